@@ -1,0 +1,102 @@
+"""The error family: every error that PyHudi raises on purpose is a `HudiError`.
+
+HudiError                     root; `retryable` says whether trying again can help
+├── ConfigError               the caller gave a wrong, missing or unsupported option
+│   └── KeyGenError           a row has no usable key or partition value
+├── TableError                the table is not what the call needs
+│   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
+├── CorruptFile               the bytes are not what the format says
+├── StorageError              the file system said no
+│   ├── PathNotFound, PathExists
+├── LockTimeout               retryable
+├── WriteConflict             retryable
+└── TaskFailed                work failed on an executor; carries the worker's text
+
+Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they pickle.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "CorruptFile",
+    "HudiError",
+    "KeyGenError",
+    "LockTimeout",
+    "PathExists",
+    "PathNotFound",
+    "SchemaMismatch",
+    "StorageError",
+    "TableError",
+    "TableExists",
+    "TableNotFound",
+    "TaskFailed",
+    "UnsupportedTable",
+    "WriteConflict",
+]
+
+
+class HudiError(Exception):
+    """Root of the family."""
+
+    retryable = False
+
+
+class ConfigError(HudiError):
+    """An option is wrong, missing, contradictory or not supported."""
+
+
+class KeyGenError(ConfigError):
+    """A row gives no usable record key or partition path."""
+
+
+class TableError(HudiError):
+    """The table is not in the state, version or shape that the call needs."""
+
+
+class TableNotFound(TableError):
+    """No table at this path."""
+
+
+class TableExists(TableError):
+    """There is a table at this path already."""
+
+
+class UnsupportedTable(TableError):
+    """The table's version, type or features are beyond what this release reads or writes."""
+
+
+class SchemaMismatch(TableError):
+    """The data does not fit the table's schema; the message lists the columns."""
+
+
+class CorruptFile(HudiError):
+    """Bytes of a file contradict its format; names path, offset, expectation and finding."""
+
+
+class StorageError(HudiError):
+    """The file system refused."""
+
+
+class PathNotFound(StorageError):
+    """The file does not exist."""
+
+
+class PathExists(StorageError):
+    """The file exists already, where it must not."""
+
+
+class LockTimeout(HudiError):
+    """Another writer holds the table's lock."""
+
+    retryable = True
+
+
+class WriteConflict(HudiError):
+    """Another writer changed the same file groups; names both instants."""
+
+    retryable = True
+
+
+class TaskFailed(HudiError):
+    """Work failed on an executor; the text is the worker's."""

@@ -1,0 +1,77 @@
+"""File groups, slices, base files and log files as one query or one write sees them.
+
+Source: spec, files and records 1.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["BaseFile", "FileGroup", "FileGroupId", "FileSlice", "LogFile"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FileGroupId:
+    """Who a file group is: its partition path ("" when non-partitioned) and its file id."""
+
+    partition_path: str
+    file_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFile:
+    """One columnar file. `path` is relative to the table; `instant_time` is the requested time in its name."""
+
+    path: str
+    partition_path: str
+    file_id: str
+    instant_time: str
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+    @property
+    def group(self) -> FileGroupId:
+        return FileGroupId(self.partition_path, self.file_id)
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One log file. `instant_time` is the time in its name (base instant below version 8, delta commit from 8 on)."""
+
+    path: str
+    partition_path: str
+    file_id: str
+    instant_time: str
+    version: int
+    write_token: str
+    size_bytes: int
+    suffix: str = ""  # ".cdc" for change logs
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """One base file and the log files written after it, oldest log first."""
+
+    group: FileGroupId
+    base_instant: str
+    base_file: BaseFile | None  # None: only logs so far
+    log_files: tuple[LogFile, ...] = ()
+
+    @property
+    def needs_merge(self) -> bool:
+        return bool(self.log_files)
+
+
+@dataclass(frozen=True, slots=True)
+class FileGroup:
+    """All slices of one file id, newest first."""
+
+    group: FileGroupId
+    slices: tuple[FileSlice, ...]

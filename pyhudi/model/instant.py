@@ -1,0 +1,108 @@
+"""Instant: one line of the table's diary (requested time, action, state, completion time).
+
+Source: spec, timeline 3.1 to 3.3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from enum import Enum, IntEnum
+
+__all__ = ["INSTANT_TIME_DIGITS", "ActionKind", "Instant", "State", "format_instant_time", "parse_instant_time"]
+
+INSTANT_TIME_DIGITS = 17  # yyyyMMddHHmmssSSS
+
+
+class State(IntEnum):
+    """States in their order; the highest one with a file is the instant's state."""
+
+    REQUESTED = 0
+    INFLIGHT = 1
+    COMPLETED = 2
+
+
+class ActionKind(str, Enum):
+    """What an instant does. The value is the word in file names."""
+
+    COMMIT = "commit"
+    DELTACOMMIT = "deltacommit"
+    REPLACECOMMIT = "replacecommit"
+    COMPACTION = "compaction"
+    LOGCOMPACTION = "logcompaction"
+    CLUSTERING = "clustering"
+    CLEAN = "clean"
+    ROLLBACK = "rollback"
+    RESTORE = "restore"
+    SAVEPOINT = "savepoint"
+    INDEXING = "indexing"
+    SCHEMACOMMIT = "schemacommit"
+
+    @property
+    def completed_as(self) -> ActionKind:
+        """The action that the completed file names (compaction completes as commit, and so on)."""
+        return _COMPLETED_AS.get(self, self)
+
+    @property
+    def is_write(self) -> bool:
+        """True for the actions that make data visible or are about to."""
+        return self in _WRITES
+
+
+_COMPLETED_AS = {
+    ActionKind.COMPACTION: ActionKind.COMMIT,
+    ActionKind.LOGCOMPACTION: ActionKind.DELTACOMMIT,
+    ActionKind.CLUSTERING: ActionKind.REPLACECOMMIT,
+}
+_WRITES = frozenset(
+    {
+        ActionKind.COMMIT,
+        ActionKind.DELTACOMMIT,
+        ActionKind.REPLACECOMMIT,
+        ActionKind.COMPACTION,
+        ActionKind.LOGCOMPACTION,
+        ActionKind.CLUSTERING,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Instant:
+    """One action at one moment. Ordered by requested time (text order), then action, then state.
+
+    `completion_time` is set on completed instants: from the file name (layout 2) or from the completed file's
+    modification time (layout 1).
+    """
+
+    requested_time: str
+    action: ActionKind
+    state: State
+    completion_time: str | None = None
+
+    @property
+    def is_completed(self) -> bool:
+        return self.state is State.COMPLETED
+
+    def at(self, state: State, completion_time: str | None = None) -> Instant:
+        """The same instant in another state."""
+        return replace(self, state=state, completion_time=completion_time)
+
+
+def format_instant_time(moment: datetime, zone: tzinfo | None) -> str:
+    """`moment` (aware) as 17 digits in `zone`; None means the machine's local zone."""
+    local = moment.astimezone(zone)
+    return local.strftime("%Y%m%d%H%M%S") + f"{local.microsecond // 1000:03d}"
+
+
+def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
+    """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms.
+
+    Raises ValueError when the text is not an instant time.
+    """
+    digits = text[:INSTANT_TIME_DIGITS]
+    if len(digits) == 14:
+        digits += "999"
+    if len(digits) != INSTANT_TIME_DIGITS or not digits.isdigit():
+        raise ValueError(f"{text!r} is not an instant time (14 or 17 digits)")
+    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(microsecond=int(digits[14:]) * 1000)  # noqa: DTZ007
+    return moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()

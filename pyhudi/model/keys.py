@@ -1,0 +1,41 @@
+"""Names of the meta columns, and of the control columns that travel beside rows inside a write.
+
+Source: spec, files and records 3.4. Control columns never reach a file.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ARRIVAL",
+    "COMMIT_SEQNO",
+    "COMMIT_TIME",
+    "CONTROL_COLUMNS",
+    "DELETE_FLAG_COLUMN",
+    "FILE_NAME",
+    "HIVE_DEFAULT_PARTITION",
+    "IS_DELETE",
+    "LOCATION",
+    "META_COLUMNS",
+    "PARTITION_PATH",
+    "RECORD_KEY",
+    "SLOT",
+]
+
+COMMIT_TIME = "_hoodie_commit_time"
+COMMIT_SEQNO = "_hoodie_commit_seqno"
+RECORD_KEY = "_hoodie_record_key"
+PARTITION_PATH = "_hoodie_partition_path"
+FILE_NAME = "_hoodie_file_name"
+META_COLUMNS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+
+# A row whose boolean column of this name is true is a delete (spec 5.5).
+DELETE_FLAG_COLUMN = "_hoodie_is_deleted"
+
+HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+# Control columns of the write path. Rows carry RECORD_KEY and PARTITION_PATH under their Hudi names, and:
+ARRIVAL = "_pyhudi_arrival"  # int64, no nulls: order of arrival, "later" in the merge rules means greater
+IS_DELETE = "_pyhudi_is_delete"  # bool, no nulls: this row deletes its key
+LOCATION = "_pyhudi_file_id"  # string: file id that holds the key, null = insert
+SLOT = "_pyhudi_slot"  # int32, no nulls: which write task takes the row
+CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT)

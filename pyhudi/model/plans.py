@@ -1,0 +1,61 @@
+"""Plans and bodies of the actions that are not writes: rollback first, the other services join as they are built.
+
+Source: spec, timeline 4.3, 4.7 and 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["InstantInfo", "RollbackMetadata", "RollbackPartition", "RollbackPlan", "RollbackRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class InstantInfo:
+    """An instant as plans name it."""
+
+    commit_time: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackRequest:
+    """Undo one file. Paths are absolute without scheme, as Hudi writes them."""
+
+    partition_path: str
+    file_id: str = ""
+    latest_base_instant: str = ""
+    files_to_be_deleted: tuple[str, ...] = ()
+    log_blocks_to_be_deleted: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """Body of `<T>.rollback.requested`."""
+
+    instant_to_rollback: InstantInfo
+    requests: tuple[RollbackRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPartition:
+    """What a rollback did in one partition."""
+
+    partition_path: str
+    success_delete_files: tuple[str, ...] = ()
+    failed_delete_files: tuple[str, ...] = ()
+    rollback_log_files: Mapping[str, int] = field(default_factory=dict)
+    log_files_from_failed_commit: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackMetadata:
+    """Body of a completed rollback."""
+
+    start_rollback_time: str
+    time_taken_ms: int
+    total_files_deleted: int
+    commits_rollback: tuple[str, ...]
+    partitions: Mapping[str, RollbackPartition]
+    instants_rollback: tuple[InstantInfo, ...] = ()

@@ -1,0 +1,26 @@
+"""WriteStatus: what a write task tells the planner, one row per file it wrote.
+
+Tasks answer in rows because a Python exception type does not survive the way back from a Spark worker.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyhudi.model.commit import WriteStat
+
+__all__ = ["WriteStatus"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStatus:
+    """One file written by one task attempt.
+
+    `stat` is what goes into the commit. `updated` and `skipped` count rows of the batch that replaced a row, and rows
+    that lost against the stored row (event time); `stat` holds Hudi's own counters.
+    """
+
+    stat: WriteStat
+    rows_read: int = 0
+    skipped: int = 0
+    errors: tuple[str, ...] = field(default=())

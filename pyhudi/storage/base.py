@@ -1,0 +1,86 @@
+"""Storage: the only door to file systems.
+
+A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
+A path that would leave the root is refused with StorageError. Storages other than the in-memory one are picklable and
+travel to executors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+__all__ = ["FileInfo", "Storage"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One directory entry. `path` is relative to the storage's root."""
+
+    path: str
+    size_bytes: int
+    modified_ms: int  # since the epoch
+    is_dir: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+@runtime_checkable
+class Storage(Protocol):
+    """What PyHudi asks of a file system, and what it promises."""
+
+    @property
+    def root(self) -> str:
+        """Where the table is, as the user named it (made absolute); for messages."""
+        ...
+
+    def full_path(self, path: str) -> str:
+        """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """All bytes. Raises PathNotFound."""
+        ...
+
+    def open_input(self, path: str) -> Any:
+        """A seekable file for pyarrow (`pyarrow.NativeFile`), to be closed by the caller. Raises PathNotFound."""
+        ...
+
+    def open_output(self, path: str) -> Any:
+        """A sink for pyarrow (`pyarrow.NativeFile`); makes parent folders; an existing file is replaced."""
+        ...
+
+    def write(self, path: str, data: bytes) -> None:
+        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can promise it."""
+        ...
+
+    def create_new(self, path: str, data: bytes) -> None:
+        """Make a file that must not exist; never exposes a part of it. Raises PathExists."""
+        ...
+
+    def list(self, path: str) -> tuple[FileInfo, ...]:
+        """Entries of one folder, sorted by name; () when the folder does not exist."""
+        ...
+
+    def walk(self, path: str) -> Iterator[FileInfo]:
+        """All files (no folders) below a folder, in no promised order."""
+        ...
+
+    def stat(self, path: str) -> FileInfo | None:
+        """The entry, None when there is none."""
+        ...
+
+    def delete(self, path: str) -> bool:
+        """Remove a file; False when it was not there."""
+        ...
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a folder with all it holds; nothing happens when it is not there."""
+        ...
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time where the store can; elsewhere nothing happens."""
+        ...
