@@ -64,6 +64,7 @@ class WriteStat:
     base_file: str | None = None
     log_files: tuple[str, ...] | None = None
     cdc_stats: Mapping[str, int] | None = None
+    total_log_read_time_ms: int = 0  # compaction results only; layout 2 only
 
 
 @dataclass(frozen=True, slots=True)

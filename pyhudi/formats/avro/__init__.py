@@ -1,0 +1,1 @@
+"""Avro: schemas and containers as Hudi writes them."""

@@ -1,0 +1,111 @@
+"""Avro object containers with one record, as Hudi writes its plans and metadata.
+
+    "Obj\\x01" | header map {"avro.schema": JSON} | sync (16 bytes) | count 1 | byte length | record | sync
+
+No `avro.codec` entry stands in the header. The sync marker is a digest of the record, so the same body always gives
+the same bytes. Source: spec, timeline 4.1; Avro specification 1.11, "Object Container Files".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import fastavro
+
+from pyhudi.errors import CorruptFile
+
+__all__ = ["MAGIC", "decode_container", "encode_container"]
+
+MAGIC = b"Obj\x01"
+MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid one is larger
+
+_SYNC_BYTES = 16
+_SCHEMA_KEY = b"avro.schema"
+
+
+def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
+    """The container of one record.
+
+    Args:    schema: the Avro JSON of the record, written into the header as it stands.
+    Raises:  ValueError or TypeError, from fastavro, when the datum does not fit the schema.
+    """
+    body = io.BytesIO()
+    fastavro.schemaless_writer(body, _parsed(schema), dict(datum), strict_allow_default=True)
+    record = body.getvalue()
+    sync = hashlib.blake2b(record, digest_size=_SYNC_BYTES).digest()
+    text = schema.encode()
+    header = b"".join((MAGIC, _long(1), _long(len(_SCHEMA_KEY)), _SCHEMA_KEY, _long(len(text)), text, _long(0), sync))
+    return b"".join((header, _long(1), _long(len(record)), record, sync))
+
+
+def decode_container(data: bytes, where: str = "Avro container") -> tuple[dict[str, Any], str]:
+    """The one record of a container, decoded with the schema it was written with, and that record's full name.
+
+    Args:    where: the file's path, for messages.
+    Raises:  CorruptFile when these bytes are not a whole, uncompressed container of one record.
+    """
+    if len(data) > MAX_BODY_BYTES:
+        raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that an instant's body can have.")
+    if data[:4] != MAGIC:
+        raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
+    try:
+        reader = fastavro.reader(io.BytesIO(data))
+        name = _check(reader, where)
+        record = next(iter(reader))
+    except CorruptFile:
+        raise
+    except Exception as error:  # fastavro raises whatever type its decoding stumbles over
+        raise CorruptFile(
+            f"{where}: the Avro container of {len(data)} bytes can't be decoded ({type(error).__name__}: {error}). "
+            f"It is truncated or damaged; restore the file, or roll the instant back."
+        ) from error
+    if not isinstance(record, dict):
+        raise CorruptFile(f"{where}: expected an Avro record, found {type(record).__name__}.")
+    return record, name
+
+
+def _check(reader: Any, where: str) -> str:
+    codec = reader.metadata.get("avro.codec", "null")
+    if codec != "null":
+        raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
+    schema = json.loads(reader.metadata["avro.schema"])
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise CorruptFile(f"{where}: expected the schema of an Avro record, found {str(schema)[:200]}.")
+    for items in _item_types(schema):
+        # Items of no bytes would let a few bytes claim billions of items.
+        if items == "null" or (isinstance(items, dict) and (items.get("fields") == [] or items.get("size") == 0)):
+            raise CorruptFile(f"{where}: an Avro array whose items take no bytes: {str(items)[:200]}.")
+    name, namespace = str(schema.get("name", "")), schema.get("namespace")
+    return f"{namespace}.{name}" if namespace and "." not in name else name
+
+
+def _item_types(schema: Any) -> Iterator[Any]:
+    if isinstance(schema, dict):
+        if schema.get("type") == "array":
+            yield schema.get("items")
+        for value in schema.values():
+            yield from _item_types(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _item_types(value)
+
+
+@cache
+def _parsed(schema: str) -> Any:
+    return fastavro.parse_schema(json.loads(schema))
+
+
+def _long(value: int) -> bytes:
+    """Avro's variable-length zigzag form of a number >= 0."""
+    value <<= 1
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,180 @@
+"""Table schemas as Avro JSON, the way Hudi's Spark writers print them, and back.
+
+    record `<table>_record` in namespace `hoodie.<table>`      nullable T = ["null", T] with default null
+    struct column c   = record `c`, namespace = the parent's full name (for list items and map values too)
+    decimal column c  = fixed `fixed` of the least size, namespace = the parent's full name + "." + c
+    meta columns      = first, ["null","string"] with an empty doc
+
+Illegal characters of the table name become "__". Source: spec, files and records 3.1; golden tables `types_*`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
+from pyhudi.model.keys import META_COLUMNS
+
+__all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "record_full_name", "storable", "without_meta"]
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
+_ILLEGAL_FIRST = re.compile(r"[^A-Za-z_]")
+_MASK = "__"
+
+_META_FIELDS = tuple({"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS)
+
+_PRIMITIVES: Mapping[pa.DataType, Any] = {
+    pa.bool_(): "boolean",
+    # Avro has no smaller integer: byte and short read back as int, as in every Hudi table.
+    **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16()), "int"),
+    **dict.fromkeys((pa.int64(), pa.uint32()), "long"),
+    **dict.fromkeys((pa.float16(), pa.float32()), "float"),
+    pa.float64(): "double",
+    **dict.fromkeys((pa.string(), pa.large_string(), pa.string_view()), "string"),
+    **dict.fromkeys((pa.binary(), pa.large_binary(), pa.binary_view()), "bytes"),
+    pa.date32(): {"type": "int", "logicalType": "date"},
+    pa.date64(): {"type": "int", "logicalType": "date"},
+    **dict.fromkeys((pa.time32("s"), pa.time32("ms")), {"type": "int", "logicalType": "time-millis"}),
+    **dict.fromkeys((pa.time64("us"), pa.time64("ns")), {"type": "long", "logicalType": "time-micros"}),
+}
+
+
+def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> str:
+    """The Avro JSON of a table schema, without blanks, equal to what Hudi writes for the same columns.
+
+    Args:    schema: the columns; meta columns among them are left out and put back by `with_meta`.
+             table_name: as configured; made legal here.
+             with_meta: the five meta columns come first (footers and log headers), or none (commit metadata).
+    Raises:  SchemaMismatch naming every column whose name or type no Hudi table can hold.
+    """
+    problems: list[str] = []
+    name = avro_name(table_name)
+    record = _record(without_meta(schema), f"{name}_record", f"hoodie.{name}", "", problems)
+    if problems:
+        raise SchemaMismatch(
+            f"The schema of table {table_name!r} can't be stored: {'; '.join(problems)}. "
+            f"Rename or cast these columns before writing."
+        )
+    if with_meta:
+        record["fields"] = [*_META_FIELDS, *record["fields"]]
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def storable(schema: pa.Schema) -> pa.Schema:
+    """The types that the columns have once stored in a Hudi table: int8 → int32, large_string → string, zones → UTC.
+
+    Meta columns are left out. Raises SchemaMismatch naming every column that can't be stored.
+    """
+    return arrow_from_avro(avro_from_arrow(schema, "table", with_meta=False))
+
+
+def without_meta(schema: pa.Schema) -> pa.Schema:
+    """The schema without the five meta columns; the same object when it has none."""
+    if not any(name in META_COLUMNS for name in schema.names):
+        return schema
+    return pa.schema([field for field in schema if field.name not in META_COLUMNS])
+
+
+def avro_name(name: str) -> str:
+    """A table name made a legal Avro name: each illegal character becomes two underscores."""
+    return _ILLEGAL.sub(_MASK, _ILLEGAL_FIRST.sub(_MASK, name[:1]) + name[1:])
+
+
+def record_full_name(table_name: str) -> str:
+    """Full name of the table's record, which Avro-written Parquet files use as message name."""
+    name = avro_name(table_name)
+    return f"hoodie.{name}.{name}_record"
+
+
+def _record(fields: Any, name: str, namespace: str, path: str, problems: list[str]) -> dict[str, Any]:
+    full_name = f"{namespace}.{name}"
+    seen: set[str] = set()
+    avro_fields = []
+    for field in fields:
+        where = f"{path}.{field.name}" if path else field.name
+        if not _is_legal_column_name(field.name):
+            problems.append(f"column {where!r}: Avro allows letters, digits and underscores in names, no digit first")
+        if field.name in seen:
+            problems.append(f"column {where!r} is there twice")
+        seen.add(field.name)
+        avro_fields.append(_field(field, full_name, where, problems))
+    return {"type": "record", "name": name, "namespace": namespace, "fields": avro_fields}
+
+
+def _is_legal_column_name(name: str) -> bool:
+    # Java's Avro takes letters of every script; so does Hudi.
+    return bool(name) and not name[0].isdecimal() and all(c == "_" or c.isalpha() or c.isdecimal() for c in name)
+
+
+def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> dict[str, Any]:
+    avro_type = _type(field.type, field.name, namespace, path, problems)
+    avro: dict[str, Any] = {"name": field.name, "type": ["null", avro_type] if field.nullable else avro_type}
+    doc = (field.metadata or {}).get(DOC_KEY)
+    if doc:
+        avro["doc"] = doc.decode()
+    if field.nullable:
+        avro["default"] = None
+    return avro
+
+
+def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+    """Avro type of an Arrow type. `name`, `namespace`: what a named type of this column is called and where."""
+    if data_type in _PRIMITIVES:
+        return _PRIMITIVES[data_type]
+    if pa.types.is_timestamp(data_type):
+        unit = "millis" if data_type.unit in ("s", "ms") else "micros"
+        local = "" if data_type.tz else "local-"
+        return {"type": "long", "logicalType": f"{local}timestamp-{unit}"}
+    if pa.types.is_decimal(data_type):
+        return _decimal(data_type, name, namespace, path, problems)
+    if pa.types.is_struct(data_type):
+        return _record(data_type.fields, name, namespace, path, problems)
+    if pa.types.is_map(data_type):
+        if data_type.key_type not in (pa.string(), pa.large_string(), pa.string_view()):
+            problems.append(f"column {path!r} is a map with keys of type {data_type.key_type}; only strings are keys")
+        return {"type": "map", "values": _element(data_type.item_field, name, namespace, path, problems)}
+    if _is_list(data_type):
+        return {"type": "array", "items": _element(data_type.value_field, name, namespace, path, problems)}
+    if pa.types.is_dictionary(data_type):
+        return _type(data_type.value_type, name, namespace, path, problems)
+    if pa.types.is_fixed_size_binary(data_type) and data_type.byte_width > 0:
+        return {"type": "fixed", "name": "fixed", "namespace": f"{namespace}.{name}", "size": data_type.byte_width}
+    problems.append(f"column {path!r} is of type {data_type}, which no Hudi table can hold")
+    return "null"
+
+
+def _element(field: pa.Field, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+    avro_type = _type(field.type, name, namespace, path, problems)
+    return ["null", avro_type] if field.nullable else avro_type
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    return (
+        pa.types.is_list(data_type)
+        or pa.types.is_large_list(data_type)
+        or pa.types.is_fixed_size_list(data_type)
+        or pa.types.is_list_view(data_type)
+        or pa.types.is_large_list_view(data_type)
+    )
+
+
+def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+    precision, scale = data_type.precision, data_type.scale
+    if precision > 38 or not 0 <= scale <= precision:
+        problems.append(f"column {path!r} is {data_type}; decimals have at most 38 digits and 0 <= scale <= precision")
+    return {
+        "type": "fixed",
+        "name": "fixed",
+        "namespace": f"{namespace}.{name}",
+        # Least bytes that hold the largest number of so many digits, with its sign.
+        "size": (10**precision).bit_length() // 8 + 1,
+        "logicalType": "decimal",
+        "precision": precision,
+        "scale": scale,
+    }
