@@ -1,0 +1,47 @@
+"""Predicates: the tree (`tree.py`) and its SQL and tuple spellings (`sql.py`)."""
+
+from pyhudi.model.predicate.sql import parse_where
+from pyhudi.model.predicate.tree import (
+    And,
+    Column,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Opaque,
+    Or,
+    Predicate,
+    ValueRange,
+    columns_of,
+    conjunction,
+    is_opaque,
+    may_match,
+    to_sql,
+    without_not,
+)
+
+__all__ = [
+    "And",
+    "Column",
+    "Compare",
+    "CompareColumns",
+    "Constant",
+    "In",
+    "IsNull",
+    "Like",
+    "Not",
+    "Opaque",
+    "Or",
+    "Predicate",
+    "ValueRange",
+    "columns_of",
+    "conjunction",
+    "is_opaque",
+    "may_match",
+    "parse_where",
+    "to_sql",
+    "without_not",
+]

@@ -1,0 +1,321 @@
+"""Filters keep exactly the rows that plain Python keeps, and pruning never loses one of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    ValueRange,
+    may_match,
+    parse_where,
+    to_sql,
+)
+from pyhudi.queries.filters import bind, to_arrow, top_level_columns
+
+SCHEMA = pa.schema(
+    [
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("f", pa.float64()),
+        ("g", pa.float32()),
+        ("d", pa.decimal128(9, 2)),
+        ("s", pa.string()),
+        ("b", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("local", pa.timestamp("us")),
+        ("bin", pa.binary()),
+    ]
+)
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=timezone.utc)  # type: ignore[arg-type,misc]
+
+
+VALUES: dict[str, list[Any]] = {
+    "i": [-(2**31), -1, 0, 1, 7, 2**31 - 1],
+    "l": [-(2**63), -1, 0, 2**53 + 1, 2**63 - 1],
+    "f": [-math.inf, -1.5, -0.0, 0.0, 0.1, math.inf, math.nan],
+    "g": [-2.5, 0.0, 1.5, math.nan],
+    "d": [Decimal("-1.50"), Decimal("0.00"), Decimal("9999999.99")],
+    "s": ["", "a", "ab", "a_b", "b%", "Ü", "\U0001f600", "a\nb"],
+    "b": [True, False],
+    "day": [date(1, 1, 1), date(1969, 12, 31), date(2024, 2, 29), date(9999, 12, 31)],
+    "at": [utc(1900, 1, 1), utc(1970, 1, 1), utc(2024, 2, 29, 12, 30, 1, 5)],
+    "local": [datetime(1900, 1, 1), datetime(2024, 2, 29, 12)],
+    "bin": [b"", b"\x00", b"\xff"],
+}
+# Literals that a column cannot hold, or that are spelled in another type.
+STRANGERS: dict[str, list[Any]] = {
+    "i": [0.5, Decimal("-1.5"), 2**40, -(2**70), math.inf, math.nan, "7"],
+    "l": [2**70, 1e300, -math.inf, Decimal("0.1")],
+    "f": [0, 1, Decimal("0.1"), "2.5"],
+    "g": [0.1, 1],
+    "d": [0, 0.005, Decimal("1e30"), Decimal("-1.501"), math.nan],
+    "s": ["zz"],
+    "b": ["true"],
+    "day": ["2024-02-29", datetime(2024, 2, 29)],
+    "at": ["2024-02-29T12:30:01.000005Z", date(1970, 1, 1), "1970-01-01 00:00:00"],
+    "local": ["2024-02-29 12:00:00", date(1900, 1, 1)],
+    "bin": ["a"],
+}
+ROWS = st.lists(
+    st.fixed_dictionaries({name: st.one_of(st.none(), st.sampled_from(values)) for name, values in VALUES.items()}),
+    max_size=8,
+)
+
+
+@st.composite
+def leaves(draw: Any) -> Predicate:
+    name = draw(st.sampled_from(sorted(VALUES)))
+    column = Column((name,))
+    literal = st.sampled_from(VALUES[name] + STRANGERS[name])
+    kind = draw(st.sampled_from(["compare", "in", "null", "like", "constant"]))
+    if kind == "compare":
+        return Compare(column, draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">="])), draw(literal))
+    if kind == "in":
+        return In(column, tuple(draw(st.lists(literal, max_size=3))), draw(st.booleans()))
+    if kind == "like":
+        return Like(Column(("s",)), draw(st.sampled_from(["a%", "%b", "a\\_b", "_", "", "%", "a_b", "Ü%", "b\\%"])))
+    if kind == "constant":
+        return Constant(draw(st.sampled_from([True, False, None])))
+    return IsNull(column)
+
+
+PREDICATES = st.recursive(
+    leaves(),
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(lambda parts: And(tuple(parts)), st.lists(inner, min_size=1, max_size=3)),
+        st.builds(lambda parts: Or(tuple(parts)), st.lists(inner, min_size=1, max_size=3)),
+    ),
+    max_leaves=6,
+)
+
+
+def plain_literal(name: str, value: Any) -> Any:
+    """The literal as one would write it for Python's own comparison."""
+    if name in ("i", "l", "d", "f", "g") and isinstance(value, str):
+        return Decimal(value)
+    if name in ("f", "g") and isinstance(value, Decimal):
+        return float(value)
+    if name == "b" and isinstance(value, str):
+        return value == "true"
+    if name == "day":
+        if isinstance(value, str):
+            return date.fromisoformat(value)
+        return value.date() if isinstance(value, datetime) else value
+    if name in ("at", "local"):
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        elif not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        return value.replace(tzinfo=timezone.utc) if name == "at" else value
+    return value.encode() if name == "bin" and isinstance(value, str) else value
+
+
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def compared(value: Any, op: str, literal: Any) -> bool:
+    if any(isinstance(x, Decimal | float) and x != x for x in (value, literal)):
+        return op == "<>"
+    if isinstance(literal, float) and isinstance(value, Decimal):
+        literal = Decimal(repr(literal)) if math.isfinite(literal) else literal
+    return COMPARE[op](value, literal)
+
+
+def keeps(predicate: Predicate, row: dict[str, Any]) -> bool | None:
+    """SQL's answer for one row in plain Python: true, false or None for unknown."""
+    match predicate:
+        case And(children):
+            answers = [keeps(child, row) for child in children]
+            return False if False in answers else None if None in answers else True
+        case Or(children):
+            answers = [keeps(child, row) for child in children]
+            return True if True in answers else None if None in answers else False
+        case Not(child):
+            answer = keeps(child, row)
+            return None if answer is None else not answer
+        case Constant(value):
+            return value
+        case IsNull(column):
+            return row[column.path[0]] is None
+        case Compare(column, op, value):
+            stored = row[column.path[0]]
+            return None if stored is None else compared(stored, op, plain_literal(column.path[0], value))
+        case In(column, values, has_null):
+            stored = row[column.path[0]]
+            if stored is None:
+                return None
+            hit = any(compared(stored, "=", plain_literal(column.path[0], value)) for value in values)
+            return True if hit else None if has_null else False
+        case Like(_, pattern):
+            return None if row["s"] is None else like(row["s"], pattern)
+    raise AssertionError(predicate)
+
+
+def like(text: str, pattern: str) -> bool:
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(like(text[i:], pattern[1:]) for i in range(len(text) + 1))
+    token, rest = (pattern[1], pattern[2:]) if pattern[0] == "\\" else (pattern[0], pattern[1:])
+    if not text or (pattern[0] != "_" and text[0] != token):
+        return False
+    return like(text[1:], rest)
+
+
+@given(ROWS, PREDICATES)
+def test_a_filter_keeps_what_plain_python_keeps(rows: list[dict[str, Any]], predicate: Predicate) -> None:
+    data = pa.Table.from_pylist(rows, schema=SCHEMA)
+
+    kept = data.append_column("row", pa.array(range(len(rows)), pa.int64())).filter(
+        to_arrow(bind(predicate, SCHEMA), SCHEMA)
+    )
+
+    assert kept["row"].to_pylist() == [i for i, row in enumerate(rows) if keeps(predicate, row) is True]
+
+
+@given(ROWS, PREDICATES)
+def test_pruning_by_ranges_never_drops_a_row_that_the_filter_keeps(
+    rows: list[dict[str, Any]], predicate: Predicate
+) -> None:
+    ranges = {Column((name,)): value_range([row[name] for row in rows]) for name in VALUES}
+
+    if not may_match(bind(predicate, SCHEMA), ranges):
+        assert [row for row in rows if keeps(predicate, row) is True] == []
+
+
+def value_range(values: list[Any]) -> ValueRange:
+    """What Parquet statistics say of these values: NaN is left out of the bounds."""
+    present = [value for value in values if value is not None and value == value]
+    nulls = any(value is None for value in values)
+    if not present:
+        return ValueRange(may_be_null=nulls, only_null=all(v is None for v in values), may_be_nan=True)
+    may_be_nan = isinstance(present[0], float)
+    return ValueRange(min(present), max(present), may_be_null=nulls, may_be_nan=may_be_nan)
+
+
+@given(PREDICATES)
+def test_a_predicate_survives_being_written_as_sql_and_read_again(predicate: Predicate) -> None:
+    text = to_sql(predicate)
+
+    assert to_sql(parse_where(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("i = 7 OR s LIKE 'a%'", [0, 1]),
+        ("i BETWEEN 6 AND 8", [0]),
+        ("NOT (i BETWEEN 6 AND 8)", [2]),
+        ("i IN (7, NULL)", [0]),
+        ("i NOT IN (7, NULL)", []),
+        ("i IS NULL AND s IS NOT NULL", [1]),
+        ("8 > i", [0, 2]),
+        ("b", [0]),
+        ("NOT b", [1]),
+        ("`day` >= DATE '2024-01-01'", [0]),
+        ("\"day\" >= '2024-01-01'", [0]),
+        ("at < TIMESTAMP '2024-01-01 00:00:00'", [1]),
+        ("i <=> NULL", [1]),
+        ("i <=> 7", [0]),
+        ("NOT (i <=> 7)", [1, 2]),
+        ("bin = X'ff'", [1]),
+        ("f = DOUBLE('inf')", [1]),
+        ("l = i", [0]),
+        ("d > 1e-2 and d < 2.5", [0]),
+        ([("i", ">", 1), ("s", "=", "a")], [0]),
+        (("i", "in", [7, 3]), [0]),
+        (("i", "is null"), [1]),
+        (("i", "between", (6, 8)), [0]),
+        (None, [0, 1, 2]),
+    ],
+)
+def test_where_means_what_sql_says(where: Any, rows: list[int]) -> None:
+    data = pa.Table.from_pylist(
+        [
+            {"i": 7, "l": 7, "s": "a", "b": True, "day": date(2024, 1, 1), "at": utc(2024, 1, 1), "d": Decimal("1.10")},
+            {"i": None, "l": 1, "s": "ab", "b": False, "at": utc(2023, 1, 1), "bin": b"\xff", "f": math.inf},
+            {"i": -3, "l": 4, "s": None, "d": Decimal("0.00")},
+        ],
+        schema=SCHEMA,
+    ).append_column("row", pa.array([0, 1, 2]))
+
+    assert data.filter(to_arrow(bind(parse_where(where), SCHEMA), SCHEMA))["row"].to_pylist() == rows
+
+
+def test_a_field_of_a_struct_is_named_with_dots_and_a_column_with_dots_in_its_name_wins() -> None:
+    schema = pa.schema(
+        [("a", pa.struct([("b", pa.int32())])), ("c.d", pa.int32()), ("c", pa.struct([("d", pa.int32())]))]
+    )
+    data = pa.Table.from_pylist(
+        [{"a": {"b": 1}, "c.d": 1, "c": {"d": 2}}, {"a": None, "c.d": 2, "c": {"d": 1}}], schema=schema
+    )
+
+    def ids(where: str) -> list[Any]:
+        return data.filter(to_arrow(bind(parse_where(where), schema), schema))["c.d"].to_pylist()
+
+    assert ids("a.b = 1") == [1]
+    assert ids("a.b is null") == [2]
+    assert ids("c.d = 1") == [1]
+    assert top_level_columns(bind(parse_where("a.b = 1 or c.d = 2"), schema), schema) == {"a", "c.d"}
+
+
+@pytest.mark.parametrize(
+    ("where", "says"),
+    [
+        ("name = 1", "which the table has not"),
+        ("i = 'seven'", "is no value of that type"),
+        ("s = 5", "is no value of that type"),
+        ("day = 'tomorrow'", "is no value of that type"),
+        ("i LIKE 'a%'", "LIKE needs text"),
+        ("i =", "expected a column or a value at character 4"),
+        ("i = 1 AND", "found the end"),
+        ("(i = 1", "expected '\\)'"),
+        ("i = 1; DROP TABLE t", "not understood"),
+        ("i IN 5", "expected '\\('"),
+        ("", "empty text"),
+        ("(" * 300 + "i = 1" + ")" * 300, "nested"),
+        (7, "expected SQL text"),
+        (("i", "~", 1), "not understood"),
+        (("i", "in", "abc"), "list of values"),
+    ],
+)
+def test_a_where_that_cannot_be_meant_is_refused_with_what_to_do(where: Any, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        bind(parse_where(where), SCHEMA)
+
+
+def test_an_unknown_column_is_named_together_with_its_neighbour() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'local'"):
+        bind(parse_where("locl is null"), SCHEMA)
