@@ -1,0 +1,123 @@
+"""Options against the table they meet: the table's own facts win, a call that says otherwise is told both values.
+
+Source: spec, files and records 4.1 and 5.3; timeline 2.6 (what a writer may not change).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.table import option, text_of
+
+if TYPE_CHECKING:
+    from pyhudi.model.table_config import TableConfig
+
+__all__ = ["MODE_OF_PAYLOAD", "MODE_OF_STRATEGY", "keep_to_table"]
+
+_COMMIT_TIME, _EVENT_TIME = "COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"
+
+# Simple class name → merge mode it stands for.
+MODE_OF_PAYLOAD: Mapping[str, str] = {
+    "DefaultHoodieRecordPayload": _EVENT_TIME,
+    "EventTimeAvroPayload": _EVENT_TIME,
+    "OverwriteWithLatestAvroPayload": _COMMIT_TIME,
+}
+MODE_OF_STRATEGY: Mapping[str, str] = {
+    "ce9acb64-bde0-424c-9b91-f6ebba25356d": _COMMIT_TIME,
+    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5": _EVENT_TIME,
+}
+
+_KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
+_KEYGEN_TYPE = "hoodie.datasource.write.keygenerator.type"
+_PARTITION = "hoodie.datasource.write.partitionpath.field"
+_MERGE_MODE = "hoodie.write.record.merge.mode"
+_MERGE_KEYS = (_MERGE_MODE, "hoodie.datasource.write.payload.class", "hoodie.write.record.merge.strategy.id")
+
+
+def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
+    """`given` with the table's facts in place.
+
+    Args:    given: canonical key → text. explicit: the keys that the call itself gave; the others are session-wide.
+    Raises:  ConfigError naming the option, the call's value and the table's.
+    """
+    result = dict(given)
+    for key, fact in _facts(table).items():
+        said = given.get(key)
+        if said is not None and key in explicit and not _agree(key, said, fact):
+            raise ConfigError(
+                f"{key}={said}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
+                f"change this; leave the option out, or write to another path."
+            )
+        result[key] = fact
+    if table.ordering_fields:
+        _check_merging(given, explicit, table)
+    for key in _MERGE_KEYS:
+        result.pop(key, None)
+    result[_MERGE_MODE] = table.record_merge_mode
+    for key in (_KEYGEN_CLASS, _KEYGEN_TYPE):
+        if key not in explicit:
+            result.pop(key, None)
+    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's.
+    if table.key_generator is not None and not any(key in explicit for key in (_KEYGEN_CLASS, _KEYGEN_TYPE)):
+        result[_KEYGEN_TYPE] = table.key_generator
+    for key, text in table.keygen_properties.items():
+        spec_key = option(key).key if _is_option(key) else key
+        result.setdefault(spec_key, text)
+    return result
+
+
+def _facts(table: TableConfig) -> dict[str, str]:
+    """Canonical key → text of what the table is. Without ordering fields the call's own may combine its rows."""
+    types = table.partition_field_types
+    typed = [f"{name}:{kind}" if kind else name for name, kind in zip(table.partition_fields, types, strict=False)]
+    facts = {
+        "hoodie.table.name": table.table_name,
+        "hoodie.datasource.write.table.type": table.table_type,
+        "hoodie.write.table.version": text_of(table.table_version),
+        "hoodie.table.base.file.format": table.base_file_format,
+        "hoodie.populate.meta.fields": text_of(table.populate_meta_fields),
+        "hoodie.datasource.write.recordkey.field": text_of(table.record_key_fields),
+        "hoodie.datasource.write.hive_style_partitioning": text_of(table.hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": text_of(table.url_encode_partitioning),
+        "hoodie.datasource.write.slash.separated.date.partitioning": text_of(table.slash_separated_dates),
+        "hoodie.datasource.write.drop.partition.columns": text_of(table.drop_partition_columns),
+        _PARTITION: ",".join(typed) if len(typed) == len(table.partition_fields) else text_of(table.partition_fields),
+    }
+    if table.ordering_fields:
+        facts["hoodie.table.ordering.fields"] = text_of(table.ordering_fields)
+    return facts
+
+
+def _agree(key: str, said: str, fact: str) -> bool:
+    if key == _PARTITION:  # version 6 stores no ":TYPE", and plain writers need not repeat it
+        return _bare(said) == _bare(fact)
+    return said.lower() == fact.lower()
+
+
+def _bare(fields: str) -> list[str]:
+    return [name.partition(":")[0] for name in fields.split(",")]
+
+
+def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
+    mode_of = {
+        _MERGE_KEYS[0]: lambda text: text,
+        _MERGE_KEYS[1]: lambda text: MODE_OF_PAYLOAD.get(text.rpartition(".")[2]),
+        _MERGE_KEYS[2]: MODE_OF_STRATEGY.get,
+    }
+    for key, mode in mode_of.items():
+        said = mode(given[key]) if key in given and key in explicit else None
+        if said is not None and said != table.record_merge_mode:
+            raise ConfigError(
+                f"{key}={given[key]} means {said}, but the table {table.table_name!r} merges by "
+                f"{table.record_merge_mode}. A write can't change this; leave the option out."
+            )
+
+
+def _is_option(key: str) -> bool:
+    try:
+        option(key)
+    except KeyError:
+        return False
+    return True

@@ -1,0 +1,240 @@
+"""Options that say what a table is: its type, keys, schema rules and which row wins.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+"""
+
+from __future__ import annotations
+
+from pyhudi.model.options.row import honoured
+from pyhudi.model.options.spec import Kind, OptionSpec
+
+__all__ = ["TABLE_OPTIONS"]
+
+FLAG, INTEGER, NUMBER, NAMES, TEXT = Kind.FLAG, Kind.INTEGER, Kind.NUMBER, Kind.NAMES, Kind.TEXT
+
+_TABLE = "Table"
+_KEYS = "Keys and partition paths"
+_MERGE = "Which row wins"
+
+_TABLE_ROWS = (
+    honoured(
+        _TABLE,
+        "hoodie.table.name",
+        TEXT,
+        None,
+        "Name of the table; needed when the first write creates it.",
+        "hoodie.datasource.write.table.name",
+    ),
+    honoured(_TABLE, "hoodie.database.name", TEXT, None, "Database that the table names as its own."),
+    honoured(
+        _TABLE,
+        "hoodie.datasource.write.table.type",
+        TEXT,
+        "COPY_ON_WRITE",
+        "Table type.",
+        "hoodie.datasource.write.storage.type",
+        "hoodie.table.type",
+        choices=("COPY_ON_WRITE",),
+        later=("MERGE_ON_READ",),
+    ),
+    honoured(
+        _TABLE,
+        "hoodie.write.table.version",
+        INTEGER,
+        "9",
+        "Version of a new table: 6 (Hudi 0.14 and 0.15), 8 (Hudi 1.0) or 9 (Hudi 1.1 and 1.2). A table keeps its own.",
+        "hoodie.table.version",
+        choices=("6", "8", "9"),
+    ),
+    honoured(
+        _TABLE,
+        "hoodie.table.base.file.format",
+        TEXT,
+        "PARQUET",
+        "Format of base files.",
+        "hoodie.base.file.format",
+        "hoodie.table.ro.file.format",
+        choices=("PARQUET", "ORC"),
+        later=("HFILE", "LANCE"),
+    ),
+    honoured(
+        _TABLE, "hoodie.populate.meta.fields", FLAG, "true", "Store the five meta columns. false gives virtual keys."
+    ),
+    honoured(
+        _TABLE,
+        "hoodie.table.timeline.timezone",
+        TEXT,
+        "LOCAL",
+        "Zone of instant times in a new table.",
+        choices=("LOCAL", "UTC"),
+    ),
+)
+_FIELD_ROWS = (
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.recordkey.field",
+        NAMES,
+        None,
+        "Fields of the record key; nested ones with dots. None: keys are generated.",
+        "hoodie.table.recordkey.fields",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.partitionpath.field",
+        NAMES,
+        None,
+        "Fields of the partition path; `field:SIMPLE` or `field:TIMESTAMP` for the custom generator.",
+        "hoodie.table.partition.fields",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.keygenerator.type",
+        TEXT,
+        None,
+        "Key generator by name; inferred from the fields when neither this nor the class is given.",
+        "hoodie.table.keygenerator.type",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.keygenerator.class",
+        TEXT,
+        None,
+        "Key generator by Hudi's class name, or a class of yours as `module:Class`.",
+        "hoodie.table.keygenerator.class",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.hive_style_partitioning",
+        FLAG,
+        "false",
+        "Partition folders are named `field=value`.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.partitionpath.urlencode",
+        FLAG,
+        "false",
+        "Special characters of partition values are escaped in folder names.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.slash.separated.date.partitioning",
+        FLAG,
+        "false",
+        "`2024-01-15` becomes the folder `2024/01/15`; one partition field, new tables only.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.drop.partition.columns",
+        FLAG,
+        "false",
+        "Leave partition columns out of the files.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+        FLAG,
+        "false",
+        "Timestamps in keys and paths as text instead of epoch numbers.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.write.complex.keygen.new.encoding",
+        FLAG,
+        "false",
+        "Complex generator with one key field, tables below version 9: keys are bare values instead of `field:value`.",
+    ),
+    honoured(
+        _KEYS,
+        "hoodie.write.complex.keygen.validation.enable",
+        FLAG,
+        "true",
+        "Refuse a write whose key encoding differs from the table's.",
+    ),
+)
+_TIMEBASED_ROWS = tuple(
+    honoured(
+        _KEYS,
+        f"hoodie.keygen.{name}",
+        TEXT,
+        default,
+        doc,
+        f"hoodie.streamer.keygen.{name}",
+        f"hoodie.deltastreamer.keygen.{name}",
+    )
+    for name, default, doc in (
+        (
+            "timebased.timestamp.type",
+            None,
+            "UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING or MIXED.",
+        ),
+        ("timebased.timestamp.scalar.time.unit", "SECONDS", "Unit of a SCALAR timestamp."),
+        ("timebased.input.dateformat", None, "Joda pattern, or several, of text timestamps."),
+        ("timebased.input.dateformat.list.delimiter.regex", ",", "Regular expression between several input patterns."),
+        ("timebased.input.timezone", None, "Zone of text timestamps that name none."),
+        ("timebased.output.dateformat", None, "Joda pattern of the partition path."),
+        ("timebased.output.timezone", None, "Zone of the partition path."),
+        ("timebased.timezone", None, "Zone of both; beats the other two."),
+    )
+)
+_MERGE_ROWS = (
+    honoured(
+        _MERGE,
+        "hoodie.table.ordering.fields",
+        NAMES,
+        None,
+        "Fields that say which of two rows is newer.",
+        "hoodie.datasource.write.precombine.field",
+        "hoodie.table.precombine.field",
+        "hoodie.payload.ordering.field",
+    ),
+    honoured(
+        _MERGE,
+        "hoodie.write.record.merge.mode",
+        TEXT,
+        None,
+        "The row written later wins, or the one with the greater ordering value. Inferred from the ordering fields.",
+        "hoodie.record.merge.mode",
+        choices=("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"),
+        later=("CUSTOM",),
+    ),
+    honoured(
+        _MERGE,
+        "hoodie.datasource.write.payload.class",
+        TEXT,
+        None,
+        "Older way to say the merge mode.",
+        "hoodie.compaction.payload.class",
+        choices=tuple(
+            f"org.apache.hudi.common.model.{name}"
+            for name in ("DefaultHoodieRecordPayload", "OverwriteWithLatestAvroPayload", "EventTimeAvroPayload")
+        ),
+        later=(
+            "org.apache.hudi.common.model.PartialUpdateAvroPayload",
+            "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload",
+            "org.apache.hudi.common.model.FirstValueAvroPayload",
+            "org.apache.hudi.common.model.EmptyHoodieRecordPayload",
+            "org.apache.hudi.common.model.AWSDmsAvroPayload",
+            "org.apache.hudi.payload.AWSDmsAvroPayload",
+            "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload",
+            "org.apache.hudi.common.model.debezium.MySqlDebeziumAvroPayload",
+        ),
+    ),
+    honoured(
+        _MERGE,
+        "hoodie.write.record.merge.strategy.id",
+        TEXT,
+        None,
+        "Id of a built-in merge strategy; commit time, event time or by payload.",
+        "hoodie.datasource.write.record.merger.strategy",
+        "hoodie.record.merge.strategy.id",
+        "hoodie.compaction.record.merger.strategy",
+        choices=(
+            "ce9acb64-bde0-424c-9b91-f6ebba25356d",
+            "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+            "00000000-0000-0000-0000-000000000000",
+        ),
+    ),
+)
+
+TABLE_OPTIONS: tuple[OptionSpec, ...] = (*_TABLE_ROWS, *_FIELD_ROWS, *_TIMEBASED_ROWS, *_MERGE_ROWS)

@@ -1,0 +1,217 @@
+"""Options of table services and the metadata table.
+
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
+"""
+
+from __future__ import annotations
+
+from pyhudi.model.options.family import Family
+
+__all__ = ["SERVICES"]
+
+SERVICES = (
+    Family(
+        group="Cleaning",
+        doc="PyHudi does not clean yet; run clean with Apache Hudi.",
+        keys="""
+            clean.async.enabled=false<clean.async clean.automatic=true
+            clean.commits.retained=10<cleaner.commits.retained
+            clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
+            clean.fileversions.retained=3<cleaner.fileversions.retained
+            clean.hours.retained=24<cleaner.hours.retained clean.incremental.enabled=true<cleaner.incremental.mode
+            clean.max.commits.to.clean=9223372036854775807 clean.multiple.enabled=false<clean.allow.multiple
+            clean.optimize.using.local.engine.context=true clean.parallelism=200<cleaner.parallelism
+            clean.partition.filter.regex<cleaner.partition.filter.regex
+            clean.partition.filter.selected<cleaner.partition.filter.selected
+            clean.policy=KEEP_LATEST_COMMITS<cleaner.policy clean.trigger.max.commits=1<clean.max.commits
+            clean.trigger.strategy=NUM_COMMITS
+        """,
+        accepted={
+            "clean.automatic": "false",
+            "clean.async.enabled": "false",
+            "clean.multiple.enabled": "false",
+        },
+    ),
+    Family(
+        group="Timeline archive",
+        doc="PyHudi does not archive yet; the active timeline keeps all instants.",
+        keys="""
+            archive.async=false archive.automatic=true archive.beyond.savepoint=false
+            archive.block.on.latest.clean.ectr=false archive.delete.parallelism=100 archive.merge.enable=false
+            archive.merge.files.batch.size=10 archive.merge.small.file.limit.bytes=20971520
+            archivelog.folder=archived commits.archival.batch=10 keep.max.commits=30 keep.min.commits=20
+            timeline.compaction.batch.size=10 timeline.compaction.target.file.max.bytes=1048576000
+            !timeline.history.path=history timeline.layout.version=2 timeline.manifest.retained.versions=3
+            !timeline.path=timeline
+        """,
+        accepted={
+            "archive.automatic": "false",
+            "archive.async": "false",
+            "archive.merge.enable": "false",
+            "archive.beyond.savepoint": "false",
+        },
+    ),
+    Family(
+        group="Clustering",
+        doc="PyHudi does not cluster yet.",
+        keys="""
+            !clustering.async.enabled=false<datasource.clustering.async.enable clustering.async.max.commits=4
+            clustering.enable.expirations=false
+            clustering.execution.strategy.class=org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy
+            clustering.expiration.threshold.mins=60
+            clustering.fail.on.pending.ingestion.during.conflict.resolution=false
+            clustering.group.read.parallelism=20 !clustering.inline=false<datasource.clustering.inline.enable
+            clustering.inline.max.commits=4 clustering.max.parallelism=15
+            clustering.plan.generation.use.local.engine.context=false clustering.plan.partition.filter.mode=NONE
+            clustering.plan.strategy.binary.copy.schema.evolution.enable=false
+            clustering.plan.strategy.class=org.apache.hudi.client.clustering.plan.strategy.SparkSizeBasedClusteringPlanStrategy
+            clustering.plan.strategy.cluster.begin.partition clustering.plan.strategy.cluster.end.partition
+            clustering.plan.strategy.daybased.lookback.partitions=2
+            clustering.plan.strategy.daybased.skipfromlatest.partitions=0
+            clustering.plan.strategy.earliest.commit.to.cluster clustering.plan.strategy.file.slices.sort.by=SIZE
+            clustering.plan.strategy.max.bytes.per.group=2147483648 clustering.plan.strategy.max.num.groups=30
+            clustering.plan.strategy.partition.regex.pattern clustering.plan.strategy.partition.selected
+            clustering.plan.strategy.single.group.clustering.enabled=true
+            clustering.plan.strategy.small.file.limit=314572800 clustering.plan.strategy.sort.columns
+            clustering.plan.strategy.target.file.max.bytes=1073741824
+            clustering.rollback.pending.replacecommit.on.conflict=false !clustering.schedule.inline=false
+            clustering.updates.strategy layout.optimize.build.curve.sample.size=200000
+            layout.optimize.curve.build.method=DIRECT layout.optimize.data.skipping.enable=true
+            !layout.optimize.enable=false layout.optimize.strategy=LINEAR
+        """,
+    ),
+    Family(
+        group="Compaction",
+        doc="Copy-on-write tables have no log files to compact.",
+        keys="""
+            compact.inline=false compact.inline.max.delta.commits=5 compact.inline.max.delta.seconds=3600
+            compact.inline.trigger.strategy=NUM_COMMITS
+            compact.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
+            compact.schedule.inline=false compaction.daybased.target.partitions=10 compaction.lazy.block.read=true
+            compaction.logfile.num.threshold=0 compaction.logfile.size.threshold=0 compaction.partition.path.regex
+            compaction.plan.generator=org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator
+            compaction.reverse.log.read=false
+            compaction.strategy=org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy
+            compaction.target.io=512000 datasource.compaction.async.enable=true log.compaction.blocks.threshold=5
+            log.compaction.enable=false log.compaction.inline=false
+        """,
+        accepted={
+            "compact.inline": "false",
+            "compact.schedule.inline": "false",
+            "log.compaction.inline": "false",
+            "log.compaction.enable": "false",
+            "datasource.compaction.async.enable": "false",
+        },
+    ),
+    Family(
+        group="Log files",
+        doc="Copy-on-write tables have no log files.",
+        keys="""
+            logfile.data.block.format logfile.data.block.max.size=268435456 logfile.max.size=1073741824
+            logfile.to.parquet.compression.ratio=0.35
+        """,
+    ),
+    Family(
+        group="Partition time to live",
+        doc="PyHudi drops no partitions by age yet.",
+        keys="""
+            !partition.ttl.inline=false partition.ttl.management.strategy.type=KEEP_BY_TIME
+            partition.ttl.strategy.class partition.ttl.strategy.days.retain=-1
+            partition.ttl.strategy.max.delete.partitions=1000 partition.ttl.strategy.partition.selected
+        """,
+    ),
+    Family(
+        group="Table services",
+        doc="Services run in no other place and not on their own.",
+        keys="""
+            table.service.manager.actions= table.service.manager.connection.retries=3
+            table.service.manager.connection.retry.delay.sec=1 table.service.manager.connection.timeout.sec=300
+            table.service.manager.deploy.extra.params table.service.manager.deploy.parallelism=100
+            table.service.manager.deploy.queue=default table.service.manager.deploy.resources=spark:4g,4g
+            table.service.manager.deploy.username=default !table.service.manager.enabled=false
+            table.service.manager.execution.engine=spark table.service.manager.uris=http://localhost:9091
+            table.services.enabled=true table.services.incremental.enabled=true
+        """,
+        accepted={
+            "table.services.enabled": "false",
+            "table.services.incremental.enabled": "false",
+        },
+    ),
+    Family(
+        group="Rollback",
+        doc="Failed writes are rolled back before the next write, from the files on storage.",
+        keys="""
+            rollback.avoid.duplicate.plan=false rollback.instant.backup.dir=.rollback_backup
+            rollback.instant.backup.enabled=false rollback.parallelism=100 rollback.using.markers=true
+        """,
+        accepted={
+            "rollback.instant.backup.enabled": "false",
+            "rollback.using.markers": "true",
+        },
+    ),
+    Family(
+        group="Metadata table",
+        doc="PyHudi keeps no metadata table yet: it takes an existing one out before it writes, and lists folders.",
+        keys="""
+            metadata.auto.delete.partitions=true metadata.auto.initialize=true
+            metadata.bloom.filter.dynamic.max.entries=100000 metadata.bloom.filter.enable=false
+            metadata.bloom.filter.fpp=0.000000001 metadata.bloom.filter.num.entries=10000
+            metadata.bloom.filter.type=DYNAMIC_V0 metadata.compact.max.delta.commits=10
+            metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
+            metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
+            metadata.file.cache.max.size.mb=50
+            !metadata.global.record.level.index.enable=false<metadata.record.index.enable
+            metadata.global.record.level.index.max.filegroup.count=10000<metadata.record.index.max.filegroup.count
+            metadata.global.record.level.index.min.filegroup.count=10<metadata.record.index.min.filegroup.count
+            metadata.index.async=false metadata.index.bloom.filter.column.list
+            metadata.index.bloom.filter.enable=false metadata.index.bloom.filter.file.group.count=4
+            metadata.index.bloom.filter.parallelism=200 metadata.index.check.timeout.seconds=900
+            metadata.index.column.stats.column.list metadata.index.column.stats.enable=false
+            metadata.index.column.stats.file.group.count=2
+            metadata.index.column.stats.inMemory.projection.threshold=100000
+            metadata.index.column.stats.max.columns.to.index=32 metadata.index.column.stats.parallelism=200
+            metadata.index.column.stats.processing.mode.override metadata.index.drop metadata.index.expression.column
+            !metadata.index.expression.enable=false metadata.index.expression.file.group.count=2
+            metadata.index.expression.options metadata.index.expression.parallelism=200
+            metadata.index.partition.stats.enable=false metadata.index.partition.stats.file.group.count=1
+            metadata.index.partition.stats.parallelism=200 metadata.index.secondary.column
+            metadata.index.secondary.enable=true metadata.index.secondary.parallelism=200
+            metadata.log.compaction.blocks.threshold=5 metadata.log.compaction.enable=false
+            metadata.max.deltacommits.when_pending=1000 metadata.max.init.parallelism=100000
+            metadata.max.logfile.size=2147483648 metadata.max.reader.buffer.size=10485760
+            metadata.max.reader.memory=1073741824 metadata.metrics.enable=false
+            metadata.optimized.log.blocks.scan.enable=false metadata.range.repartition.random.seed=42
+            metadata.range.repartition.sampling.fraction=0.01
+            metadata.range.repartition.target.records.per.partition=10000
+            metadata.record.index.enable.validation.on.initialization=false metadata.record.index.growth.factor=2.0
+            metadata.record.index.max.filegroup.size=1073741824 metadata.record.level.index.defer.init=false
+            !metadata.record.level.index.enable=false
+            metadata.record.level.index.max.filegroup.count=10<metadata.partitioned.record.index.max.filegroup.count
+            metadata.record.level.index.min.filegroup.count=1<metadata.partitioned.record.index.min.filegroup.count
+            metadata.record.preparation.parallelism=0 metadata.repartition.default.partitions=200
+            metadata.repartition.min.partitions.threshold=100 metadata.spillable.map.path
+            metadata.streaming.write.datatable.write.statuses.coalesce.divisor=5000
+            metadata.streaming.write.enabled=false metadata.table.service.manager.actions=
+            metadata.table.service.manager.enabled=false metadata.write.concurrency.mode=SINGLE_WRITER
+            metadata.write.fail.on.table.service.failures=true
+        """,
+        accepted={
+            "metadata.index.column.stats.enable": "false",
+            "metadata.index.bloom.filter.enable": "false",
+            "metadata.index.partition.stats.enable": "false",
+            "metadata.index.secondary.enable": "false",
+            "metadata.index.async": "false",
+            "metadata.auto.initialize": "false",
+            "metadata.metrics.enable": "false",
+            "metadata.streaming.write.enabled": "false",
+        },
+    ),
+    Family(
+        group="Record index",
+        doc="The record index comes with the metadata table.",
+        keys="""
+            record.index.input.storage.level=MEMORY_AND_DISK_SER record.index.update.partition.path=false
+            record.index.use.caching=true
+        """,
+    ),
+)

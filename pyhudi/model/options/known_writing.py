@@ -1,0 +1,134 @@
+"""Options of writing that PyHudi decides itself or does not do yet.
+
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
+"""
+
+from __future__ import annotations
+
+from pyhudi.model.options.family import Family
+
+__all__ = ["WRITING"]
+
+WRITING = (
+    Family(
+        group="Table properties",
+        doc="Stored in hoodie.properties by PyHudi itself, not chosen by the caller.",
+        keys="""
+            !table.cdc.enabled=false table.cdc.supplemental.logging.mode=DATA_BEFORE_AFTER table.checksum
+            table.create.schema !table.format=native table.index.defs.path table.initial.version=NINE
+            table.legacy.payload.class table.log.file.format=HOODIE_LOG<table.rt.file.format
+            table.metadata.partitions table.metadata.partitions.inflight
+            !table.multiple.base.file.formats.enable=false !table.partial.update.mode table.partition_extractor_class
+            table.secondary.indexes.metadata
+        """,
+    ),
+    Family(
+        group="File details",
+        doc="PyHudi cuts row groups and pages by bytes.",
+        keys="""
+            orc.block.size=125829120 orc.stripe.size=67108864 parquet.block.size=125829120
+            parquet.compression.ratio=0.1 parquet.dictionary.enabled=true parquet.field_id.write.enabled=true
+            parquet.flink.rowdata.write.support.class=org.apache.hudi.io.storage.row.HoodieRowDataParquetWriteSupport
+            !parquet.outputtimestamptype=TIMESTAMP_MICROS parquet.page.size=1048576
+            parquet.spark.row.write.support.class=org.apache.hudi.io.storage.row.HoodieRowParquetWriteSupport
+            !parquet.write.config.injector.class !parquet.write.utc-timezone.enabled=true
+            !parquet.writelegacyformat.enabled
+        """,
+        accepted={
+            "parquet.writelegacyformat.enabled": "false",
+            "parquet.dictionary.enabled": "true",
+        },
+    ),
+    Family(
+        group="HFile and Lance",
+        doc="This release writes Parquet and ORC.",
+        keys="""
+            hfile.block.cache.enabled=true hfile.block.cache.size=100 hfile.block.cache.ttl.minutes=60
+            hfile.block.size=1048576 hfile.compression.algorithm=GZ hfile.max.file.size=125829120
+            hfile.writes.allow.duplicates=false lance.max.file.size=125829120
+            lance.read.allocator.size.bytes=268435456 lance.read.metadata.allocator.size.bytes=8388608
+            lance.write.allocator.size.bytes=268435456 lance.write.flush.byte.watermark=100663296
+        """,
+    ),
+    Family(
+        group="Index tuning",
+        doc="PyHudi plans its look-ups itself.",
+        keys="""
+            bloom.index.bucketized.checking=true bloom.index.bucketized.checking.enable.dynamic.parallelism=false
+            bloom.index.fileid.key.sorting.enable=false bloom.index.input.storage.level=MEMORY_AND_DISK_SER
+            bloom.index.keys.per.bucket=10000000 bloom.index.parallelism=0 bloom.index.prune.by.ranges=true
+            bloom.index.use.caching=true bloom.index.use.metadata=false bloom.index.use.treebased.filter=true
+            bucket.index.max.num.buckets bucket.index.merge.threshold=0.2 bucket.index.min.num.buckets
+            !bucket.index.partition.expressions bucket.index.partition.rule.type=regex
+            bucket.index.query.pruning=true bucket.index.remote.partitioner.enable=false
+            bucket.index.split.threshold=2.0 expression.index.function
+            expression.index.range.metadata.storage.level=MEMORY_AND_DISK_SER expression.index.type=COLUMN_STATS
+            global.index.reconcile.parallelism=60 global.simple.index.parallelism=0 index.name
+            simple.index.input.storage.level=MEMORY_AND_DISK_SER simple.index.parallelism=0
+            simple.index.use.caching=true
+        """,
+        accepted={
+            "bloom.index.use.metadata": "false",
+        },
+    ),
+    Family(
+        group="Write details",
+        doc="PyHudi plans its tasks and checks itself.",
+        keys="""
+            !allow.empty.commit=true !allow.operation.metadata.field=false !assume.date.partitioning=false
+            auto.adjust.lock.configs=false !auto.commit=true !avro.schema
+            avro.schema.external.transformation=false<avro.schema.externalTransformation avro.schema.validate=false
+            avro.write.support.class=org.apache.hudi.avro.HoodieAvroWriteSupport base.path
+            block.writes.on.speculative.execution=true bulkinsert.overwrite.operation.type bulkinsert.schema.ddl
+            bulkinsert.sort.suffix.record_key=false !bulkinsert.user.defined.partitioner.class
+            cdc.file.group.iterator.memory.spill.bytes=104857600 !client.init.callback.classes=
+            datasource.overwrite.mode datasource.partition_extractor_class !datasource.write.partitions.to.delete
+            datasource.write.row.writer.enable=true !datasource.write.secondarykey.column
+            delete.shuffle.parallelism=0 fail.job.on.duplicate.data.file.detection=false
+            fail.on.timeline.archiving=true fail.writes.on.inline.table.service.exception=true
+            file.group.reader.enabled=true file.index.cache.spillable.mem=524288000
+            file.index.cache.use.spillable.map=false file.listing.parallelism=200
+            fileid.prefix.provider.class=org.apache.hudi.table.RandomFileIdPrefixProvider
+            finalize.write.parallelism=200 fs.atomic_creation.support= insert.shuffle.parallelism=0 !internal.schema
+            internal.sql.merge.into.writes=false internal.write.schema.canonicalize=true
+            io.factory.class=org.apache.hudi.io.storage.hadoop.HoodieHadoopIOFactory
+            !keygen.datetime.parser.class=org.apache.hudi.keygen.parser.HoodieDateTimeParser<deltastreamer.keygen.datetime.parser.class
+            !merge.allow.duplicate.on.inserts=true merge.data.validation.enabled=false
+            merge.small.file.group.candidates.limit=1 merge.use.record.positions=true
+            optimistic.consistency.guard.sleep_time_ms=500 optimized.log.blocks.scan.enable=false
+            !partition.metafile.use.base.format=false payload.event.time.field prewrite.cleaner.policy=NONE
+            read.blob.inline.mode=DESCRIPTOR record.size.estimation.threshold=1.0
+            record.size.estimator.average.metadata.size=0
+            record.size.estimator.class=org.apache.hudi.estimator.AverageRecordSizeEstimator
+            release.resource.on.completion.enable=true schema.cache.enable=false
+            sensitive.config.keys=ssl,tls,sasl,auth,credentials skip.default.partition.validation=false
+            static.overwrite.partition.paths= storage.class=org.apache.hudi.storage.hadoop.HoodieHadoopStorage
+            storage.layout.partitioner.class storage.layout.type=DEFAULT time.generator.type=WAIT_TO_ADJUST_SKEW
+            upsert.shuffle.parallelism=0 write.application.id=Unknown write.auto.upgrade=true
+            write.can.ignore.post.commit.failures=false<post.commit.failures.ignored
+            write.concat.handle.class=org.apache.hudi.io.HoodieConcatHandle write.empty.clean.interval.hours=-1
+            write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
+            write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
+            write.merge.handle.fallback=true write.num.retries.on.conflict.failures=0 !write.partial.update.schema=
+            !write.record.merge.custom.implementation.classes<datasource.write.record.merger.impls
+            write.record.positions=true !write.rolling.metadata.keys=
+            write.rolling.metadata.timeline.lookback.commits=10 !write.schema
+            write.status.storage.level=MEMORY_AND_DISK_SER write.tagged.record.storage.level=MEMORY_AND_DISK_SER
+            write.track.event.time.watermark=false writestatus.class=org.apache.hudi.client.WriteStatus
+        """,
+        accepted={
+            "bulkinsert.user.defined.partitioner.class": "org.apache.hudi.execution.bulkinsert.rowcustomcolumnssortpartitioner"
+            " org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
+            "write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.hoodieavrorecordmerger"
+            " org.apache.hudi.hoodiesparkrecordmerger org.apache.hudi.defaultsparkrecordmerger",
+            "write.markers.type": "direct",
+            "write.auto.upgrade": "false",
+            "avro.schema.validate": "true",
+            "write.ignore.failed": "false",
+            "fail.job.on.duplicate.data.file.detection": "false",
+            "storage.layout.type": "default bucket",
+            "time.generator.type": "wait_to_adjust_skew",
+            "datasource.write.row.writer.enable": "true false",
+        },
+    ),
+)

@@ -1,0 +1,27 @@
+"""ReadOptions: what one read asks for, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyhudi.model.options.spec import Door
+from pyhudi.model.options.table import resolve
+from pyhudi.model.options.values import Values
+
+__all__ = ["ReadOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """Options of a read. `as_of`: instant time, timestamp or date as text, None = now."""
+
+    query_type: str = "snapshot"
+    as_of: str | None = None
+
+    @classmethod
+    def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
+        """From option text; see `resolve` for spellings, warnings and errors."""
+        values = Values(resolve(options, session, Door.READ))
+        values.text("hoodie.schema.on.read.enable")  # follows the table, see its doc
+        return cls(query_type=values.must("hoodie.datasource.query.type"), as_of=values.text("as.of.instant"))

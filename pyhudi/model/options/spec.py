@@ -1,0 +1,102 @@
+"""One option: its key, kind of value, default, older spellings and what this release does with it.
+
+Keys, defaults and older spellings are Hudi's own (1.2, with what 0.15 and 1.0 spelled otherwise). Keys that begin with
+`hoodie.pyhudi.` are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from pyhudi.errors import ConfigError
+
+__all__ = ["Door", "HudiOptionWarning", "Kind", "OptionSpec", "Support"]
+
+
+class HudiOptionWarning(UserWarning):
+    """An option is unknown, or known and without effect in this release."""
+
+
+class Kind(str, Enum):
+    """How the text of a value is read."""
+
+    TEXT = "text"
+    FLAG = "true or false"
+    INTEGER = "integer"
+    NUMBER = "number"
+    NAMES = "names, comma separated"
+
+
+class Door(str, Enum):
+    """Where an option is looked at."""
+
+    WRITE = "write"
+    READ = "read"
+
+
+class Support(str, Enum):
+    """What this release does with an option.
+
+    HONOURED: it does what Hudi documents. NO_EFFECT: it could change speed or housekeeping only, never contents; a
+    value outside `accepted` is warned about by name. REFUSED: it would change contents or promises that this release can't
+    keep; a value outside `accepted` is an error.
+    """
+
+    HONOURED = "honoured"
+    NO_EFFECT = "no effect"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class OptionSpec:
+    """A row of the option table.
+
+    `default` is the text of the default, None when there is none. `aliases` are older or other spellings. `doc` says in
+    one line what the option does here; for an option that is not honoured, what we do instead. `accepted` (lower case)
+    are values of an option that is not honoured which mean what we do anyway. `choices` are the values of an honoured
+    option (compared without case), `later` are values that Hudi has and this release refuses by name.
+    """
+
+    key: str
+    kind: Kind
+    default: str | None
+    doc: str
+    group: str
+    aliases: tuple[str, ...] = ()
+    support: Support = Support.HONOURED
+    accepted: frozenset[str] = frozenset()
+    choices: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    doors: frozenset[Door] = frozenset({Door.WRITE})
+
+    def normalise(self, text: str) -> str:
+        """The text as this option stores it. Raises ConfigError when it can't be a value of this option."""
+        text = text.strip()
+        if self.kind is Kind.FLAG:
+            if text.lower() not in ("true", "false"):
+                raise self._wrong(text, "true or false")
+            return text.lower()
+        if self.kind in (Kind.INTEGER, Kind.NUMBER):
+            try:
+                int(text) if self.kind is Kind.INTEGER else float(text)
+            except ValueError:
+                raise self._wrong(text, f"one {self.kind.value}") from None
+        if self.kind is Kind.NAMES:
+            return ",".join(part for part in (piece.strip() for piece in text.split(",")) if part)
+        return self._choice(text) if self.choices else text
+
+    def _choice(self, text: str) -> str:
+        by_folded: Mapping[str, str] = {choice.lower(): choice for choice in self.choices}
+        if text.lower() in by_folded:
+            return by_folded[text.lower()]
+        if text.lower() in {value.lower() for value in self.later}:
+            raise ConfigError(
+                f"{self.key}={text}: Hudi has this value, this release of PyHudi does not do it yet. "
+                f"Use one of {', '.join(self.choices)}; nothing was written."
+            )
+        raise self._wrong(text, f"one of {', '.join(self.choices)}")
+
+    def _wrong(self, found: str, expected: str) -> ConfigError:
+        return ConfigError(f"{self.key}: expected {expected}, found {found!r}. See docs/options.md.")

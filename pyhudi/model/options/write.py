@@ -1,0 +1,287 @@
+"""WriteOptions: what one write asks for, typed, with the table it meets taken into account.
+
+What a table is (keys, partitioning, type, version, formats, merge mode) is the table's to say: for an existing table
+those fields come from its config, an option of the call that says otherwise is an error with both values, and a
+session-wide one is passed over, because it was not said of this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
+from pyhudi.model.options.spec import Door
+from pyhudi.model.options.table import canonical_keys, resolve, text_of
+from pyhudi.model.options.values import Values
+
+if TYPE_CHECKING:
+    from pyhudi.model.table_config import TableConfig
+
+__all__ = ["LockOptions", "WriteOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class LockOptions:
+    """How a writer takes the table's lock. `filesystem_path` None: the table's `.hoodie`; `expire_min` 0: never."""
+
+    provider: str | None = None
+    filesystem_path: str | None = None
+    expire_min: int = 0
+    wait_timeout_s: float = 60.0
+    retries: int = 15
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Options of a write. Build it with `parse`; docs/options.md says what each one does.
+
+    `partition_fields` stand as given, with ":TYPE" behind fields of the custom key generator. `explicit` are the keys
+    (in their one spelling) that the call itself gave.
+    """
+
+    # What the table is
+    table_name: str | None = None
+    database_name: str | None = None
+    table_type: str = "COPY_ON_WRITE"
+    table_version: int = 9
+    base_file_format: str = "PARQUET"
+    populate_meta_fields: bool = True
+    timezone: str = "LOCAL"
+    record_key_fields: tuple[str, ...] = ()
+    partition_fields: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    key_generator: str | None = None
+    hive_style_partitioning: bool = False
+    url_encode_partitioning: bool = False
+    slash_separated_dates: bool = False
+    drop_partition_columns: bool = False
+    merge_mode: str | None = None
+    payload_class: str | None = None
+    merge_strategy_id: str | None = None
+    # Keys
+    consistent_logical_timestamp: bool = False
+    keygen_options: Mapping[str, str] = field(default_factory=dict)
+    complex_key_new_encoding: bool | None = None
+    complex_key_validation: bool = True
+    # The write
+    operation: str = "upsert"
+    combine_before_upsert: bool = True
+    combine_before_insert: bool = False
+    combine_before_bulk_insert: bool = False
+    combine_before_delete: bool = True
+    insert_dup_policy: str = "none"
+    bulk_insert_sort_mode: str = "NONE"
+    bulk_insert_sort_columns: tuple[str, ...] = ()
+    bulk_insert_parallelism: int = 0
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata_enable: bool | None = None
+    # Index
+    index_type: str = "SIMPLE"
+    update_partition_path: Mapping[str, bool] = field(default_factory=dict)
+    bucket_num: int = 256
+    bucket_hash_fields: tuple[str, ...] = ()
+    bucket_engine: str = "SIMPLE"
+    bloom_enabled: bool = True
+    bloom_num_entries: int = 60000
+    bloom_fpp: float = 1e-9
+    bloom_kind: str = "DYNAMIC_V0"
+    bloom_max_entries: int = 100000
+    # Files
+    codec: str = "zstd"
+    compression_level: int = 1
+    max_file_size_bytes: int = 125829120
+    small_file_limit_bytes: int = 104857600
+    record_size_estimate_bytes: int = 1024
+    insert_auto_split: bool = True
+    insert_split_rows: int = 500000
+    # Schema
+    null_for_missing_columns: bool = False
+    reconcile_schema: bool = False
+    allow_column_drop: bool = False
+    # Safety
+    lock: LockOptions = LockOptions()
+    max_clock_skew_ms: int = 200
+    failed_writes_policy: str = "EAGER"
+    heartbeat_interval_ms: int = 60000
+    heartbeat_misses: int = 2
+    markers: str = "DIRECT"
+    auto_upgrade: bool = False
+    # PyHudi's own
+    engine: str = "auto"
+    local_max_rows: int = 100000
+    local_max_bytes: int = 33554432
+    explicit: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(
+        cls,
+        options: Mapping[str, object],
+        session: Mapping[str, object] | None = None,
+        table: TableConfig | None = None,
+    ) -> WriteOptions:
+        """From option text.
+
+        Args:    options: what the call gave, any spelling. session: session-wide options (`spark.` cut off).
+                 table: the config of the table that is written, None when the write creates it.
+        Raises:  ConfigError for wrong, contradictory, refused options and for those that contradict the table.
+        """
+        given = resolve(options, session, Door.WRITE)
+        explicit = canonical_keys(options) & frozenset(given)
+        if table is not None:
+            given = keep_to_table(given, explicit, table)
+        values = Values(given)
+        if values.flag("hoodie.schema.on.read.enable"):
+            raise ConfigError(
+                "hoodie.schema.on.read.enable=true: this release reads tables with a schema history and does not write "
+                "them. Leave the option out; nothing was written."
+            )
+        return cls(
+            **_table_fields(values),
+            **_key_fields(values),
+            **_write_fields(values, options),
+            **_index_fields(values),
+            **_file_fields(values),
+            **_safety_fields(values),
+            explicit=explicit,
+        )
+
+
+def _table_fields(values: Values) -> dict[str, Any]:
+    merge_mode, payload, strategy = _merging(values)
+    return {
+        "table_name": values.text("hoodie.table.name"),
+        "database_name": values.text("hoodie.database.name"),
+        "table_type": values.must("hoodie.datasource.write.table.type"),
+        "table_version": values.integer("hoodie.write.table.version"),
+        "base_file_format": values.must("hoodie.table.base.file.format"),
+        "populate_meta_fields": values.flag("hoodie.populate.meta.fields"),
+        "timezone": values.must("hoodie.table.timeline.timezone"),
+        "ordering_fields": values.names("hoodie.table.ordering.fields"),
+        "merge_mode": merge_mode,
+        "payload_class": payload,
+        "merge_strategy_id": strategy,
+        "null_for_missing_columns": values.flag("hoodie.write.set.null.for.missing.columns"),
+        "reconcile_schema": values.flag("hoodie.datasource.write.reconcile.schema"),
+        "allow_column_drop": values.flag("hoodie.datasource.write.schema.allow.auto.evolution.column.drop"),
+    }
+
+
+def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
+    """Merge mode, payload class and strategy id as given. Raises ConfigError when they name different modes."""
+    mode = values.text("hoodie.write.record.merge.mode")
+    payload = values.text("hoodie.datasource.write.payload.class")
+    strategy = values.text("hoodie.write.record.merge.strategy.id")
+    named = {
+        "hoodie.write.record.merge.mode": mode,
+        "hoodie.datasource.write.payload.class": MODE_OF_PAYLOAD.get((payload or "").rpartition(".")[2]),
+        "hoodie.write.record.merge.strategy.id": MODE_OF_STRATEGY.get(strategy or ""),
+    }
+    said = {key: value for key, value in named.items() if value is not None}
+    if len(set(said.values())) > 1:
+        raise ConfigError(
+            f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in said.items())}. Keep one."
+        )
+    return mode, payload, strategy
+
+
+def _key_fields(values: Values) -> dict[str, Any]:
+    return {
+        "record_key_fields": values.names("hoodie.datasource.write.recordkey.field"),
+        "partition_fields": values.names("hoodie.datasource.write.partitionpath.field"),
+        "key_generator": values.text("hoodie.datasource.write.keygenerator.class")
+        or values.text("hoodie.datasource.write.keygenerator.type"),
+        "hive_style_partitioning": values.flag("hoodie.datasource.write.hive_style_partitioning"),
+        "url_encode_partitioning": values.flag("hoodie.datasource.write.partitionpath.urlencode"),
+        "slash_separated_dates": values.flag("hoodie.datasource.write.slash.separated.date.partitioning"),
+        "drop_partition_columns": values.flag("hoodie.datasource.write.drop.partition.columns"),
+        "consistent_logical_timestamp": values.flag(
+            "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+        ),
+        "keygen_options": {key: text for key, text in values.given.items() if key.startswith("hoodie.keygen.")},
+        "complex_key_new_encoding": values.flag("hoodie.write.complex.keygen.new.encoding")
+        if "hoodie.write.complex.keygen.new.encoding" in values.given
+        else None,
+        "complex_key_validation": values.flag("hoodie.write.complex.keygen.validation.enable"),
+    }
+
+
+def _write_fields(values: Values, options: Mapping[str, object]) -> dict[str, Any]:
+    keyless = not values.names("hoodie.datasource.write.recordkey.field")
+    operation = values.must("hoodie.datasource.write.operation")
+    if keyless and "hoodie.datasource.write.operation" not in values.given:
+        operation = "bulk_insert"
+    drops = values.flag("hoodie.datasource.write.insert.drop.duplicates")
+    prefix = values.given.get("hoodie.datasource.write.commitmeta.key.prefix", "_")
+    return {
+        "operation": operation,
+        "combine_before_upsert": values.flag("hoodie.combine.before.upsert"),
+        "combine_before_insert": values.flag("hoodie.combine.before.insert"),
+        "combine_before_bulk_insert": values.flag("hoodie.combine.before.insert"),
+        "combine_before_delete": values.flag("hoodie.combine.before.delete"),
+        "insert_dup_policy": "drop" if drops else values.must("hoodie.datasource.insert.dup.policy"),
+        "bulk_insert_sort_mode": values.must("hoodie.bulkinsert.sort.mode"),
+        "bulk_insert_sort_columns": values.names("hoodie.bulkinsert.user.defined.partitioner.sort.columns"),
+        "bulk_insert_parallelism": values.integer("hoodie.bulkinsert.shuffle.parallelism", minimum=0),
+        "extra_metadata": {
+            key: text_of(value)
+            for key, value in options.items()
+            if prefix and key.startswith(prefix) and value is not None
+        },
+        "metadata_enable": values.flag_or_none("hoodie.metadata.enable"),
+        "engine": values.must("hoodie.pyhudi.engine"),
+        "local_max_rows": values.integer("hoodie.pyhudi.local.max.rows", minimum=0),
+        "local_max_bytes": values.integer("hoodie.pyhudi.local.max.bytes", minimum=0),
+    }
+
+
+def _index_fields(values: Values) -> dict[str, Any]:
+    return {
+        "index_type": values.must("hoodie.index.type"),
+        "update_partition_path": {
+            "GLOBAL_SIMPLE": values.flag("hoodie.simple.index.update.partition.path"),
+            "GLOBAL_BLOOM": values.flag("hoodie.bloom.index.update.partition.path"),
+        },
+        "bucket_num": values.integer("hoodie.bucket.index.num.buckets", minimum=1),
+        "bucket_hash_fields": values.names("hoodie.bucket.index.hash.field"),
+        "bucket_engine": values.must("hoodie.index.bucket.engine"),
+        "bloom_enabled": values.flag("hoodie.parquet.bloom.filter.enabled"),
+        "bloom_num_entries": values.integer("hoodie.index.bloom.num_entries", minimum=1),
+        "bloom_fpp": values.number("hoodie.index.bloom.fpp"),
+        "bloom_kind": values.must("hoodie.bloom.index.filter.type"),
+        "bloom_max_entries": values.integer("hoodie.bloom.index.filter.dynamic.max.entries", minimum=1),
+    }
+
+
+def _file_fields(values: Values) -> dict[str, Any]:
+    orc = values.must("hoodie.table.base.file.format") == "ORC"
+    codec, orc_codec = values.must("hoodie.parquet.compression.codec"), values.must("hoodie.orc.compression.codec")
+    full = values.integer("hoodie.parquet.max.file.size", minimum=1)
+    full_orc = values.integer("hoodie.orc.max.file.size", minimum=1)
+    return {
+        "codec": orc_codec.lower() if orc else codec,
+        "compression_level": values.integer("hoodie.pyhudi.compression.level", minimum=0),
+        "max_file_size_bytes": full_orc if orc else full,
+        "small_file_limit_bytes": values.integer("hoodie.parquet.small.file.limit"),
+        "record_size_estimate_bytes": values.integer("hoodie.copyonwrite.record.size.estimate", minimum=1),
+        "insert_auto_split": values.flag("hoodie.copyonwrite.insert.auto.split"),
+        "insert_split_rows": values.integer("hoodie.copyonwrite.insert.split.size", minimum=1),
+    }
+
+
+def _safety_fields(values: Values) -> dict[str, Any]:
+    return {
+        "lock": LockOptions(
+            provider=values.text("hoodie.write.lock.provider"),
+            filesystem_path=values.text("hoodie.write.lock.filesystem.path"),
+            expire_min=values.integer("hoodie.write.lock.filesystem.expire", minimum=0),
+            wait_timeout_s=values.integer("hoodie.write.lock.wait_time_ms", minimum=0) / 1000,
+            retries=values.integer("hoodie.write.lock.num_retries", minimum=0),
+        ),
+        "max_clock_skew_ms": values.integer("hoodie.time.generator.max_expected_clock_skew_ms", minimum=0),
+        "failed_writes_policy": values.must("hoodie.clean.failed.writes.policy"),
+        "heartbeat_interval_ms": values.integer("hoodie.client.heartbeat.interval_in_ms", minimum=1000),
+        "heartbeat_misses": values.integer("hoodie.client.heartbeat.tolerable.misses", minimum=0),
+    }
