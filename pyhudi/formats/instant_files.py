@@ -265,7 +265,7 @@ def _expect(data: bytes, record: str, where: str) -> dict[str, Any]:
 
 def _decode_json(data: bytes, where: str) -> dict[str, Any]:
     if len(data) > MAX_BODY_BYTES:
-        raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that an instant's body can have.")
+        raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
     try:
         body = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -50,7 +50,7 @@ def decode_container(data: bytes, where: str = "Avro container") -> tuple[dict[s
     Raises:  CorruptFile when these bytes are not a whole, uncompressed container of one record.
     """
     if len(data) > MAX_BODY_BYTES:
-        raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that an instant's body can have.")
+        raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
     if data[:4] != MAGIC:
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
+from pyhudi.formats.avro.types import is_list, is_text
 from pyhudi.model.keys import META_COLUMNS
 
 __all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "record_full_name", "storable", "without_meta"]
@@ -40,8 +41,10 @@ _PRIMITIVES: Mapping[pa.DataType, Any] = {
     **dict.fromkeys((pa.binary(), pa.large_binary(), pa.binary_view()), "bytes"),
     pa.date32(): {"type": "int", "logicalType": "date"},
     pa.date64(): {"type": "int", "logicalType": "date"},
-    **dict.fromkeys((pa.time32("s"), pa.time32("ms")), {"type": "int", "logicalType": "time-millis"}),
-    **dict.fromkeys((pa.time64("us"), pa.time64("ns")), {"type": "long", "logicalType": "time-micros"}),
+    pa.time32("s"): {"type": "int", "logicalType": "time-millis"},
+    pa.time32("ms"): {"type": "int", "logicalType": "time-millis"},
+    pa.time64("us"): {"type": "long", "logicalType": "time-micros"},
+    pa.time64("ns"): {"type": "long", "logicalType": "time-micros"},
 }
 
 
@@ -136,10 +139,10 @@ def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems
     if pa.types.is_struct(data_type):
         return _record(data_type.fields, name, namespace, path, problems)
     if pa.types.is_map(data_type):
-        if data_type.key_type not in (pa.string(), pa.large_string(), pa.string_view()):
+        if not is_text(data_type.key_type):
             problems.append(f"column {path!r} is a map with keys of type {data_type.key_type}; only strings are keys")
         return {"type": "map", "values": _element(data_type.item_field, name, namespace, path, problems)}
-    if _is_list(data_type):
+    if is_list(data_type):
         return {"type": "array", "items": _element(data_type.value_field, name, namespace, path, problems)}
     if pa.types.is_dictionary(data_type):
         return _type(data_type.value_type, name, namespace, path, problems)
@@ -152,16 +155,6 @@ def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems
 def _element(field: pa.Field, name: str, namespace: str, path: str, problems: list[str]) -> Any:
     avro_type = _type(field.type, name, namespace, path, problems)
     return ["null", avro_type] if field.nullable else avro_type
-
-
-def _is_list(data_type: pa.DataType) -> bool:
-    return (
-        pa.types.is_list(data_type)
-        or pa.types.is_large_list(data_type)
-        or pa.types.is_fixed_size_list(data_type)
-        or pa.types.is_list_view(data_type)
-        or pa.types.is_large_list_view(data_type)
-    )
 
 
 def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> Any:

@@ -1,0 +1,37 @@
+"""Kinds of Arrow types, whatever their physical form (plain, large, view, fixed size).
+
+Source: Arrow columnar format.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+__all__ = ["is_bytes", "is_list", "is_text"]
+
+
+def is_list(data_type: pa.DataType) -> bool:
+    """Lists of every kind; maps are none."""
+    return bool(
+        pt.is_list(data_type)
+        or pt.is_large_list(data_type)
+        or pt.is_fixed_size_list(data_type)
+        or pt.is_list_view(data_type)
+        or pt.is_large_list_view(data_type)
+    )
+
+
+def is_text(data_type: pa.DataType) -> bool:
+    """Strings of every kind; dictionaries of strings are none."""
+    return bool(pt.is_string(data_type) or pt.is_large_string(data_type) or data_type.equals(pa.string_view()))
+
+
+def is_bytes(data_type: pa.DataType) -> bool:
+    """Binary of every kind, fixed size too."""
+    return bool(
+        pt.is_binary(data_type)
+        or pt.is_large_binary(data_type)
+        or pt.is_fixed_size_binary(data_type)
+        or data_type.equals(pa.binary_view())
+    )

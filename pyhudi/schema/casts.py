@@ -1,0 +1,129 @@
+"""The conversions between column types that Hudi makes when it reads an older file, value for value as Java does.
+
+int → long, float, double, decimal, string     long → float, double, decimal, string     float → double, decimal, string
+double → decimal, string     decimal → wider decimal, string     date → string     string → date, decimal, binary
+binary → string     timestamps between units (coarser ones round down) and between UTC and local
+
+Arrow's other forms of the same types (large_string, dictionary, int8, decimal64, ...) convert too.
+Source: spec, files and records 6.4 and 6.5; Java's texts of numbers: 4.7.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.formats.avro.types import is_bytes, is_text
+from pyhudi.formats.java_text import float_text
+
+__all__ = ["can_cast", "cast"]
+
+# Order of widening: a type becomes any that is further right.
+_NUMBERS = (
+    (pa.int8(), pa.uint8()),
+    (pa.int16(),),
+    (pa.int32(), pa.uint16()),
+    (pa.int64(), pa.uint32()),
+    (pa.float16(),),
+    (pa.float32(),),
+    (pa.float64(),),
+)
+_EXACT = Context(prec=76)  # digits; more than any decimal type has
+_RANK = {data_type: rank for rank, same in enumerate(_NUMBERS) for data_type in same}
+
+
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether `cast` knows the conversion of these two types, neither of them nested."""
+    if source.equals(target) or pt.is_null(source):
+        return True
+    if pt.is_dictionary(source):
+        return can_cast(source.value_type, target)
+    if source in _RANK and target in _RANK:
+        return _RANK[source] <= _RANK[target] and not pt.is_unsigned_integer(target)
+    if is_text(target):
+        return is_text(source) or is_bytes(source) or source in _RANK or _is_decimal(source) or pt.is_date(source)
+    if is_bytes(target):
+        return is_text(source) or is_bytes(source)
+    if _is_decimal(target):
+        return _becomes_decimal(source, target)
+    if pt.is_timestamp(target):
+        return bool(pt.is_timestamp(source))
+    if pt.is_date(target):
+        return is_text(source) or pt.is_date(source)
+    if pt.is_time(target):
+        return bool(pt.is_time(source))
+    return False
+
+
+def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array as `target`; the caller has asked `can_cast`.
+
+    Raises pa.ArrowInvalid when a value can't be converted (text that is no date, bytes that are no UTF-8).
+    """
+    source = array.type
+    if pt.is_dictionary(source):
+        return cast(array.dictionary_decode(), target)
+    if is_text(target) and pt.is_floating(source):
+        return float_text(array if not pt.is_float16(source) else array.cast(pa.float32())).cast(target)
+    if pt.is_floating(target):
+        # Large integers lose digits here, in Java as in Arrow.
+        return array.cast(target, safe=False)
+    if _is_decimal(target):
+        return _to_decimal(array, target)
+    if pt.is_timestamp(target):
+        return _to_timestamp(array, target)
+    if pt.is_date(source) and pt.is_date32(target):
+        return array.cast(target, safe=False)
+    if pt.is_time(target):
+        return array.cast(target, safe=False)
+    return array.cast(target)
+
+
+def _is_decimal(data_type: pa.DataType) -> bool:
+    return bool(pt.is_decimal(data_type))
+
+
+def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:
+    if _is_decimal(source):
+        # Neither digits before the point nor digits after it may be lost.
+        return bool(source.scale <= target.scale and source.precision - source.scale <= target.precision - target.scale)
+    return bool(source in _RANK or is_text(source))
+
+
+def _to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pt.is_integer(array.type):
+        # Arrow wants room for every value of the integer type, whatever the values are.
+        return array.cast(pa.decimal128(19 + target.scale if target.scale < 19 else 38, target.scale)).cast(target)
+    if _is_decimal(array.type):
+        return array.cast(target)
+    text = float_text(array) if pt.is_floating(array.type) else array.cast(pa.string())
+    # No kernel rounds as Java does (half up, in decimal), so each distinct text is rounded once.
+    words = text.dictionary_encode()
+    unit = Decimal(1).scaleb(-target.scale)
+    rounded = [_rounded(word, unit) for word in words.dictionary.to_pylist()]
+    return pa.array(rounded, target).take(words.indices)
+
+
+def _rounded(word: str, unit: Decimal) -> Decimal:
+    try:
+        return Decimal(word.strip()).quantize(unit, ROUND_HALF_UP, _EXACT)
+    except InvalidOperation as error:
+        raise pa.ArrowInvalid(f"{word!r} is no decimal of this size") from error
+
+
+def _to_timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
+    source = array.type
+    if _NANOS[target.unit] > _NANOS[source.unit]:
+        # Round down, as Java does, also before 1970, where division would round up.
+        ticks = array.cast(pa.int64())
+        factor = _NANOS[target.unit] // _NANOS[source.unit]
+        whole = pc.divide(ticks, factor)
+        below = pc.less(ticks, pc.multiply(whole, factor))
+        return pc.subtract(whole, below.cast(pa.int64())).cast(pa.timestamp(target.unit)).cast(pa.int64()).cast(target)
+    return array.cast(pa.timestamp(target.unit, source.tz)).cast(pa.int64()).cast(target)
+
+
+_NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}

@@ -1,0 +1,160 @@
+"""Projecting data into a schema: by name, at every level of nesting.
+
+A file keeps the schema that it was written with; readers and rewriting writers bring its rows into the table's. A
+missing column or struct field is null, columns that the target does not name are left out, and types are widened as
+Hudi does (`casts.py`). List items and map entries match whatever Parquet calls them (`element`, `array`, `key_value`).
+Source: spec, files and records 6.4.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.types import is_list
+from pyhudi.schema.casts import can_cast, cast
+from pyhudi.schema.layout import as_type, same_layout
+
+__all__ = ["impossible_conversions", "project"]
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+
+
+def project(data: Rows, target: pa.Schema) -> Rows:
+    """The same rows with the columns and types of `target`.
+
+    Args:
+        data: a record batch or a table.
+        target: the wanted columns, in the wanted order.
+    Returns: the same kind; the very same object when it has these columns and types already.
+    Raises:  SchemaMismatch naming the column, when a value or a type can't become the wanted one.
+    """
+    if data.schema.equals(target):
+        return data
+    positions = {name: index for index, name in reversed(list(enumerate(data.schema.names)))}
+    columns = [
+        _column(data.column(positions[field.name]), field) if field.name in positions else None for field in target
+    ]
+    if isinstance(data, pa.RecordBatch):
+        arrays = [
+            pa.nulls(data.num_rows, field.type) if column is None else column
+            for field, column in zip(target, columns, strict=True)
+        ]
+        if not arrays:
+            return data.select([])
+        return pa.RecordBatch.from_arrays(arrays, schema=target)
+    chunks = [
+        pa.chunked_array([pa.nulls(data.num_rows, field.type)], field.type) if column is None else column
+        for field, column in zip(target, columns, strict=True)
+    ]
+    if not chunks:
+        return data.select([])
+    return pa.Table.from_arrays(chunks, schema=target)
+
+
+def impossible_conversions(source: pa.Schema, target: pa.Schema) -> tuple[str, ...]:
+    """One sentence per column of `target` that `project` could not make from `source`; () when all can be made."""
+    problems: list[str] = []
+    for field in target:
+        index = source.get_field_index(field.name)
+        if index >= 0:
+            _explain(source.field(index).type, field.type, field.name, problems)
+    return tuple(problems)
+
+
+def _explain(source: pa.DataType, target: pa.DataType, path: str, problems: list[str]) -> None:
+    if pa.types.is_dictionary(source):
+        source = source.value_type
+    if pa.types.is_struct(source) and pa.types.is_struct(target):
+        for field in target.fields:
+            index = source.get_field_index(field.name)
+            if index >= 0:
+                _explain(source.field(index).type, field.type, f"{path}.{field.name}", problems)
+    elif pa.types.is_map(source) and pa.types.is_map(target):
+        _explain(source.key_type, target.key_type, f"{path}.key", problems)
+        _explain(source.item_type, target.item_type, f"{path}.value", problems)
+    elif is_list(source) and is_list(target):
+        _explain(source.value_type, target.value_type, f"{path}.element", problems)
+    elif not can_cast(source, target):
+        problems.append(f"column {path!r} is {source}, and {target} is wanted")
+
+
+def _column(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    if column.type.equals(field.type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_convert(chunk, field.type, field.name) for chunk in column.chunks], field.type)
+    return _convert(column, field.type, field.name)
+
+
+def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    source = array.type
+    if source.equals(target):
+        return array
+    if pa.types.is_null(source):
+        return pa.nulls(len(array), target)
+    if pa.types.is_dictionary(source):
+        return _convert(array.dictionary_decode(), target, path)
+    if same_layout(source, target):
+        return as_type(array, target)
+    if pa.types.is_struct(source) and pa.types.is_struct(target):
+        return _convert_struct(array, target, path)
+    if pa.types.is_map(source) and pa.types.is_map(target):
+        return _convert_map(array, target, path)
+    if is_list(source) and is_list(target):
+        return _convert_list(array, target, path)
+    if not can_cast(source, target):
+        raise SchemaMismatch(
+            f"Column {path!r} is {source}, expected {target}: this conversion is not a widening one. "
+            f"Cast the column to {target} yourself if that is what you mean."
+        )
+    try:
+        return cast(array, target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaMismatch(f"Column {path!r}: not every value of {source} can become {target} ({error}).") from error
+
+
+def _convert_struct(array: pa.StructArray, target: pa.StructType, path: str) -> pa.Array:
+    children = []
+    for field in target.fields:
+        index = array.type.get_field_index(field.name)
+        if index < 0:
+            children.append(pa.nulls(len(array), field.type))
+        else:
+            children.append(_convert(array.field(index), field.type, f"{path}.{field.name}"))
+    mask = array.is_null() if array.null_count else None
+    if not children:
+        return as_type(pa.StructArray.from_arrays([pa.nulls(len(array))], names=["_"], mask=mask), target)
+    return pa.StructArray.from_arrays(children, fields=target.fields, mask=mask)
+
+
+def _convert_list(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+    values = _convert(array.flatten(), target.value_type, f"{path}.element")
+    offsets = _offsets(pc.list_value_length(array))
+    mask = array.is_null() if array.null_count else None
+    return as_type(pa.ListArray.from_arrays(offsets, values, mask=mask), target)
+
+
+def _convert_map(array: pa.MapArray, target: pa.MapType, path: str) -> pa.Array:
+    # A map is a list of entries; as such, flatten and the length kernel see its slices and nulls rightly.
+    entries = as_type(array, pa.list_(pa.field("entries", _entry_type(array.type), nullable=False)))
+    inner = pa.list_(pa.field("entries", _entry_type(target), nullable=False))
+    converted = _convert_list(entries, inner, path)
+    return as_type(converted, target)
+
+
+def _entry_type(map_type: pa.MapType) -> pa.DataType:
+    return pa.struct(
+        [
+            pa.field("key", map_type.key_type, nullable=False),
+            pa.field("value", map_type.item_type, nullable=map_type.item_field.nullable),
+        ]
+    )
+
+
+def _offsets(lengths: pa.Array) -> pa.Array:
+    ends = pc.cumulative_sum(pc.fill_null(lengths.cast(pa.int32()), 0))
+    return pa.concat_arrays([pa.array([0], pa.int32()), ends.cast(pa.int32())])
