@@ -54,7 +54,7 @@ class Storage(Protocol):
         ...
 
     def write(self, path: str, data: bytes) -> None:
-        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can promise it."""
+        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can."""
         ...
 
     def create_new(self, path: str, data: bytes) -> None:
@@ -79,6 +79,10 @@ class Storage(Protocol):
 
     def delete_tree(self, path: str) -> None:
         """Remove a folder with all it holds; nothing happens when it is not there."""
+        ...
+
+    def make_folder(self, path: str) -> None:
+        """Make an empty folder and those above it, where the store has folders; elsewhere nothing happens."""
         ...
 
     def set_modified(self, path: str, modified_ms: int) -> None:

@@ -1,0 +1,169 @@
+r"""Java `Properties` text: `hoodie.properties` and `.hoodie_partition_metadata`.
+
+Layout: ISO-8859-1, one `key=value` per line, `#` or `!` starts a comment line, a trailing backslash continues a line,
+`\t \n \r \f \uXXXX` and `\` before any other character are escapes; the first unescaped `=`, `:` or white space ends
+the key. Source: spec, timeline 2.1 and 2.2; the grammar is java.util.Properties'.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
+
+from pyhudi.errors import CorruptFile
+
+__all__ = [
+    "CHECKSUM_KEY",
+    "date_comment",
+    "has_valid_checksum",
+    "parse_properties",
+    "print_properties",
+    "table_checksum",
+]
+
+CHECKSUM_KEY = "hoodie.table.checksum"
+
+_DATABASE_KEY = "hoodie.database.name"
+_NAME_KEY = "hoodie.table.name"
+
+_WHITE = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_PRINTED = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"} | {mark: f"\\{mark}" for mark in "=:#!"}
+_LINE_ENDS = re.compile(r"\r\n|\n|\r")
+_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_HEX = re.compile(r"[0-9A-Fa-f]{4}")
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def parse_properties(data: bytes, source: str) -> dict[str, str]:
+    """The properties in `data`; a later line wins over an earlier one of the same key.
+
+    Args: `source`: the file's name, for messages. Raises CorruptFile for a broken `\\u` escape or a NUL byte (a block
+    that a crashed disk never wrote).
+    """
+    if b"\x00" in data:
+        raise CorruptFile(
+            f"{source} at byte {data.index(0)}: expected the text of a properties file, found a NUL byte. The file was "
+            f"not written completely; restore it from its backup."
+        )
+    found: dict[str, str] = {}
+    for line in _logical_lines(data.decode("iso-8859-1")):
+        end = _key_end(line)
+        value_start = end
+        while value_start < len(line) and line[value_start] in _WHITE:
+            value_start += 1
+        if value_start < len(line) and line[value_start] in "=:":
+            value_start += 1
+            while value_start < len(line) and line[value_start] in _WHITE:
+                value_start += 1
+        found[_unescape(line[:end], source)] = _unescape(line[value_start:], source)
+    return found
+
+
+def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()) -> bytes:
+    """The bytes of a properties file: comments, then keys in order, the checksum last.
+
+    The checksum comes last so that a file cut off anywhere lacks it.
+    """
+    lines = [f"#{comment}" for comment in comments]
+    for key in sorted(properties, key=lambda key: (key == CHECKSUM_KEY, key)):
+        lines.append(f"{_escape(key, is_key=True)}={_escape(properties[key], is_key=False)}")
+    return "".join(f"{line}\n" for line in lines).encode("iso-8859-1")
+
+
+def table_checksum(properties: Mapping[str, str]) -> str:
+    """What `hoodie.table.checksum` must be: CRC-32 of `<database>.<table>` in decimal."""
+    name = f"{properties.get(_DATABASE_KEY, '')}.{properties.get(_NAME_KEY, '')}"
+    return str(zlib.crc32(name.encode("utf-8")))
+
+
+def has_valid_checksum(properties: Mapping[str, str]) -> bool:
+    """True when the checksum is there and right."""
+    return properties.get(CHECKSUM_KEY) == table_checksum(properties)
+
+
+def date_comment(moment_ms: int) -> str:
+    """A moment as `java.util.Date.toString()` prints it in UTC: `Sun Jul 13 01:05:36 UTC 2025`."""
+    moment = datetime.fromtimestamp(moment_ms // 1000, timezone.utc)
+    day, month = _DAYS[moment.weekday()], _MONTHS[moment.month - 1]  # not strftime: that follows the locale
+    return f"{day} {month} {moment:%d %H:%M:%S} UTC {moment.year}"
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and blanks, continuations joined."""
+    pending: str | None = None
+    for natural in _LINE_ENDS.split(text):
+        line = natural.lstrip(_WHITE)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        line = (pending or "") + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = line[:-1]
+        else:
+            pending = None
+            if line:
+                yield line
+    if pending:
+        yield pending
+
+
+def _key_end(line: str) -> int:
+    position = 0
+    while position < len(line):
+        if line[position] == "\\":
+            position += 2
+        elif line[position] in "=:" or line[position] in _WHITE:
+            return position
+        else:
+            position += 1
+    return min(position, len(line))
+
+
+def _unescape(text: str, source: str) -> str:
+    if "\\" not in text:
+        return text
+    units: list[str] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        position += 1
+        if character == "\\" and position < len(text):
+            character = text[position]
+            position += 1
+            if character == "u":
+                digits = text[position : position + 4]
+                if not _HEX.fullmatch(digits):
+                    raise CorruptFile(
+                        f"{source}: expected four hexadecimal digits after \\u, found {digits!r}. The file is damaged "
+                        f"or was edited by hand; restore it from a backup or correct the line."
+                    )
+                character = chr(int(digits, 16))
+                position += 4
+            else:
+                character = _ESCAPES.get(character, character)
+        units.append(character)
+    return _join_surrogates("".join(units))
+
+
+def _join_surrogates(text: str) -> str:
+    """UTF-16 pairs, as Java escapes what is beyond the basic plane, become one character; a lone half stays."""
+    return _SURROGATE_PAIR.sub(lambda pair: pair.group().encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
+
+
+def _escape(text: str, *, is_key: bool) -> str:
+    parts: list[str] = []
+    for index, character in enumerate(text):
+        if character == " ":
+            parts.append("\\ " if is_key or index == 0 else " ")
+        elif character in _PRINTED:
+            parts.append(_PRINTED[character])
+        elif " " <= character <= "~":
+            parts.append(character)
+        else:
+            units = character.encode("utf-16-be", "surrogatepass")
+            parts.extend(f"\\u{units[i]:02X}{units[i + 1]:02X}" for i in range(0, len(units), 2))
+    return "".join(parts)

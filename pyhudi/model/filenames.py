@@ -1,0 +1,224 @@
+"""Every name that Hudi puts on disk, made and parsed here and nowhere else.
+
+Source: spec, files and records 1.1 (data files), timeline 1.1 to 1.3 (folders), 3.2 (instant files), 6.1 and 6.2
+(markers, heartbeats). All paths are relative to the table.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pyhudi.model.instant import ActionKind, State
+
+__all__ = [
+    "AUXILIARY_FOLDER",
+    "BASE_FILE_EXTENSIONS",
+    "HEARTBEAT_FOLDER",
+    "INDEX_DEFINITIONS_PATH",
+    "LOCK_FILE_NAME",
+    "METADATA_TABLE_FOLDER",
+    "META_FOLDER",
+    "PARTITION_METADATA_NAME",
+    "PARTITION_METADATA_NAMES",
+    "PROPERTIES_BACKUP_PATH",
+    "PROPERTIES_PATH",
+    "SCHEMA_FOLDER",
+    "TEMPORARY_FOLDER",
+    "BaseFileName",
+    "InstantFileName",
+    "LogFileName",
+    "MarkerName",
+    "data_path",
+    "heartbeat_path",
+    "marker_folder",
+    "new_file_id",
+    "partition_depth",
+    "pending_actions",
+]
+
+META_FOLDER = ".hoodie"
+PROPERTIES_PATH = ".hoodie/hoodie.properties"
+PROPERTIES_BACKUP_PATH = ".hoodie/hoodie.properties.backup"
+METADATA_TABLE_FOLDER = ".hoodie/metadata"
+SCHEMA_FOLDER = ".hoodie/.schema"
+AUXILIARY_FOLDER = ".hoodie/.aux"
+TEMPORARY_FOLDER = ".hoodie/.temp"
+HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
+LOCK_FILE_NAME = "lock"
+
+PARTITION_METADATA_NAME = ".hoodie_partition_metadata"
+# In the order in which a reader looks for them.
+PARTITION_METADATA_NAMES = (
+    PARTITION_METADATA_NAME,
+    f"{PARTITION_METADATA_NAME}.parquet",
+    f"{PARTITION_METADATA_NAME}.orc",
+)
+
+BASE_FILE_EXTENSIONS = (".parquet", ".orc", ".hfile", ".lance")
+
+
+def data_path(partition_path: str, name: str) -> str:
+    """Path of a data file; the partition path of a non-partitioned table is ""."""
+    return f"{partition_path}/{name}" if partition_path else name
+
+
+def partition_depth(partition_path: str) -> int:
+    """Levels between the table's folder and the partition's, as the partition metadata file says it."""
+    return partition_path.count("/") + 1 if partition_path else 0
+
+
+def new_file_id(prefix: str, number: int = 0) -> str:
+    """A file id: a uuid (or bucket prefix) and the count of files that one writer opened with it."""
+    return f"{prefix}-{number}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class BaseFileName:
+    """`<file id>_<write token>_<instant time><extension>`; the extension has its dot."""
+
+    file_id: str
+    write_token: str
+    instant_time: str
+    extension: str = ".parquet"
+
+    def __str__(self) -> str:
+        return f"{self.file_id}_{self.write_token}_{self.instant_time}{self.extension}"
+
+    @classmethod
+    def parse(cls, name: str) -> BaseFileName | None:
+        """The parts of a base file's name, None when it is another kind of file."""
+        if name.startswith("."):
+            return None
+        stem, dot, extension = name.rpartition(".")
+        if dot + extension not in BASE_FILE_EXTENSIONS:
+            return None
+        file_id, _, rest = stem.partition("_")
+        write_token, _, instant = rest.partition("_")
+        instant_time = instant.partition(".")[0]
+        if not (file_id and write_token and instant_time.isdigit()):
+            return None
+        return cls(file_id, write_token, instant_time, dot + extension)
+
+
+_LOG_NAME = re.compile(r"\.([^._]+)_([^.]*)\.(log|archive)\.(\d+)(?:_((?:\d+)-(?:\d+)-(?:\d+))(\.cdc)?)?")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LogFileName:
+    """`.<file id>_<instant time>.log.<version>[_<write token>][.cdc]`.
+
+    Below table version 8 the time is the slice's base instant, from 8 on the delta commit's own.
+    """
+
+    file_id: str
+    instant_time: str
+    version: int
+    write_token: str = ""
+    suffix: str = ""  # ".cdc" for change logs
+
+    def __str__(self) -> str:
+        token = f"_{self.write_token}" if self.write_token else ""
+        return f".{self.file_id}_{self.instant_time}.log.{self.version}{token}{self.suffix}"
+
+    @classmethod
+    def parse(cls, name: str) -> LogFileName | None:
+        """The parts of a log file's name, None when it is another kind of file."""
+        match = _LOG_NAME.fullmatch(name)
+        if match is None or match[3] != "log":
+            return None
+        return cls(match[1], match[2], int(match[4]), match[5] or "", match[6] or "")
+
+
+# Instant files
+
+_L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?")
+_L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?")
+_STATES = {None: State.COMPLETED, ".requested": State.REQUESTED, ".inflight": State.INFLIGHT}
+_PENDING_ONLY = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
+_ACTIONS = {f".{kind.value}": kind for kind in ActionKind}
+_PENDING_NAMES = {
+    ActionKind.COMMIT: (ActionKind.COMMIT, ActionKind.COMPACTION),
+    ActionKind.DELTACOMMIT: (ActionKind.DELTACOMMIT, ActionKind.LOGCOMPACTION),
+    ActionKind.REPLACECOMMIT: (ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING),
+}
+
+
+def pending_actions(action: ActionKind) -> tuple[ActionKind, ...]:
+    """The actions that may name the pending files of an instant that completes as `action`."""
+    return _PENDING_NAMES.get(action, (action,))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class InstantFileName:
+    """One file of the timeline folder. `completion_time`: only on completed files of layout 2."""
+
+    requested_time: str
+    action: ActionKind
+    state: State
+    completion_time: str | None = None
+
+    def text(self, layout_version: int) -> str:
+        """The file's name in timeline layout 1 or 2."""
+        action = self.action
+        if self.state is State.COMPLETED:
+            both = layout_version >= 2 and self.completion_time is not None
+            times = f"{self.requested_time}_{self.completion_time}" if both else self.requested_time
+            return f"{times}.{action.completed_as.value}"
+        if self.state is State.INFLIGHT and action is ActionKind.COMMIT:
+            return f"{self.requested_time}.inflight"  # the oldest name of all: no action in it, in both layouts
+        if layout_version < 2 and action is ActionKind.CLUSTERING:
+            action = ActionKind.REPLACECOMMIT
+        return f"{self.requested_time}.{action.value}.{self.state.name.lower()}"
+
+    @classmethod
+    def parse(cls, name: str, layout_version: int) -> InstantFileName | None:
+        """The parts of an instant file's name, None for whatever else lies in the folder."""
+        if layout_version >= 2:
+            match = _L2_NAME.fullmatch(name)
+            requested, completion, action_part, state_part = match.groups() if match else ("", None, "", None)
+        else:
+            match = _L1_NAME.fullmatch(name)
+            requested, action_part, state_part = match.groups() if match else ("", "", None)
+            completion = None
+        if action_part == ".inflight" and state_part is None and completion is None:
+            return cls(requested, ActionKind.COMMIT, State.INFLIGHT)
+        action, state = _ACTIONS.get(action_part), _STATES.get(state_part)
+        if action is None or state is None or (completion is not None and state is not State.COMPLETED):
+            return None
+        if state is State.COMPLETED and action in _PENDING_ONLY:
+            return None
+        return cls(requested, action, state, completion)
+
+
+# Markers and heartbeats
+
+_MARKER = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)")
+
+
+def marker_folder(instant_time: str) -> str:
+    """Where the markers of one write are."""
+    return f"{TEMPORARY_FOLDER}/{instant_time}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class MarkerName:
+    """A marker names a data file (path relative to the table) before it is made. `io_type`: CREATE, MERGE or APPEND."""
+
+    data_path: str
+    io_type: str
+
+    def __str__(self) -> str:
+        return f"{self.data_path}.marker.{self.io_type}"
+
+    @classmethod
+    def parse(cls, text: str) -> MarkerName | None:
+        """The parts of a marker's path below the marker folder, or of a line of a MARKERS file."""
+        match = _MARKER.fullmatch(text)
+        return cls(match[1], match[2]) if match else None
+
+
+def heartbeat_path(instant_time: str) -> str:
+    """The file whose age says whether the writer of an instant lives."""
+    return f"{HEARTBEAT_FOLDER}/{instant_time}"

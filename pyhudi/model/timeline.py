@@ -1,0 +1,115 @@
+"""Timeline: the active instants of a table, sorted, and the questions one asks of them.
+
+Source: spec, timeline 3.1 and 3.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pyhudi.model.instant import ActionKind, Instant, State
+
+__all__ = ["Timeline"]
+
+_COMMITS = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING})
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """Instants in the order of their requested times, one per (requested time, kind of action), in their highest state.
+
+    `active_since`: requested time of the first write instant that archiving left, None when there is none. Data of
+    older instants was archived, hence committed. Cuts of a timeline keep it.
+    """
+
+    instants: tuple[Instant, ...] = ()
+    active_since: str | None = None
+    _commit_times: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "instants", tuple(sorted(self.instants, key=_order)))
+        if self.active_since is None:
+            object.__setattr__(self, "active_since", _first_write(self.instants))
+        times = frozenset(i.requested_time for i in self.instants if i.is_completed and i.action in _COMMITS)
+        object.__setattr__(self, "_commit_times", times)
+
+    def __iter__(self) -> Iterator[Instant]:
+        return iter(self.instants)
+
+    def __len__(self) -> int:
+        return len(self.instants)
+
+    def completed(self) -> Timeline:
+        """Only completed instants."""
+        return self._where(lambda instant: instant.is_completed)
+
+    def pending(self) -> Timeline:
+        """Only requested and inflight instants."""
+        return self._where(lambda instant: not instant.is_completed)
+
+    def commits(self) -> Timeline:
+        """Completed instants that make data visible: commit, deltacommit, replacecommit."""
+        return self._where(lambda instant: instant.is_completed and instant.action in _COMMITS)
+
+    def of(self, actions: Iterable[ActionKind]) -> Timeline:
+        """Only instants of these actions."""
+        wanted = frozenset(actions)
+        return self._where(lambda instant: instant.action in wanted)
+
+    def up_to(self, requested_time: str) -> Timeline:
+        """Instants with a requested time of `requested_time` or less."""
+        return self._where(lambda instant: instant.requested_time <= requested_time)
+
+    def after(self, requested_time: str) -> Timeline:
+        """Instants with a requested time of more than `requested_time`."""
+        return self._where(lambda instant: instant.requested_time > requested_time)
+
+    def find(self, requested_time: str, action: ActionKind | None = None) -> Instant | None:
+        """The instant of a requested time; of several (a commit and its savepoint) the write, unless `action` says."""
+        found = [
+            instant
+            for instant in self.instants
+            if instant.requested_time == requested_time
+            and (action is None or instant.action.completed_as is action.completed_as)
+        ]
+        return next((instant for instant in found if instant.action.is_write), found[0] if found else None)
+
+    def last_commit(self) -> Instant | None:
+        """The completed commit, deltacommit or replacecommit with the greatest requested time."""
+        return next((i for i in reversed(self.instants) if i.is_completed and i.action in _COMMITS), None)
+
+    def is_visible(self, instant_time: str) -> bool:
+        """True when data files that carry `instant_time` are committed (as far as this timeline reaches)."""
+        if instant_time in self._commit_times:
+            return True
+        return self.active_since is not None and instant_time < self.active_since
+
+    @property
+    def first_time(self) -> str | None:
+        """Smallest requested time, None when there are no instants."""
+        return self.instants[0].requested_time if self.instants else None
+
+    @property
+    def latest_time(self) -> str | None:
+        """Greatest requested or completion time: a new instant must be later than this."""
+        times = [time for i in self.instants for time in (i.requested_time, i.completion_time) if time is not None]
+        return max(times, default=None)
+
+    def _where(self, keep: Callable[[Instant], bool]) -> Timeline:
+        return Timeline(tuple(filter(keep, self.instants)), self.active_since)
+
+
+def _order(instant: Instant) -> tuple[str, str, State]:
+    return instant.requested_time, instant.action.value, instant.state
+
+
+def _first_write(instants: Iterable[Instant]) -> str | None:
+    """The oldest write that is not savepointed: archiving leaves savepointed commits behind and goes on after them.
+
+    Pending writes count: archiving never passes one, so what is older than a pending write was archived, and the files
+    of the pending write itself stay invisible.
+    """
+    instants = tuple(instants)
+    saved = {i.requested_time for i in instants if i.action is ActionKind.SAVEPOINT}
+    return next((i.requested_time for i in instants if i.action.is_write and i.requested_time not in saved), None)

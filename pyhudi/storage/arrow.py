@@ -1,0 +1,247 @@
+"""ArrowStorage: a table on S3, Google Cloud Storage, Azure or HDFS, through pyarrow.fs.
+
+Object stores replace whole objects, so `write` is atomic there. pyarrow.fs has no conditional put: `create_new` goes
+through obstore (extra `pyhudi[aws]`, `[gcs]`, `[azure]`), and on HDFS through a rename, which HDFS refuses when the
+name is taken.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
+from pyhudi.storage.base import FileInfo
+from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary, parent
+
+__all__ = ["ArrowStorage"]
+
+_OBJECT_STORES = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
+_SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
+
+
+@dataclass(frozen=True, init=False)
+class ArrowStorage:
+    """The table at `uri`.
+
+    Args: `options`: Hadoop's keys for the store (`fs.s3a.access.key`, `fs.s3a.secret.key`, `fs.s3a.session.token`,
+    `fs.s3a.endpoint`, `fs.s3a.endpoint.region`, `fs.s3a.path.style.access`); without them the store's own
+    environment variables and profiles count. `filesystem`: use this one (rooted at the table) instead of making one.
+    """
+
+    root: str
+    _options: tuple[tuple[str, str], ...] = field(repr=False)
+    _filesystem: pafs.FileSystem = field(repr=False, compare=False)
+    _base: str = field(repr=False)
+
+    def __init__(self, uri: str, options: Mapping[str, str] | None = None, filesystem: Any = None) -> None:
+        given = dict(options or {})
+        base = ""
+        if filesystem is None:
+            filesystem, base = _connect(uri, given)
+        object.__setattr__(self, "root", uri.rstrip("/"))
+        object.__setattr__(self, "_options", tuple(sorted(given.items())))
+        object.__setattr__(self, "_filesystem", filesystem)
+        object.__setattr__(self, "_base", base.rstrip("/"))
+
+    def full_path(self, path: str) -> str:
+        scheme, _, rest = self.root.partition("://")
+        return child(f"{_SPARK_SCHEMES.get(scheme, scheme)}://{rest}", inside(path, self.root))
+
+    def read(self, path: str) -> bytes:
+        with self.open_input(path) as file:
+            return bytes(file.read())
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        with self._translated(path):
+            return self._filesystem.open_input_file(self._at(path))
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        with self._translated(path):
+            self._make_parent(path)
+            return self._filesystem.open_output_stream(self._at(path))
+
+    def write(self, path: str, data: bytes) -> None:
+        with self.open_output(path) as file:
+            file.write(data)
+
+    def create_new(self, path: str, data: bytes) -> None:
+        kind = self._filesystem.type_name
+        with self._translated(path):
+            if kind in _OBJECT_STORES:
+                self._put_if_absent(path, data)
+            elif kind == "hdfs":
+                self._rename_if_absent(path, data)
+            else:
+                raise ConfigError(
+                    f"{self.root}: a {kind!r} file system of pyarrow can't create a file exclusively, so it can be "
+                    f"read but not written. Name a local folder by its plain path."
+                )
+
+    def list(self, path: str) -> tuple[FileInfo, ...]:
+        selector = pafs.FileSelector(self._at(path), allow_not_found=True)
+        with self._translated(path):
+            entries = self._filesystem.get_file_info(selector)
+        found = [_file_info(child(path, e.base_name), e) for e in entries if not is_temporary(e.base_name)]
+        return tuple(sorted(found, key=lambda info: info.name))
+
+    def walk(self, path: str) -> Iterator[FileInfo]:
+        selector = pafs.FileSelector(self._at(path), allow_not_found=True, recursive=True)
+        with self._translated(path):
+            entries = self._filesystem.get_file_info(selector)
+        start = len(self._at(path)) + 1 if self._at(path) else 0
+        for entry in entries:
+            if entry.type is pafs.FileType.File and not is_temporary(entry.base_name):
+                yield _file_info(child(path, entry.path[start:]), entry)
+
+    def stat(self, path: str) -> FileInfo | None:
+        with self._translated(path):
+            (entry,) = self._filesystem.get_file_info([self._at(path)])
+        return None if entry.type is pafs.FileType.NotFound else _file_info(path, entry)
+
+    def delete(self, path: str) -> bool:
+        if self.stat(path) is None:
+            return False
+        with self._translated(path):
+            try:
+                self._filesystem.delete_file(self._at(path))
+            except FileNotFoundError:  # another process was faster
+                return False
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        with self._translated(path):
+            if path:
+                self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
+                if self._filesystem.type_name not in _OBJECT_STORES and self.stat(path) is not None:
+                    self._filesystem.delete_dir(self._at(path))
+            elif self._at(path):
+                self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
+            else:
+                self._filesystem.delete_dir_contents("", accept_root_dir=True, missing_dir_ok=True)
+
+    def make_folder(self, path: str) -> None:
+        if self._filesystem.type_name not in _OBJECT_STORES:
+            with self._translated(path):
+                self._filesystem.create_dir(self._at(path), recursive=True)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        """Nothing: neither object stores nor pyarrow.fs can."""
+
+    def _at(self, path: str) -> str:
+        inside(path, self.root)
+        return child(self._base, path) if path else self._base
+
+    def _make_parent(self, path: str) -> None:
+        folder = parent(path)
+        if folder:
+            self.make_folder(folder)
+
+    def _put_if_absent(self, path: str, data: bytes) -> None:
+        store, put, exists_error = _object_store(self.root, dict(self._options), self._filesystem.type_name)
+        try:
+            put(store, path, data, mode="create")
+        except exists_error as error:
+            raise PathExists(f"{self.full_path(path)} exists already.") from error
+
+    def _rename_if_absent(self, path: str, data: bytes) -> None:
+        if self.stat(path) is not None:
+            raise PathExists(f"{self.full_path(path)} exists already.")
+        temporary = child(parent(path), f"{TEMPORARY_PREFIX}{SystemClock().new_uuid()}{TEMPORARY_SUFFIX}")
+        self.write(temporary, data)
+        try:
+            self._filesystem.move(self._at(temporary), self._at(path))
+        except OSError as error:
+            self.delete(temporary)
+            if self.stat(path) is not None:
+                raise PathExists(f"{self.full_path(path)} exists already.") from error
+            raise
+
+    @contextmanager
+    def _translated(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise PathNotFound(f"{self.full_path(path)} does not exist.") from error
+        except FileExistsError as error:
+            raise PathExists(f"{self.full_path(path)} exists already.") from error
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
+
+
+def _connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
+    """The file system behind a URI, and the table's place in it."""
+    scheme, _, rest = uri.partition("://")
+    if scheme in ("s3", "s3a", "s3n"):
+        return pafs.S3FileSystem(**_s3_arguments(options)), rest
+    if scheme == "gs":
+        return pafs.GcsFileSystem(), rest
+    if scheme in ("abfs", "abfss"):
+        container, at, host_and_path = rest.partition("@")
+        host, _, path = host_and_path.partition("/")
+        if not at:
+            raise ConfigError(f"{uri!r}: expected {scheme}://container@account.dfs.core.windows.net/path.")
+        account = host.partition(".")[0]
+        return pafs.AzureFileSystem(account, options.get(f"fs.azure.account.key.{host}")), child(container, path)
+    host, _, path = rest.partition("/")
+    name, _, port = host.partition(":")
+    return pafs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path}"
+
+
+def _s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    endpoint = options.get("fs.s3a.endpoint")
+    arguments: dict[str, Any] = {
+        "access_key": options.get("fs.s3a.access.key"),
+        "secret_key": options.get("fs.s3a.secret.key"),
+        "session_token": options.get("fs.s3a.session.token"),
+        "region": options.get("fs.s3a.endpoint.region"),
+    }
+    if endpoint:
+        scheme, separator, host = endpoint.rpartition("://")
+        secure = options.get("fs.s3a.connection.ssl.enabled", "true").lower() == "true"
+        arguments["endpoint_override"] = host
+        arguments["scheme"] = scheme if separator else ("https" if secure else "http")
+        arguments["force_virtual_addressing"] = options.get("fs.s3a.path.style.access", "true").lower() == "false"
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _object_store(
+    uri: str, options: Mapping[str, str], kind: str
+) -> tuple[Any, Callable[..., Any], type[BaseException]]:
+    """obstore's store for a URI, its `put`, and what it raises when the object exists."""
+    try:
+        obstore = importlib.import_module("obstore")
+        stores = importlib.import_module("obstore.store")
+        exceptions = importlib.import_module("obstore.exceptions")
+    except ImportError as error:
+        raise ConfigError(
+            f"{uri}: writing needs puts that refuse an existing object, which pyarrow can't do. Install the extra "
+            f"`pyhudi[{_OBJECT_STORES[kind]}]` (package obstore); reading works without."
+        ) from error
+    return stores.from_url(uri, **_obstore_arguments(options)), obstore.put, exceptions.AlreadyExistsError
+
+
+def _obstore_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    given = _s3_arguments(options)
+    names = {"access_key": "access_key_id", "secret_key": "secret_access_key", "session_token": "session_token"}
+    arguments: dict[str, Any] = {names[name]: value for name, value in given.items() if name in names}
+    if "region" in given:
+        arguments["region"] = given["region"]
+    if "endpoint_override" in given:
+        arguments["endpoint"] = f"{given['scheme']}://{given['endpoint_override']}"
+        arguments["virtual_hosted_style_request"] = given["force_virtual_addressing"]
+        if given["scheme"] == "http":
+            arguments["client_options"] = {"allow_http": True}
+    return arguments
+
+
+def _file_info(path: str, entry: Any) -> FileInfo:
+    is_dir = entry.type is pafs.FileType.Directory
+    return FileInfo(path, 0 if is_dir else entry.size or 0, (entry.mtime_ns or 0) // 1_000_000, is_dir)

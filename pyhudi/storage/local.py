@@ -1,0 +1,200 @@
+"""LocalStorage: a table in a folder of this machine, or on anything mounted here.
+
+`write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
+`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.errors import PathExists, PathNotFound, StorageError
+from pyhudi.storage.base import FileInfo
+from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
+
+__all__ = ["LocalStorage"]
+
+_PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
+_COUNTER = itertools.count()
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStorage:
+    """The table in folder `root` (made absolute; need not exist yet)."""
+
+    root: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "root", os.path.abspath(os.path.expanduser(self.root)))
+
+    def full_path(self, path: str) -> str:
+        # As Hadoop's Path prints it: one slash, nothing escaped.
+        return "file:" + self._local(path).replace(os.sep, "/")
+
+    def read(self, path: str) -> bytes:
+        with self._translated(path), open(self._local(path), "rb") as file:
+            return file.read()
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        with self._translated(path):
+            return pa.OSFile(self._local(path), "rb")
+
+    def open_output(self, path: str) -> pa.NativeFile:
+        target = self._local(path)
+        with self._translated(path):
+            try:
+                return pa.OSFile(target, "wb")
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                return pa.OSFile(target, "wb")
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self._local(path)
+        with self._translated(path):
+            temporary = _write_temporary(target, data)
+            try:
+                os.replace(temporary, target)
+            except BaseException:
+                _unlink_quietly(temporary)
+                raise
+
+    def create_new(self, path: str, data: bytes) -> None:
+        target = self._local(path)
+        with self._translated(path):
+            if not data:  # nothing to see in part: one system call is enough
+                os.close(_open_new(target))
+                return
+            temporary = _write_temporary(target, data)
+            try:
+                os.link(temporary, target)
+            except OSError as error:
+                if error.errno not in _NO_HARD_LINKS:
+                    raise
+                # The mount has no hard links: claim the name, then fill it in one step. Readers may see it empty first.
+                os.close(_open_new(target))
+                os.replace(temporary, target)
+            finally:
+                _unlink_quietly(temporary)
+
+    def list(self, path: str) -> tuple[FileInfo, ...]:
+        with self._translated(path):
+            try:
+                entries = os.scandir(self._local(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return ()
+            with entries:
+                found = [
+                    _file_info(child(path, entry.name), entry) for entry in entries if not is_temporary(entry.name)
+                ]
+        return tuple(sorted((info for info in found if info is not None), key=lambda info: info.name))
+
+    def walk(self, path: str) -> Iterator[FileInfo]:
+        folders = [path]
+        while folders:
+            for info in self.list(folders.pop()):
+                if info.is_dir:
+                    folders.append(info.path)
+                else:
+                    yield info
+
+    def stat(self, path: str) -> FileInfo | None:
+        with self._translated(path):
+            try:
+                return _file_info_of(path, os.stat(self._local(path)))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def delete(self, path: str) -> bool:
+        with self._translated(path):
+            try:
+                os.unlink(self._local(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            return True
+
+    def delete_tree(self, path: str) -> None:
+        target = self._local(path)
+        with self._translated(path):
+            # Another process may be deleting the same tree; what is gone is as we want it.
+            while True:
+                try:
+                    shutil.rmtree(target)
+                except FileNotFoundError:
+                    if os.path.lexists(target):
+                        continue
+                return
+
+    def make_folder(self, path: str) -> None:
+        with self._translated(path):
+            os.makedirs(self._local(path), exist_ok=True)
+
+    def set_modified(self, path: str, modified_ms: int) -> None:
+        with self._translated(path):
+            nanoseconds = modified_ms * 1_000_000
+            os.utime(self._local(path), ns=(nanoseconds, nanoseconds))
+
+    def _local(self, path: str) -> str:
+        inside(path, self.root)
+        return os.path.join(self.root, *path.split("/")) if path else self.root
+
+    @contextmanager
+    def _translated(self, path: str) -> Iterator[None]:
+        """The operating system's errors in the words of the family."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise PathNotFound(f"{self._local(path)} does not exist.") from error
+        except FileExistsError as error:
+            raise PathExists(f"{self._local(path)} exists already.") from error
+        except OSError as error:
+            raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
+
+
+def _write_temporary(target: str, data: bytes) -> str:
+    folder = os.path.dirname(target)
+    token = f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_COUNTER)}"
+    temporary = os.path.join(folder, f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}")
+    descriptor = _open_new(temporary)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+    except BaseException:
+        _unlink_quietly(temporary)
+        raise
+    return temporary
+
+
+def _open_new(target: str) -> int:
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    try:
+        return os.open(target, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        return os.open(target, flags, 0o666)
+
+
+def _unlink_quietly(temporary: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)
+
+
+def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:
+    try:
+        return _file_info_of(path, entry.stat())
+    except FileNotFoundError:  # deleted since it was listed, or a dangling link
+        return None
+
+
+def _file_info_of(path: str, status: os.stat_result) -> FileInfo:
+    is_dir = (status.st_mode & 0o170000) == 0o040000
+    return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)

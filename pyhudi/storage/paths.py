@@ -1,0 +1,51 @@
+"""Paths inside a table: the check that nothing leaves its folder, and the names of our temporary files.
+
+Paths come from timeline bodies, file footers and partition values, which are untrusted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from pyhudi.errors import StorageError
+
+__all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "child", "inside", "is_temporary", "parent"]
+
+# The leading dot keeps readers of data folders away, the unknown extension readers of timelines.
+TEMPORARY_PREFIX = ".pyhudi-"
+TEMPORARY_SUFFIX = ".tmp"
+
+_FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
+
+
+def inside(path: str, root: str) -> str:
+    """`path` itself when it stays below `root`; "" is the root.
+
+    Raises StorageError for an absolute path, an empty, "." or ".." segment, a NUL, and on Windows for a backslash or
+    a colon. Symbolic links inside the table are followed; they are the administrator's word, not a file's.
+    """
+    if path == "":
+        return path
+    is_windows_path = os.sep != "/" and ("\\" in path or ":" in path)
+    if _FORBIDDEN_SEGMENTS.isdisjoint(path.split("/")) and "\x00" not in path and not is_windows_path:
+        return path
+    raise StorageError(
+        f"The path {path!r} leaves the table's folder or is not a plain relative path (table: {root}). Expected names "
+        f"joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the value or file "
+        f"that named it."
+    )
+
+
+def parent(path: str) -> str:
+    """The folder of a path; "" for an entry of the root."""
+    return path.rpartition("/")[0]
+
+
+def child(folder: str, name: str) -> str:
+    """`name` below `folder`, which may be the root."""
+    return f"{folder}/{name}" if folder else name
+
+
+def is_temporary(name: str) -> bool:
+    """True for the half-written files of this package, which no listing shows."""
+    return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
