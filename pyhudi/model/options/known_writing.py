@@ -117,8 +117,8 @@ WRITING = (
             write.track.event.time.watermark=false writestatus.class=org.apache.hudi.client.WriteStatus
         """,
         accepted={
-            "bulkinsert.user.defined.partitioner.class": "org.apache.hudi.execution.bulkinsert.rowcustomcolumnssortpartitioner"
-            " org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
+            "bulkinsert.user.defined.partitioner.class": "org.apache.hudi.execution.bulkinsert."
+            "rowcustomcolumnssortpartitioner org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
             "write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.hoodieavrorecordmerger"
             " org.apache.hudi.hoodiesparkrecordmerger org.apache.hudi.defaultsparkrecordmerger",
             "write.markers.type": "direct",

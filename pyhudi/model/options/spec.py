@@ -40,8 +40,8 @@ class Support(str, Enum):
     """What this release does with an option.
 
     HONOURED: it does what Hudi documents. NO_EFFECT: it could change speed or housekeeping only, never contents; a
-    value outside `accepted` is warned about by name. REFUSED: it would change contents or promises that this release can't
-    keep; a value outside `accepted` is an error.
+    value outside `accepted` is warned about by name. REFUSED: it would change contents or promises that this release
+    can't keep; a value outside `accepted` is an error.
     """
 
     HONOURED = "honoured"
