@@ -1,1 +1,81 @@
-"""PyHudi."""
+"""PyHudi: Apache Hudi's tables in Python, on PySpark or without it.
+
+    import pyhudi
+
+    pyhudi.enable(spark)                                  # df.write.format("hudi") and spark.read.format("hudi")
+    pyhudi.write_hudi(path, data, record_key="id")        # Arrow, pandas or Spark data
+    pyhudi.HudiTable.open(path).scan().to_arrow()
+
+Names are imported when they are used, so `import pyhudi` is light and needs no PySpark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pyhudi.errors import (
+    ConfigError,
+    CorruptFile,
+    HudiError,
+    KeyGenError,
+    LockTimeout,
+    SchemaMismatch,
+    StorageError,
+    TableError,
+    TableExists,
+    TableNotFound,
+    TaskFailed,
+    UnsupportedTable,
+    WriteConflict,
+)
+
+if TYPE_CHECKING:
+    from pyhudi.actions.result import WriteResult
+    from pyhudi.model.options import HudiOptionWarning
+    from pyhudi.spark.enable import disable, enable
+    from pyhudi.table import HudiTable, write_hudi
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ConfigError",
+    "CorruptFile",
+    "HudiError",
+    "HudiOptionWarning",
+    "HudiTable",
+    "KeyGenError",
+    "LockTimeout",
+    "SchemaMismatch",
+    "StorageError",
+    "TableError",
+    "TableExists",
+    "TableNotFound",
+    "TaskFailed",
+    "UnsupportedTable",
+    "WriteConflict",
+    "WriteResult",
+    "__version__",
+    "disable",
+    "enable",
+    "write_hudi",
+]
+
+_HOME = {
+    "HudiOptionWarning": "pyhudi.model.options",
+    "HudiTable": "pyhudi.table",
+    "WriteResult": "pyhudi.actions.result",
+    "disable": "pyhudi.spark.enable",
+    "enable": "pyhudi.spark.enable",
+    "write_hudi": "pyhudi.table",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'pyhudi' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
