@@ -1,0 +1,175 @@
+"""Schema evolution on write: what the table's schema becomes when data of another schema arrives.
+
+Allowed: new columns (made nullable, appended at the end of the root or of their struct), types that can be widened in
+the table (int → long → float → double → string, string → binary), data narrower than the table (widened on the way in),
+required columns that become nullable. Refused, all offending columns in one message: narrowing and unrelated types,
+names that differ only by case, missing columns (unless an option says null or drop), changes of key and partition
+columns. Names match exactly; order does not matter. Source: spec, files and records 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.schema import storable, without_meta
+from pyhudi.formats.avro.types import is_bytes, is_list, is_text
+from pyhudi.schema.casts import can_cast
+
+__all__ = ["evolve"]
+
+_NUMBERS = (pa.int32(), pa.int64(), pa.float32(), pa.float64())  # in the order of widening
+
+
+def evolve(
+    table: pa.Schema,
+    incoming: pa.Schema,
+    *,
+    null_for_missing: bool = False,
+    allow_drop: bool = False,
+    reconcile: bool = False,
+    protected: Collection[str] = (),
+    ordering_fields: Collection[str] = (),
+) -> pa.Schema:
+    """The table's schema after a write of `incoming`; the same object when nothing changes.
+
+    Args:
+        table: the table's data columns; without any, the table is new and takes the incoming schema.
+        incoming: the schema of the data; meta columns in it are ignored.
+        null_for_missing, reconcile: columns that the data lacks are kept, and null in the new rows.
+        allow_drop: columns that the data lacks leave the table (unless the other two keep them).
+        protected: key and partition columns (dotted paths for nested ones): there, and of the very same type.
+        ordering_fields: columns that rows are ordered by: there, and at most widened from one number type to another.
+    Returns: data columns only. `project(data, evolve(...))` brings the data into it.
+    Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
+    """
+    new = storable(incoming)
+    old = without_meta(table)
+    if not old.names:
+        return new
+    step = _Step(null_for_missing or reconcile, allow_drop, frozenset(protected), frozenset(ordering_fields))
+    fields = step.fields(list(old), list(new), "")
+    if step.problems:
+        listed = "".join(f"\n  - {problem}" for problem in step.problems)
+        raise SchemaMismatch(f"The data does not fit the table's schema; nothing was written:{listed}")
+    evolved = pa.schema(fields)
+    return table if evolved.equals(table) else evolved
+
+
+class _Step:
+    """One evolution; collects what does not fit."""
+
+    def __init__(
+        self, keep_missing: bool, allow_drop: bool, protected: frozenset[str], ordering_fields: frozenset[str]
+    ) -> None:
+        self.problems: list[str] = []
+        self._keep_missing = keep_missing
+        self._allow_drop = allow_drop
+        self._protected = protected
+        self._ordering_fields = ordering_fields
+
+    def fields(self, old: Sequence[pa.Field], new: Sequence[pa.Field], path: str) -> list[pa.Field]:
+        """Fields of a struct (or of the root, path "") after the write: the old ones in their order, then the new."""
+        arriving = {field.name: field for field in new}
+        known = {field.name for field in old}
+        by_lower_case = {field.name.lower(): field.name for field in old}
+        out: list[pa.Field] = []
+        misspelt = set()
+        for field in new:
+            other = by_lower_case.get(field.name.lower())
+            if field.name not in known and other is not None:
+                misspelt.add(other)
+                self.problems.append(
+                    f"column {_join(path, field.name)!r}: the table calls it {_join(path, other)!r}, and names match "
+                    f"letter by letter; rename the column in the data"
+                )
+        for field in old:
+            if field.name in arriving:
+                out.append(self._both(field, arriving[field.name], _join(path, field.name)))
+            elif field.name not in misspelt:
+                out += self._missing(field, _join(path, field.name))
+        out += [field.with_nullable(True) for field in new if field.name not in known]
+        return out
+
+    def _both(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
+        data_type = self._type(old.type, new.type, path)
+        # Spark calls nearly every column nullable, so a key column stays required: a null key is refused anyway.
+        nullable = old.nullable or (new.nullable and path not in self._protected)
+        return pa.field(old.name, data_type, nullable=nullable, metadata=old.metadata)
+
+    def _missing(self, old: pa.Field, path: str) -> list[pa.Field]:
+        inside = (
+            name for name in self._protected | self._ordering_fields if name == path or name.startswith(f"{path}.")
+        )
+        needed = next(inside, None)
+        if needed is not None:
+            self.problems.append(
+                f"column {path!r} ({old.type}): missing in the data, and {needed!r} is a key, partition or ordering column"
+            )
+        elif self._keep_missing:
+            return [old.with_nullable(True)]
+        elif not self._allow_drop:
+            self.problems.append(
+                f"column {path!r} ({old.type}): missing in the data; add it, or set "
+                f"hoodie.write.set.null.for.missing.columns=true to write nulls"
+            )
+        return []
+
+    def _type(self, old: pa.DataType, new: pa.DataType, path: str) -> pa.DataType:
+        if old.equals(new):
+            return old
+        if pt.is_struct(old) and pt.is_struct(new):
+            return pa.struct(self.fields(old.fields, new.fields, path))
+        if is_list(old) and is_list(new):
+            return pa.list_(self._element(old.value_field, new.value_field, f"{path}.element"))
+        if pt.is_map(old) and pt.is_map(new):
+            return pa.map_(pa.string(), self._element(old.item_field, new.item_field, f"{path}.value"))
+        reason = self._refusal(old, new, path)
+        if reason is not None:
+            self.problems.append(f"column {path!r}: the table has {old}, the data {new}; {reason}")
+            return old
+        return new if _widens(old, new) else old
+
+    def _element(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
+        nullable = old.nullable or new.nullable
+        return pa.field(old.name, self._type(old.type, new.type, path), nullable=nullable)
+
+    def _refusal(self, old: pa.DataType, new: pa.DataType, path: str) -> str | None:
+        """Why data of type `new` can't go into a column of another type `old`; None when it can."""
+        if _takes(old, new):
+            return None
+        if path in self._protected:
+            return "a key or partition column keeps its type, or older rows would not be found again"
+        if path in self._ordering_fields and not (old in _NUMBERS and new in _NUMBERS):
+            return "an ordering column may only become a wider number, or rows could not be compared"
+        if _widens(old, new):
+            return None
+        if pt.is_timestamp(old) and pt.is_timestamp(new):
+            return "one is a moment in UTC, the other a local time: say which zone you mean by casting the data"
+        if pt.is_decimal(old) and pt.is_decimal(new):
+            return "digits could be lost, and a decimal column can't be widened: cast the data"
+        return f"that is no widening: cast the data to {old}"
+
+
+def _takes(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether a column of type `old` takes data of type `new` as it is or widened, without changing the table."""
+    if pt.is_timestamp(old) and pt.is_timestamp(new):
+        return bool((old.tz is None) == (new.tz is None))  # a coarser column cuts: Spark has no milliseconds to cast to
+    if pt.is_decimal(old):
+        return bool(pt.is_decimal(new) and can_cast(new, old))
+    return _widens(new, old)
+
+
+def _widens(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    if narrow in _NUMBERS:
+        return is_text(wide) or (wide in _NUMBERS and _NUMBERS.index(narrow) < _NUMBERS.index(wide))
+    if pt.is_time(narrow) and pt.is_time(wide):
+        return can_cast(narrow, wide)
+    return is_text(narrow) and is_bytes(wide) and not pt.is_fixed_size_binary(wide)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
