@@ -1,0 +1,128 @@
+"""What runs inside Spark's Python workers: PyHudi's work wrapped as functions that `mapInArrow` and `arrow_udf` call.
+
+Each wrapper is a small picklable value. It turns Spark's batches (time stamps labelled with the session's zone,
+sometimes large strings) into batches of exactly the declared schema, hands them to the work together with a
+TaskContext, and turns the answer into what Spark expects. An error of the family is spelled into the exception's text,
+because only text survives the way back (`pyhudi.spark.failures` reads it).
+
+Workers import this module and nothing above it: imports stay light.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext as SparkTaskContext
+
+from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.spark.failures import spelled_out
+
+__all__ = ["ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
+
+
+def task_context() -> TaskContext:
+    """Who this task attempt is: the three numbers of Hudi's write token."""
+    context = SparkTaskContext.get()
+    assert context is not None, "called outside a Spark task"
+    return TaskContext(context.partitionId(), context.stageId(), context.taskAttemptId())
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with exactly these types, columns in this order; the batch itself when nothing changes."""
+    if batch.schema.equals(schema):
+        return batch
+    if batch.num_columns == 0 or len(schema) == 0:
+        return batch.select([])
+    columns = []
+    for field in schema:
+        column = batch.column(field.name)
+        columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamTask:
+    """`Engine.map` for mapInArrow. `incoming` and `outgoing` are the schemas on the two sides of the work."""
+
+    work: StreamWork
+    incoming: pa.Schema
+    outgoing: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with spelled_out():
+            arrived = (conform(batch, self.incoming) for batch in batches)
+            for batch in self.work(task_context(), arrived):
+                yield conform(batch, self.outgoing)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTask:
+    """`Engine.map_groups` for mapInArrow: rows of a slot lie together in the partition, so slots stream one by one."""
+
+    work: GroupWork
+    slot: str
+    incoming: pa.Schema
+    outgoing: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with spelled_out():
+            context = task_context()
+            for slot, runs in groupby(self._runs(batches), key=_slot_of):
+                for batch in self.work(context, slot, (run for _, run in runs)):
+                    yield conform(batch, self.outgoing)
+
+    def _runs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Slices of equal slot, in the order of the rows."""
+        for arrived in batches:
+            if arrived.num_rows == 0:
+                continue
+            batch = conform(arrived, self.incoming)
+            slots = batch.column(self.slot).to_numpy(zero_copy_only=False)
+            starts = [0, *(np.flatnonzero(slots[1:] != slots[:-1]) + 1).tolist(), batch.num_rows]
+            for start, stop in pairwise(starts):
+                yield int(slots[start]), batch.slice(start, stop - start)
+
+
+def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
+    return run[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FanOutTask:
+    """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds pickled tasks of our own making."""
+
+    work: FanOutWork
+    outgoing: pa.Schema
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with spelled_out():
+            context = task_context()
+            for batch in batches:
+                for task in batch.column("task"):
+                    for answer in self.work(context, pickle.loads(task.as_py())):
+                        yield conform(answer, self.outgoing)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTask:
+    """`Engine.extend` for arrow_udf: one struct of the needed columns in, one struct of the new columns out.
+
+    Not a callable itself: Spark looks at the function's hints, so the UDF is made from `run`.
+    """
+
+    work: ColumnWork
+    incoming: pa.Schema
+    outgoing: pa.Schema
+
+    def run(self, rows: pa.Array) -> pa.Array:
+        with spelled_out():
+            # Without columns the struct has one stand-in child: it carries the number of rows.
+            batch = pa.RecordBatch.from_struct_array(rows)
+            answer = conform(self.work(task_context(), conform(batch, self.incoming)), self.outgoing)
+            assert answer.num_rows == len(rows), f"{self.work!r} gave {answer.num_rows} rows for {len(rows)}"
+            return pa.StructArray.from_arrays(answer.columns, fields=list(self.outgoing))

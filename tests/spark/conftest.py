@@ -1,0 +1,59 @@
+"""One small Spark session for all tests of this folder.
+
+`PYHUDI_SPARK=connect` runs the same tests on Spark Connect; without it the session is a classic one. The two can't
+live in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/spark" in item.path.as_posix():
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    # Workers import the checkout, wherever the server was started.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        from pyhudi.spark.java import java_home
+
+        os.environ["JAVA_HOME"] = str(java_home())
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    conf = {**CONF, "spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
+    builder = SparkSession.builder
+    builder = builder.remote("local[2]") if FLAVOUR == "connect" else builder.master("local[2]")
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()

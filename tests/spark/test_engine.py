@@ -1,0 +1,245 @@
+"""SparkEngine against LocalEngine: the same verbs on the same rows give the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import HudiError, KeyGenError, TaskFailed
+from pyhudi.spark.engine import SparkEngine
+
+ROWS = pa.table(
+    {
+        "id": pa.array(range(2_000), pa.int64()),
+        "name": pa.array([f"n{i % 97}" if i % 13 else None for i in range(2_000)]),
+        "slot": pa.array([(i * 7) % 20 for i in range(2_000)], pa.int32()),
+        "at": pa.array([i * 1_000_003 for i in range(2_000)], pa.timestamp("us", "UTC")),
+    }
+)
+
+
+@pytest.fixture(params=["local", "spark"])
+def engine(request: pytest.FixtureRequest) -> Any:
+    if request.param == "local":
+        from pyhudi.engine.local import LocalEngine
+
+        return LocalEngine(threads=2)
+    return SparkEngine(request.getfixturevalue("spark"))
+
+
+@dataclass(frozen=True)
+class KeyOf:
+    column: str
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        assert batch.schema.names == [self.column, "at"]
+        assert batch.schema.field("at").type == pa.timestamp("us", "UTC")
+        key = pc.binary_join_element_wise("k", pc.cast(batch.column(self.column), pa.string()), ":")
+        return pa.RecordBatch.from_arrays([key, pc.cast(batch.column("at"), pa.int64())], names=["key", "micros"])
+
+
+KEY_SCHEMA = pa.schema([("key", pa.string()), ("micros", pa.int64())])
+COUNT_SCHEMA = pa.schema([("slot", pa.int32()), ("rows", pa.int64()), ("sorted", pa.bool_()), ("token", pa.string())])
+
+
+def count_group(context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    ids = pa.concat_arrays([batch.column("id") for batch in batches]).to_numpy()
+    row = [[slot], [len(ids)], [bool((np.diff(ids) >= 0).all())], [context.write_token]]
+    columns = [pa.array(value, field.type) for value, field in zip(row, COUNT_SCHEMA, strict=True)]
+    yield pa.RecordBatch.from_arrays(columns, schema=COUNT_SCHEMA)
+
+
+def by(table: pa.Table, *names: str) -> list[dict[str, Any]]:
+    return table.sort_by([(name, "ascending") for name in names]).to_pylist()
+
+
+def test_extend_adds_columns_computed_from_some_of_the_columns(engine: Any) -> None:
+    frame = engine.extend(engine.from_arrow(ROWS), ["id", "at"], KeyOf("id"), KEY_SCHEMA)
+
+    got = by(engine.collect(frame), "id")
+
+    assert [row["key"] for row in got] == [f"k:{i}" for i in range(2_000)]
+    assert [row["micros"] for row in got] == [i * 1_000_003 for i in range(2_000)]
+    assert [row["name"] for row in got] == ROWS.column("name").to_pylist()
+
+
+def test_a_result_column_that_exists_already_replaces_it(engine: Any) -> None:
+    def upper(context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([pc.utf8_upper(batch.column("name"))], names=["name"])
+
+    frame = engine.extend(engine.from_arrow(ROWS), ["name"], upper, pa.schema([("name", pa.string())]))
+
+    assert sorted(engine.schema(frame).names) == sorted(ROWS.schema.names)
+    assert engine.collect(frame).column("name").to_pylist()[1] == "N1"
+
+
+def test_extend_without_columns_still_knows_the_number_of_rows(engine: Any) -> None:
+    def token(context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([pa.array([context.partition_id] * batch.num_rows, pa.int32())], names=["p"])
+
+    frame = engine.extend(engine.from_arrow(ROWS), [], token, pa.schema([("p", pa.int32())]))
+
+    assert engine.collect(frame).num_rows == 2_000
+
+
+@pytest.mark.parametrize("slots", [1, 4, 20])
+def test_map_groups_brings_each_slot_to_one_call_sorted(engine: Any, slots: int) -> None:
+    rows = ROWS.set_column(2, "slot", pa.array([i % slots for i in range(2_000)], pa.int32()))
+    shuffled = rows.take(np.random.default_rng(5).permutation(2_000))
+
+    frame = engine.map_groups(engine.from_arrow(shuffled), "slot", slots, count_group, COUNT_SCHEMA, sort=["id"])
+    got = by(engine.collect(frame), "slot")
+
+    answers = [(row["slot"], row["rows"], row["sorted"]) for row in got]
+    assert answers == [(s, 2_000 // slots, True) for s in range(slots)]
+    assert all(len(row["token"].split("-")) == 3 for row in got)
+
+
+def test_a_slot_without_rows_gets_no_call(engine: Any) -> None:
+    rows = ROWS.filter(pc.equal(ROWS.column("slot"), 3))
+
+    frame = engine.map_groups(engine.from_arrow(rows), "slot", 20, count_group, COUNT_SCHEMA)
+
+    assert engine.collect(frame).column("slot").to_pylist() == [3]
+
+
+def test_fan_out_runs_each_task_once(engine: Any) -> None:
+    schema = pa.schema([("name", pa.string()), ("square", pa.int64())])
+
+    def work(context: TaskContext, task: tuple[str, int]) -> Iterable[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"name": [task[0]], "square": [task[1] ** 2]}, schema=schema)
+
+    got = engine.collect(engine.fan_out([(f"t{i}", i) for i in range(30)], work, schema))
+
+    assert by(got, "square") == [{"name": f"t{i}", "square": i * i} for i in range(30)]
+
+
+def test_fan_out_of_nothing_is_an_empty_frame(engine: Any) -> None:
+    got = engine.collect(engine.fan_out([], lambda context, task: [], KEY_SCHEMA))
+
+    assert (got.num_rows, got.schema.names) == (0, ["key", "micros"])
+
+
+def test_map_streams_the_rows_of_a_partition(engine: Any) -> None:
+    schema = pa.schema([("rows", pa.int64())])
+
+    def count(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"rows": [sum(batch.num_rows for batch in batches)]}, schema=schema)
+
+    got = engine.collect(engine.map(engine.from_arrow(ROWS), count, schema))
+
+    assert pc.sum(got.column("rows")).as_py() == 2_000
+
+
+def test_arrange_sorts_the_whole_frame_or_each_task(engine: Any) -> None:
+    shuffled = engine.from_arrow(ROWS.take(np.random.default_rng(7).permutation(2_000)))
+
+    whole = engine.collect(engine.arrange(shuffled, sort_by=["id"], scope="global"))
+    pieces = engine.arrange(shuffled, partition_by=["slot"], sort_by=["slot", "id"])
+    seen = engine.collect(engine.map(pieces, _first_of_each_run, pa.schema([("slot", pa.int32())])))
+
+    assert whole.column("id").to_pylist() == list(range(2_000))
+    assert sorted(seen.column("slot").to_pylist()) == list(range(20))
+
+
+def _first_of_each_run(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    slots = np.concatenate([batch.column("slot").to_numpy() for batch in batches] or [np.array([], np.int32)])
+    if len(slots) == 0:
+        return
+    yield pa.RecordBatch.from_pydict({"slot": pa.array(slots[np.r_[True, slots[1:] != slots[:-1]]], pa.int32())})
+
+
+def test_left_join_keeps_rows_without_a_match(engine: Any) -> None:
+    right = pa.table({"id": pa.array([1, 3], pa.int64()), "file": ["a", "b"]})
+
+    got = engine.collect(engine.join(engine.from_arrow(ROWS.slice(0, 5)), engine.from_arrow(right), ["id"], "left"))
+
+    assert [row["file"] for row in by(got, "id")] == [None, "a", None, "b", None]
+    assert got.schema.names.count("id") == 1
+
+
+def test_inner_join_keeps_only_matches(engine: Any) -> None:
+    right = pa.table({"id": pa.array([1, 3, 9_999], pa.int64()), "file": ["a", "b", "c"]})
+
+    got = engine.collect(engine.join(engine.from_arrow(ROWS), engine.from_arrow(right), ["id"], "inner"))
+
+    assert [(row["id"], row["file"]) for row in by(got, "id")] == [(1, "a"), (3, "b")]
+
+
+def test_union_matches_columns_by_name(engine: Any) -> None:
+    left = engine.from_arrow(pa.table({"a": [1], "b": ["x"]}))
+    right = engine.from_arrow(pa.table({"b": ["y"], "a": [2]}))
+
+    assert by(engine.collect(engine.union([left, right])), "a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+def test_scan_reads_files_by_their_literal_names_and_adds_the_name(engine: Any, tmp_path: Path) -> None:
+    names = ["part {a,b}*[1].parquet", "p%2Fq=1.parquet", "plain.parquet"]
+    for index, name in enumerate(names):
+        pq.write_table(pa.table({"k": [f"k{index}"], "v": pa.array([index], pa.int32())}), tmp_path / name)
+    files = [f"file:{tmp_path / name}" for name in names]
+
+    got = engine.collect(engine.scan(files, ["k"], pa.schema([("k", pa.string()), ("v", pa.int32())]), "file"))
+
+    assert [(row["k"], row["file"]) for row in by(got, "k")] == [(f"k{i}", name) for i, name in enumerate(names)]
+
+
+def test_scan_of_no_files_is_empty(engine: Any) -> None:
+    got = engine.collect(engine.scan([], ["key"], KEY_SCHEMA, "file"))
+
+    assert (got.num_rows, got.schema.names) == (0, ["key", "file"])
+
+
+def test_a_cached_frame_is_given_back(engine: Any) -> None:
+    frame = engine.cache(engine.from_arrow(ROWS))
+
+    assert engine.collect(frame).num_rows == engine.collect(frame).num_rows == 2_000
+    engine.release(frame)
+
+
+def test_an_error_of_the_family_comes_back_as_itself_with_its_own_words(spark: Any) -> None:
+    engine = SparkEngine(spark)
+    message = "row 7: the record key 'ü' is null;\n expected a value. Fill it."
+
+    def fail(context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        raise KeyGenError(message)
+
+    with pytest.raises(KeyGenError) as caught:
+        engine.collect(engine.extend(engine.from_arrow(ROWS), ["id"], fail, KEY_SCHEMA))
+
+    assert str(caught.value) == message
+
+
+def test_any_other_error_of_a_worker_becomes_task_failed_with_the_workers_words(spark: Any) -> None:
+    engine = SparkEngine(spark)
+
+    def fail(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        raise ValueError("disk on fire")
+
+    with pytest.raises(TaskFailed, match="ValueError: disk on fire") as caught:
+        engine.collect(engine.map(engine.from_arrow(ROWS), fail, KEY_SCHEMA))
+
+    assert "Traceback" not in str(caught.value)
+
+
+def test_an_error_of_spark_itself_is_left_alone(spark: Any) -> None:
+    engine = SparkEngine(spark)
+
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT") as caught:
+        engine.collect(spark.sql("select cast(concat('x', id) as int) as i from range(3)"))
+
+    assert not isinstance(caught.value, HudiError)
+
+
+def test_parallelism_is_what_the_master_says(spark: Any) -> None:
+    assert SparkEngine(spark).parallelism == 2
+    assert SparkEngine(spark).is_local_master
