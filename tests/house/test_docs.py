@@ -1,0 +1,60 @@
+"""The pages: links lead somewhere, modules that they name exist, nothing of a private machine stands in the project."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "changes").glob("*.md")])
+# A decision and a change speak of their own day.
+PAGES_OF_TODAY = [page for page in PAGES if page.parent.name not in ("decisions", "changes")]
+_LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#|mailto:)([^)#\s]+)")
+_MODULE_FILE = re.compile(r"`((?:pyhudi|pyspark_hudi|tests|demo|bench|docs|examples)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_of_a_page_lead_to_files(page: Path):
+    broken = [target for target in _LINK.findall(page.read_text()) if not (page.parent / target).exists()]
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_names_exist(page: Path):
+    missing = [
+        name for name in _MODULE_FILE.findall(page.read_text()) if not (ROOT / name).exists() and "hashed" not in name
+    ]
+    assert missing == []
+
+
+def test_every_python_example_of_the_readme_is_python():
+    text = (ROOT / "README.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert examples
+    for example in examples:
+        compile(example, "README.md", "exec")
+
+
+def test_every_dependency_has_a_line_in_the_dependencies_page():
+    text = (ROOT / "pyproject.toml").read_text()
+    block = text[text.index("dependencies = [") : text.index("[tool.hatch")]
+    named = set(re.findall(r'"([A-Za-z0-9][\w-]*)(?:[><=!~].*?)?"', block))
+    page = (ROOT / "docs" / "dependencies.md").read_text()
+    assert {name for name in named if f"`{name}`" not in page} == set()
+
+
+def test_no_tracked_file_speaks_of_a_private_folder():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    words = ["/" + "work" + "/", "/" + "root" + "/"]
+    speaking = [
+        name
+        for name in listed.stdout.splitlines()
+        if (ROOT / name).is_file() and any(word in (ROOT / name).read_text(errors="replace") for word in words)
+    ]
+    assert speaking == []

@@ -1,0 +1,83 @@
+"""Who may import and call what; the import directions themselves are import-linter's (`make check`)."""
+
+from __future__ import annotations
+
+from tests.house.source import attribute_chains, imported_names, modules
+
+_CLOCK = (
+    "time.time",
+    "time.time_ns",
+    "time.sleep",
+    "time.perf_counter",
+    "time.monotonic",
+    "datetime.now",
+    "datetime.datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "date.today",
+    "uuid.uuid1",
+    "uuid.uuid4",
+    "os.urandom",
+    "secrets.token_hex",
+)
+
+
+def _imports(prefix: str) -> list[str]:
+    return [
+        f"{path}:{line}"
+        for path, tree in modules().items()
+        for name, line in imported_names(tree)
+        if name == prefix or name.startswith(prefix + ".")
+    ]
+
+
+def test_pyspark_is_imported_in_the_spark_folders_only():
+    elsewhere = [at for at in _imports("pyspark") if not at.startswith(("pyhudi/spark/", "pyspark_hudi/"))]
+    assert elsewhere == []
+
+
+def test_pyarrow_fs_is_imported_in_storage_only():
+    assert [at for at in _imports("pyarrow.fs") if not at.startswith("pyhudi/storage/")] == []
+
+
+def test_the_clock_and_random_ids_are_asked_for_in_one_file():
+    used = [
+        f"{path}:{line} {name}"
+        for path, tree in modules().items()
+        if path != "pyhudi/storage/clock.py"
+        for name, line in attribute_chains(tree)
+        if name in _CLOCK
+    ]
+    imported = [
+        f"{path}:{line} {name}"
+        for path, tree in modules().items()
+        if path != "pyhudi/storage/clock.py"
+        for name, line in imported_names(tree)
+        if name in _CLOCK
+    ]
+    assert used + imported == []
+
+
+def test_no_module_unpickles():
+    allowed = ("pyhudi/spark/",)  # tasks travel to executors as Spark itself sends them; table files never
+    found = [at for name in ("pickle", "cloudpickle", "marshal", "shelve") for at in _imports(name)]
+    assert [at for at in found if not at.startswith(allowed)] == []
+
+
+def test_no_module_reaches_into_the_jvm():
+    reached = [
+        f"{path}:{line} {name}"
+        for path, tree in modules().items()
+        for name, line in attribute_chains(tree)
+        if any(
+            part in ("_jvm", "_jsc", "_jdf", "_jsparkSession", "sparkContext", "rdd") for part in name.split(".")[1:]
+        )
+    ]
+    assert reached == []
+
+
+def test_no_module_has_a_name_that_says_nothing():
+    names = [
+        path for path in modules() if path.rpartition("/")[2] in ("utils.py", "helpers.py", "common.py", "misc.py")
+    ]
+    assert names == []
