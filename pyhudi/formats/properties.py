@@ -8,11 +8,11 @@ the key. Source: spec, timeline 2.1 and 2.2; the grammar is java.util.Properties
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile
+from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 
 __all__ = [
     "CHECKSUM_KEY",
@@ -22,11 +22,6 @@ __all__ = [
     "print_properties",
     "table_checksum",
 ]
-
-CHECKSUM_KEY = "hoodie.table.checksum"
-
-_DATABASE_KEY = "hoodie.database.name"
-_NAME_KEY = "hoodie.table.name"
 
 _WHITE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -72,17 +67,6 @@ def print_properties(properties: Mapping[str, str], comments: Iterable[str] = ()
     for key in sorted(properties, key=lambda key: (key == CHECKSUM_KEY, key)):
         lines.append(f"{_escape(key, is_key=True)}={_escape(properties[key], is_key=False)}")
     return "".join(f"{line}\n" for line in lines).encode("iso-8859-1")
-
-
-def table_checksum(properties: Mapping[str, str]) -> str:
-    """What `hoodie.table.checksum` must be: CRC-32 of `<database>.<table>` in decimal."""
-    name = f"{properties.get(_DATABASE_KEY, '')}.{properties.get(_NAME_KEY, '')}"
-    return str(zlib.crc32(name.encode("utf-8")))
-
-
-def has_valid_checksum(properties: Mapping[str, str]) -> bool:
-    """True when the checksum is there and right."""
-    return properties.get(CHECKSUM_KEY) == table_checksum(properties)
 
 
 def date_comment(moment_ms: int) -> str:

@@ -1,0 +1,70 @@
+"""Locks: one writer at a time where it matters. A provider is one file here and one row in LOCK_PROVIDERS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyhudi.errors import ConfigError, LockTimeout
+from pyhudi.locks.base import LockOptions, LockProvider, LockSettings
+from pyhudi.registry import Registry
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+
+__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "LockSettings", "hold", "open_lock"]
+
+_PACKAGE = "org.apache.hudi.client.transaction.lock."
+
+LOCK_PROVIDERS = Registry(
+    kind="lock provider",
+    entries={
+        "IN_PROCESS": "pyhudi.locks.in_process:InProcessLock",
+        "FILESYSTEM": "pyhudi.locks.filesystem:FileSystemLock",
+    },
+    aliases={
+        f"{_PACKAGE}InProcessLockProvider": "IN_PROCESS",
+        f"{_PACKAGE}FileSystemBasedLockProvider": "FILESYSTEM",
+    },
+)
+
+# Hudi's other providers, by the end of their class names, and what they need.
+_REFUSED = {
+    "ZookeeperBasedLockProvider": "a ZooKeeper ensemble",
+    "ZookeeperBasedImplicitBasePathLockProvider": "a ZooKeeper ensemble",
+    "HiveMetastoreBasedLockProvider": "a Hive metastore",
+    "DynamoDBBasedLockProvider": "a DynamoDB table",
+    "DynamoDBBasedImplicitPartitionKeyLockProvider": "a DynamoDB table",
+    "StorageBasedLockProvider": "conditional puts of an object store",
+}
+
+
+def open_lock(options: LockSettings, storage: Storage, clock: Clock | None = None) -> LockProvider:
+    """The lock of the table behind `storage`, not yet taken.
+
+    Raises ConfigError for a provider that there is not or that this release does not speak to.
+    """
+    name = options.provider
+    needs = _REFUSED.get(name.rpartition(".")[2])
+    if needs is not None:
+        raise ConfigError(
+            f"The lock provider {name} (on {needs}) is not supported by this release of PyHudi. Writers that do not "
+            f"share a lock damage the table, so nothing was written. Let all writers, Hudi's too, use "
+            f"{_PACKAGE}FileSystemBasedLockProvider, or, if this process is the only writer, leave "
+            f"hoodie.write.lock.provider out."
+        )
+    provider: LockProvider = LOCK_PROVIDERS.load(name)(options, storage, clock or SystemClock())
+    return provider
+
+
+@contextmanager
+def hold(lock: LockProvider, timeout_s: float) -> Iterator[None]:
+    """Hold the lock for a `with` block. Raises LockTimeout, naming who holds it, after `timeout_s` seconds."""
+    if not lock.try_acquire(timeout_s):
+        raise LockTimeout(
+            f"The table's lock could not be taken within {timeout_s:g} s; held by {lock.owner_note}. Wait for that "
+            f"writer and try again, or raise hoodie.write.lock.wait_time_ms. If the holder is dead, remove its lock."
+        )
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,134 @@
+"""Lock provider FILESYSTEM: a file named `lock` that only one process can create.
+
+The file lies in the table's `.hoodie`, or where `hoodie.write.lock.filesystem.path` says, as with Hudi's own provider,
+so both exclude each other. Its content says who made it; nobody depends on that. Give `expire_min` more minutes than
+any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over.
+Only for stores with exclusive create. Source: spec, timeline 7.4.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import warnings
+
+from pyhudi.errors import PathExists, PathNotFound
+from pyhudi.locks.base import LockSettings
+from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+from pyhudi.storage.paths import child
+
+__all__ = ["FileSystemLock"]
+
+_RETRY_WAIT_MS = 100
+
+
+class FileSystemLock:
+    """A handle on the lock file of one table."""
+
+    default_skew_ms = 200  # processes on several machines
+
+    def __init__(self, settings: LockSettings, storage: Storage, clock: Clock) -> None:
+        elsewhere = settings.filesystem_path
+        self._storage = open_storage(elsewhere) if elsewhere else storage
+        self._path = LOCK_FILE_NAME if elsewhere else child(META_FOLDER, LOCK_FILE_NAME)
+        self._expire_ms = settings.expire_min * 60_000
+        self._retry_wait_s = getattr(settings, "retry_wait_ms", _RETRY_WAIT_MS) / 1000
+        self._clock = clock
+        self._content: bytes | None = None  # what our own lock file holds, None while we hold none
+
+    @property
+    def is_held(self) -> bool:
+        return self._content is not None
+
+    @property
+    def owner_note(self) -> str:
+        found = self._seen()
+        if found is None:
+            return "nobody"
+        content, modified_ms = found
+        age_s = max(0, self._clock.now_ms() - modified_ms) // 1000
+        who = content.decode("utf-8", errors="replace").strip() or "a process that left no note"
+        return f"{who}, file {self._storage.full_path(self._path)} made {age_s} s ago"
+
+    def try_acquire(self, timeout_s: float) -> bool:
+        deadline_s = self._clock.monotonic_s() + timeout_s
+        content = self._note()
+        while True:
+            try:
+                self._storage.create_new(self._path, content)
+            except PathExists:
+                if self._break_expired():
+                    continue
+            else:
+                self._content = content
+                return True
+            remaining_s = deadline_s - self._clock.monotonic_s()
+            if remaining_s <= 0:
+                return False
+            self._clock.sleep_s(min(self._retry_wait_s, remaining_s))
+
+    def release(self) -> None:
+        content, self._content = self._content, None
+        if content is None:
+            return
+        found = self._seen()
+        if found is not None and found[0] == content:
+            self._storage.delete(self._path)
+            return
+        warnings.warn(
+            f"The lock file {self._storage.full_path(self._path)} was taken over while it was held: "
+            f"hoodie.write.lock.filesystem.expire is shorter than a write holds the lock. Two writers may have "
+            f"overlapped; raise it.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _break_expired(self) -> bool:
+        """Remove the lock file if it was left behind. True when it is worth trying again at once.
+
+        Of several waiting processes only the one that can create the mark of this very file removes it, and it looks
+        again after that: without the mark a slow process would remove the lock that a faster one has just taken.
+        """
+        found = self._seen()
+        if found is None:
+            return True
+        if not self._is_expired(found[1]):
+            return False
+        mark = f"{self._path}.expired.{found[1]}"
+        try:
+            self._storage.create_new(mark, b"")
+        except PathExists:
+            info = self._storage.stat(mark)
+            if info is not None and self._is_expired(info.modified_ms):
+                self._storage.delete(mark)  # its maker died, too
+            return False
+        if self._seen() == found:
+            self._storage.delete(self._path)
+        self._storage.delete(mark)
+        return True
+
+    def _is_expired(self, modified_ms: int) -> bool:
+        return self._expire_ms > 0 and self._clock.now_ms() - modified_ms > self._expire_ms
+
+    def _seen(self) -> tuple[bytes, int] | None:
+        info = self._storage.stat(self._path)
+        if info is None:
+            return None
+        try:
+            return self._storage.read(self._path), info.modified_ms
+        except PathNotFound:
+            return None
+
+    def _note(self) -> bytes:
+        note = {
+            "owner": self._clock.new_uuid(),
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "thread": threading.current_thread().name,
+        }
+        return json.dumps(note).encode("utf-8")

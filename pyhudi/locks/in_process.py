@@ -1,0 +1,54 @@
+"""Lock provider IN_PROCESS: one lock per table in this process. For a table with a single writing process."""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+
+from pyhudi.locks.base import LockSettings
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+
+__all__ = ["InProcessLock"]
+
+
+class _TableLock:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.holder = ""
+
+
+_TABLES: defaultdict[str, _TableLock] = defaultdict(_TableLock)
+_TABLES_LOCK = threading.Lock()
+
+
+class InProcessLock:
+    """A handle on the lock of the table at `storage.root`."""
+
+    default_skew_ms = 1  # one process, one clock
+
+    def __init__(self, settings: LockSettings, storage: Storage, clock: Clock) -> None:
+        with _TABLES_LOCK:
+            self._table = _TABLES[storage.root]
+        self._held = False
+
+    @property
+    def is_held(self) -> bool:
+        return self._held
+
+    @property
+    def owner_note(self) -> str:
+        holder = self._table.holder
+        return f"thread {holder!r} of this process" if holder else "nobody"
+
+    def try_acquire(self, timeout_s: float) -> bool:
+        if self._table.lock.acquire(timeout=max(0.0, timeout_s)):
+            self._table.holder = threading.current_thread().name
+            self._held = True
+        return self._held
+
+    def release(self) -> None:
+        if self._held:
+            self._held = False
+            self._table.holder = ""
+            self._table.lock.release()

@@ -1,0 +1,83 @@
+"""MetaClient: a table as it is at one moment (storage, config, timeline). Frozen; `reload` gives a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
+from pyhudi.formats.base import open_base_file
+from pyhudi.model.filenames import BaseFileName
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.timeline.commits import CommitBodies
+from pyhudi.timeline.load import load_timeline
+from pyhudi.timeline.table_properties import load_table_config
+
+__all__ = ["MetaClient"]
+
+_SYSTEM_CLOCK = SystemClock()
+
+
+@dataclass(frozen=True)
+class MetaClient:
+    """What readers and writers of one table start from."""
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    clock: Clock = _SYSTEM_CLOCK
+    _bodies: CommitBodies | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self._bodies is None:
+            object.__setattr__(self, "_bodies", CommitBodies(self.storage, self.config))
+
+    @classmethod
+    def load(cls, storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> MetaClient:
+        """Read the properties and list the timeline.
+
+        Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
+        """
+        config = load_table_config(storage, clock).check_readable()
+        return cls(storage, config, load_timeline(storage, config), clock)
+
+    def reload(self) -> MetaClient:
+        """The table as it is now; bodies that were read stay read unless the table was upgraded in between."""
+        newer = MetaClient.load(self.storage, self.clock)
+        if newer.config.timeline_path == self.config.timeline_path:
+            object.__setattr__(newer, "_bodies", self._bodies)
+        return newer
+
+    @property
+    def commits(self) -> CommitBodies:
+        """The bodies of completed writes, cached."""
+        assert self._bodies is not None
+        return self._bodies
+
+    def table_schema(self) -> pa.Schema:
+        """Schema of the data columns, without meta columns.
+
+        From the newest commit that carries one, else the schema at creation, else the newest base file's own; a table
+        without any of them has no columns.
+        """
+        text = self.commits.latest_schema_json(self.timeline) or self.config.create_schema
+        if text is not None:
+            return without_meta(arrow_from_avro(text))
+        for path in self._base_files_newest_first():
+            with open_base_file(self.storage, path) as reader:
+                return without_meta(reader.schema)
+        return pa.schema([])
+
+    def _base_files_newest_first(self) -> Iterator[str]:
+        """Base files that commits name and that cleaning has left."""
+        for instant in reversed(self.timeline.commits().instants):
+            for stat in self.commits.metadata(instant).stats():
+                if stat.path is None or BaseFileName.parse(stat.path.rpartition("/")[2]) is None:
+                    continue
+                if self.storage.stat(stat.path) is not None:
+                    yield stat.path

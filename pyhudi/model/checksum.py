@@ -1,0 +1,21 @@
+"""The checksum in `hoodie.properties`: it hashes the table's name only. Source: spec, timeline 2.2."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+
+__all__ = ["CHECKSUM_KEY", "has_valid_checksum", "table_checksum"]
+
+CHECKSUM_KEY = "hoodie.table.checksum"
+
+
+def table_checksum(properties: Mapping[str, str]) -> str:
+    """What the checksum must be: CRC-32 of `<database>.<table>` in decimal; no database gives `.<table>`."""
+    name = f"{properties.get('hoodie.database.name', '')}.{properties.get('hoodie.table.name', '')}"
+    return str(zlib.crc32(name.encode("utf-8")))
+
+
+def has_valid_checksum(properties: Mapping[str, str]) -> bool:
+    """True when the checksum is there and right."""
+    return properties.get(CHECKSUM_KEY) == table_checksum(properties)

@@ -1,0 +1,128 @@
+"""Which version of a row wins: the merge modes, the payload classes and strategy ids that stand for them.
+
+Source: spec, files and records 5.1 to 5.3 and 5.7, timeline 2.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyhudi.errors import ConfigError
+
+__all__ = [
+    "COMMIT_TIME_ORDERING",
+    "COMMIT_TIME_STRATEGY_ID",
+    "CUSTOM",
+    "DEFAULT_PAYLOAD",
+    "DEPRECATED_PAYLOADS",
+    "EVENT_TIME_ORDERING",
+    "EVENT_TIME_STRATEGY_ID",
+    "MERGE_MODES",
+    "OVERWRITE_PAYLOAD",
+    "PAYLOAD_STRATEGY_ID",
+    "infer_merge_mode",
+    "mode_of_payload",
+    "mode_of_strategy",
+]
+
+COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"  # the version written later wins
+EVENT_TIME_ORDERING = "EVENT_TIME_ORDERING"  # the greater ordering value wins, on a tie the one written later
+CUSTOM = "CUSTOM"
+MERGE_MODES = (COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING, CUSTOM)
+
+COMMIT_TIME_STRATEGY_ID = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
+EVENT_TIME_STRATEGY_ID = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+PAYLOAD_STRATEGY_ID = "00000000-0000-0000-0000-000000000000"
+
+_PACKAGE = "org.apache.hudi.common.model."
+DEFAULT_PAYLOAD = f"{_PACKAGE}DefaultHoodieRecordPayload"
+OVERWRITE_PAYLOAD = f"{_PACKAGE}OverwriteWithLatestAvroPayload"
+_EVENT_TIME_PAYLOAD = f"{_PACKAGE}EventTimeAvroPayload"
+
+_PROPERTY = "hoodie.record.merge.property."
+_PARTIAL_UPDATE = "hoodie.table.partial.update.mode"
+_DELETE_FIELD = f"{_PROPERTY}hoodie.payload.delete.field"
+_DELETE_MARKER = f"{_PROPERTY}hoodie.payload.delete.marker"
+_DEBEZIUM_DELETE = {_DELETE_FIELD: "_change_operation_type", _DELETE_MARKER: "d"}
+
+# The payload classes that version 9 expresses by a mode and properties: class → (mode, properties to store).
+DEPRECATED_PAYLOADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    OVERWRITE_PAYLOAD: (COMMIT_TIME_ORDERING, {}),
+    DEFAULT_PAYLOAD: (EVENT_TIME_ORDERING, {}),
+    _EVENT_TIME_PAYLOAD: (EVENT_TIME_ORDERING, {}),
+    f"{_PACKAGE}OverwriteNonDefaultsWithLatestAvroPayload": (
+        COMMIT_TIME_ORDERING,
+        {_PARTIAL_UPDATE: "IGNORE_DEFAULTS"},
+    ),
+    f"{_PACKAGE}PartialUpdateAvroPayload": (EVENT_TIME_ORDERING, {_PARTIAL_UPDATE: "IGNORE_DEFAULTS"}),
+    f"{_PACKAGE}AWSDmsAvroPayload": (COMMIT_TIME_ORDERING, {_DELETE_FIELD: "Op", _DELETE_MARKER: "D"}),
+    f"{_PACKAGE}debezium.MySqlDebeziumAvroPayload": (
+        EVENT_TIME_ORDERING,
+        {**_DEBEZIUM_DELETE, "hoodie.table.ordering.fields": "_event_bin_file,_event_pos"},
+    ),
+    f"{_PACKAGE}debezium.PostgresDebeziumAvroPayload": (
+        EVENT_TIME_ORDERING,
+        {
+            **_DEBEZIUM_DELETE,
+            "hoodie.table.ordering.fields": "_event_lsn",
+            _PARTIAL_UPDATE: "FILL_UNAVAILABLE",
+            f"{_PROPERTY}hoodie.write.partial.update.unavailable.value": "__debezium_unavailable_value",
+        },
+    ),
+}
+
+
+def mode_of_payload(payload_class: str) -> str:
+    """The mode that a payload class stands for below version 9."""
+    if payload_class in (DEFAULT_PAYLOAD, _EVENT_TIME_PAYLOAD):
+        return EVENT_TIME_ORDERING
+    return COMMIT_TIME_ORDERING if payload_class == OVERWRITE_PAYLOAD else CUSTOM
+
+
+def mode_of_strategy(strategy_id: str) -> str:
+    """The mode that a merge strategy's id stands for."""
+    modes = {EVENT_TIME_STRATEGY_ID: EVENT_TIME_ORDERING, COMMIT_TIME_STRATEGY_ID: COMMIT_TIME_ORDERING}
+    return modes.get(strategy_id, CUSTOM)
+
+
+def infer_merge_mode(
+    *,
+    table_version: int,
+    is_merge_on_read: bool,
+    mode: str | None,
+    payload_class: str | None,
+    strategy_id: str | None,
+    has_ordering: bool,
+) -> str:
+    """The merge mode of a table from what its properties (or a writer's options) say; None stands for absent.
+
+    Below version 8 the payload class decides before the strategy id (0.x stores the event-time id with every payload),
+    and a copy-on-write table stores neither: there 0.x overwrites with the latest row, ordering field or not. From 8 on
+    the strategy id decides before the payload class; version 9 stores the mode. Raises ConfigError for an unknown mode
+    and for one that payload class or strategy id contradict.
+    """
+    if mode is not None:
+        mode = mode.upper()
+        if mode not in MERGE_MODES:
+            raise ConfigError(f"hoodie.record.merge.mode is {mode!r}; expected one of {', '.join(MERGE_MODES)}.")
+    if payload_class is None and strategy_id is None:
+        if mode is not None:
+            return mode
+        if table_version < 8 and not is_merge_on_read:
+            return COMMIT_TIME_ORDERING
+        return EVENT_TIME_ORDERING if has_ordering else COMMIT_TIME_ORDERING
+    # Version 9 may still carry an id of before its upgrade, beside the mode that counts.
+    if table_version >= 9 and mode is not None and payload_class is None:
+        return mode
+    payload_first = payload_class is not None and (table_version != 8 or strategy_id is None)
+    if payload_first:
+        inferred = mode_of_payload(str(payload_class))
+    else:
+        inferred = mode_of_strategy(str(strategy_id))
+    if mode is not None and mode != inferred:
+        reason = f"payload class {payload_class}" if payload_first else f"merge strategy id {strategy_id}"
+        raise ConfigError(
+            f"hoodie.record.merge.mode is {mode}, but the {reason} means {inferred}. Leave one of them out, or set "
+            f"both to the same."
+        )
+    return inferred

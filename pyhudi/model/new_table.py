@@ -1,0 +1,236 @@
+"""The properties of a new table: the keys that Hudi's DataFrame writer stores, version by version.
+
+Source: spec, timeline 2.5 and files and records 5.2, 5.3, 5.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
+from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
+from pyhudi.model.merge_mode import (
+    COMMIT_TIME_ORDERING,
+    COMMIT_TIME_STRATEGY_ID,
+    CUSTOM,
+    DEFAULT_PAYLOAD,
+    DEPRECATED_PAYLOADS,
+    EVENT_TIME_ORDERING,
+    EVENT_TIME_STRATEGY_ID,
+    OVERWRITE_PAYLOAD,
+    PAYLOAD_STRATEGY_ID,
+    infer_merge_mode,
+    mode_of_payload,
+)
+
+__all__ = ["WRITABLE_VERSIONS", "NewTable", "new_table_properties"]
+
+WRITABLE_VERSIONS = (6, 8, 9)
+
+_EXTRACTORS = "org.apache.hudi.hive."
+_SLASH_DATES_KEY = "hoodie.datasource.write.slash.separated.date.partitioning"
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """What a table shall be.
+
+    `record_key_fields`: () for keys that Hudi generates. `partition_fields`: with their types for CUSTOM
+    ("region:SIMPLE"). `key_generator`: a type, or the name of a user's class. `keygen_properties`: settings of the key
+    generator under their full keys. `create_schema`: Avro JSON without meta columns, for a table made before its rows.
+    """
+
+    table_name: str
+    table_type: str = "COPY_ON_WRITE"
+    table_version: int = 9
+    record_key_fields: tuple[str, ...] = ()
+    partition_fields: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    key_generator: str = "SIMPLE"
+    hive_style: bool = False
+    url_encode: bool = False
+    slash_dates: bool = False
+    drop_partition_columns: bool = False
+    populate_meta_fields: bool = True
+    base_file_format: str = "PARQUET"
+    database_name: str | None = None
+    timezone: str = "LOCAL"
+    keygen_properties: Mapping[str, str] = field(default_factory=dict)
+    record_merge_mode: str | None = None
+    payload_class: str | None = None
+    merge_strategy_id: str | None = None
+    create_schema: str | None = None
+
+
+def new_table_properties(table: NewTable) -> dict[str, str]:
+    """All of `hoodie.properties` for a new table, checksum included.
+
+    Raises ConfigError for a version that this release does not write, a table type or zone that there is not, merge
+    settings that contradict each other, and several ordering fields below version 9.
+    """
+    _check(table)
+    version = table.table_version
+    properties = {
+        "hoodie.table.name": table.table_name,
+        "hoodie.table.type": table.table_type,
+        "hoodie.table.version": str(version),
+        "hoodie.timeline.layout.version": "2" if version >= 8 else "1",
+        "hoodie.archivelog.folder": "history" if version >= 8 else "archived",
+        "hoodie.table.base.file.format": table.base_file_format.upper(),
+        "hoodie.table.timeline.timezone": table.timezone,
+        "hoodie.table.cdc.enabled": "false",
+        "hoodie.partition.metafile.use.base.format": "false",
+        "hoodie.populate.meta.fields": _flag(table.populate_meta_fields),
+        "hoodie.table.partition.fields": ",".join(_stored_partition_fields(table)),
+        "hoodie.datasource.write.hive_style_partitioning": _flag(table.hive_style),
+        "hoodie.datasource.write.partitionpath.urlencode": _flag(table.url_encode),
+        "hoodie.datasource.write.drop.partition.columns": _flag(table.drop_partition_columns),
+    }
+    if version >= 8:
+        properties["hoodie.table.initial.version"] = str(version)
+        properties["hoodie.timeline.path"] = "timeline"
+        properties["hoodie.timeline.history.path"] = "history"
+        properties["hoodie.table.multiple.base.file.formats.enable"] = "false"
+    if version >= 9:
+        properties["hoodie.table.format"] = "native"
+        properties["hoodie.table.partition_extractor_class"] = _EXTRACTORS + _partition_extractor(table)
+    if table.database_name or version < 8:
+        properties["hoodie.database.name"] = table.database_name or ""
+    if table.record_key_fields:
+        properties["hoodie.table.recordkey.fields"] = ",".join(table.record_key_fields)
+    if table.ordering_fields:
+        key = "hoodie.table.ordering.fields" if version >= 9 else "hoodie.table.precombine.field"
+        properties[key] = ",".join(table.ordering_fields)
+    if table.create_schema:
+        properties["hoodie.table.create.schema"] = table.create_schema
+    properties |= _key_generator(table)
+    properties |= _merging(table)
+    properties[CHECKSUM_KEY] = table_checksum(properties)
+    return properties
+
+
+def _check(table: NewTable) -> None:
+    if not table.table_name.strip():
+        raise ConfigError("The table needs a name: give hoodie.table.name.")
+    if table.table_version not in WRITABLE_VERSIONS:
+        raise ConfigError(
+            f"hoodie.write.table.version is {table.table_version}; this release of PyHudi makes tables of version "
+            f"{', '.join(map(str, WRITABLE_VERSIONS))}."
+        )
+    if table.table_type not in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        raise ConfigError(f"The table type is {table.table_type!r}; expected COPY_ON_WRITE or MERGE_ON_READ.")
+    if table.timezone not in ("LOCAL", "UTC"):
+        raise ConfigError(f"hoodie.table.timeline.timezone is {table.timezone!r}; expected LOCAL or UTC.")
+    if len(table.ordering_fields) > 1 and table.table_version < 9:
+        raise ConfigError(
+            f"A table of version {table.table_version} has one ordering field, but {', '.join(table.ordering_fields)} "
+            f"were given. Give one, or make the table with hoodie.write.table.version=9."
+        )
+
+
+def _stored_partition_fields(table: NewTable) -> tuple[str, ...]:
+    """Types of the custom key generator are stored from version 8 on only."""
+    if table.table_version >= 8:
+        return table.partition_fields
+    return tuple(entry.partition(":")[0] for entry in table.partition_fields)
+
+
+def _partition_extractor(table: NewTable) -> str:
+    """Hive's class for reading partition values back; real Hudi decides slash-separated dates by it."""
+    if not table.partition_fields:
+        return "NonPartitionedExtractor"
+    if len(table.partition_fields) > 1:
+        return "MultiPartKeysValueExtractor"
+    if table.slash_dates:
+        return "SlashEncodedDayPartitionValueExtractor"
+    return "HiveStylePartitionValueExtractor" if table.hive_style else "SinglePartPartitionValueExtractor"
+
+
+def _key_generator(table: NewTable) -> dict[str, str]:
+    kind = key_generator_type(table.key_generator)
+    known = kind in KEY_GENERATOR_CLASSES
+    properties: dict[str, str] = {}
+    if table.table_version >= 8:
+        properties["hoodie.table.keygenerator.type"] = kind if known else USER_PROVIDED
+    if table.table_version < 8 or not known:
+        properties["hoodie.table.keygenerator.class"] = KEY_GENERATOR_CLASSES.get(kind, table.key_generator)
+    if kind == "TIMESTAMP":
+        # Version 6 keeps the formats and zones but not the type of the input.
+        properties |= {
+            key: value
+            for key, value in table.keygen_properties.items()
+            if table.table_version >= 8 or not key.endswith(".timestamp.type")
+        }
+    # Only the extractor class of version 9 with one partition field says it otherwise.
+    if table.slash_dates and (table.table_version < 9 or len(table.partition_fields) != 1):
+        properties[_SLASH_DATES_KEY] = "true"
+    return properties
+
+
+def _merging(table: NewTable) -> dict[str, str]:
+    if table.table_version == 9:
+        return _merging_of_version_9(table)
+    mode = infer_merge_mode(
+        table_version=table.table_version,
+        is_merge_on_read=table.table_type == "MERGE_ON_READ",
+        mode=table.record_merge_mode,
+        payload_class=table.payload_class,
+        strategy_id=table.merge_strategy_id,
+        has_ordering=bool(table.ordering_fields),
+    )
+    if table.table_version < 8:
+        if table.table_type == "COPY_ON_WRITE":
+            return {}  # 0.x takes the payload class of each write
+        payload = table.payload_class
+        if payload is None and table.record_merge_mode is not None:
+            payload = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else None
+        return {
+            "hoodie.compaction.payload.class": payload or OVERWRITE_PAYLOAD,
+            # This id beside every payload class, whatever it does: the payload class counts.
+            "hoodie.compaction.record.merger.strategy": table.merge_strategy_id or EVENT_TIME_STRATEGY_ID,
+        }
+    payload, strategy_id = {
+        EVENT_TIME_ORDERING: (DEFAULT_PAYLOAD, EVENT_TIME_STRATEGY_ID),
+        COMMIT_TIME_ORDERING: (OVERWRITE_PAYLOAD, COMMIT_TIME_STRATEGY_ID),
+        CUSTOM: (table.payload_class or DEFAULT_PAYLOAD, table.merge_strategy_id or PAYLOAD_STRATEGY_ID),
+    }[mode]
+    if table.payload_class is not None and mode_of_payload(table.payload_class) == mode:
+        payload = table.payload_class
+    return {
+        "hoodie.record.merge.mode": mode,
+        "hoodie.compaction.payload.class": payload,
+        "hoodie.record.merge.strategy.id": strategy_id,
+    }
+
+
+def _merging_of_version_9(table: NewTable) -> dict[str, str]:
+    """Mode only; a deprecated payload class becomes properties, another one stays beside the mode CUSTOM."""
+    payload = table.payload_class
+    if payload is not None and payload in DEPRECATED_PAYLOADS:
+        mode, extras = DEPRECATED_PAYLOADS[payload]
+        if table.record_merge_mode is not None and table.record_merge_mode.upper() != mode:
+            raise ConfigError(
+                f"hoodie.record.merge.mode is {table.record_merge_mode}, but the payload class {payload} means {mode}. "
+                f"Leave one of them out."
+            )
+        return {"hoodie.record.merge.mode": mode, "hoodie.table.legacy.payload.class": payload, **extras}
+    mode = infer_merge_mode(
+        table_version=9,
+        is_merge_on_read=table.table_type == "MERGE_ON_READ",
+        mode=table.record_merge_mode,
+        payload_class=payload,
+        strategy_id=table.merge_strategy_id,
+        has_ordering=bool(table.ordering_fields),
+    )
+    properties = {"hoodie.record.merge.mode": mode}
+    if mode == CUSTOM:
+        properties["hoodie.record.merge.strategy.id"] = table.merge_strategy_id or PAYLOAD_STRATEGY_ID
+        if payload is not None:
+            properties["hoodie.compaction.payload.class"] = payload
+    return properties
+
+
+def _flag(value: bool) -> str:
+    return "true" if value else "false"

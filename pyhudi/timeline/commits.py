@@ -1,0 +1,67 @@
+"""The bodies of completed writes, read once each, and the table schema that they carry.
+
+Source: spec, timeline 3.5, 3.7, 4.2.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.instant_files import decode_commit
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import Instant, State
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["CommitBodies"]
+
+# They rewrite rows as they are; the schema in them may be older than the table's.
+_WITHOUT_SCHEMA_CHANGE = frozenset(
+    {OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX}
+)
+
+
+class CommitBodies:
+    """Reads commit metadata through a cache. A completed file never changes, so an instant is read once."""
+
+    def __init__(self, storage: Storage, config: TableConfig) -> None:
+        self._reader = TimelineWriter(storage, config)
+        self._storage = storage
+        self._cache: dict[Instant, CommitMetadata] = {}
+        self._lock = threading.Lock()
+
+    def metadata(self, instant: Instant) -> CommitMetadata:
+        """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty one of operation UNKNOWN.
+
+        Raises CorruptFile, PathNotFound when it was archived since.
+        """
+        assert instant.is_completed, instant
+        with self._lock:
+            known = self._cache.get(instant)
+        if known is None:
+            data = self._reader.read_body(instant, State.COMPLETED)
+            try:
+                known = decode_commit(data)
+            except CorruptFile as error:
+                raise CorruptFile(
+                    f"{self._storage.root}: the completed file of {instant.action.value} {instant.requested_time} "
+                    f"can't be read: {error}"
+                ) from error
+            with self._lock:
+                self._cache[instant] = known
+        return known
+
+    def profile(self, instant: Instant) -> CommitMetadata:
+        """The workload profile in the inflight file of a write, empty when it has none. Raises PathNotFound."""
+        return decode_commit(self._reader.read_body(instant, State.INFLIGHT))
+
+    def latest_schema_json(self, timeline: Timeline) -> str | None:
+        """Avro JSON of the table's schema from the newest commit that carries one, None when no commit does."""
+        for instant in reversed(timeline.commits().instants):
+            body = self.metadata(instant)
+            if body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None:
+                return body.schema_json
+        return None

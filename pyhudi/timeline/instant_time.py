@@ -1,0 +1,81 @@
+"""Instant times that only grow, over all processes that write to a table.
+
+Time is drawn under the table's lock, and the lock is kept until every machine's clock must have passed it (the
+greatest expected difference between two clocks): the next writer, wherever it runs, draws a greater one.
+Source: spec, timeline 3.3, 3.4; Hudi's "TrueTime".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone, tzinfo
+
+from pyhudi.locks import LockProvider, hold
+from pyhudi.model.instant import INSTANT_TIME_DIGITS, format_instant_time
+from pyhudi.storage.clock import Clock
+
+__all__ = ["InstantTimes"]
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class InstantTimes:
+    """Draws requested and completion times for one writer.
+
+    Args: `zone`: the timeline's zone, None for the machine's. `lock`: the table's lock; it is taken for a drawing
+    unless this provider holds it already, None when the caller has other means. `skew_ms`: greatest expected difference
+    between two machines' clocks, in milliseconds; None takes the lock provider's default (1 in one process, else 200).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        zone: tzinfo | None = None,
+        lock: LockProvider | None = None,
+        skew_ms: int | None = None,
+        lock_timeout_s: float = 60.0,
+    ) -> None:
+        self._clock, self._zone, self._lock = clock, zone, lock
+        if skew_ms is None:
+            skew_ms = lock.default_skew_ms if lock is not None else 1
+        self._skew_ms = skew_ms
+        self._lock_timeout_s = lock_timeout_s
+        self._last = ""
+
+    def draw(self, after: str | None = None) -> str:
+        """A new time of 17 digits, greater than all that this object drew and than `after`.
+
+        `after`: the latest time on the timeline (`Timeline.latest_time`), read under the lock. Should the clock be
+        behind it (set back, or a daylight-saving hour that comes twice), the time one millisecond later is taken.
+        Raises LockTimeout.
+        """
+        if self._lock is None or self._lock.is_held:
+            return self._draw(after)
+        with hold(self._lock, self._lock_timeout_s):
+            return self._draw(after)
+
+    def draw_completion(self, after: str) -> str:
+        """A completion time, greater than `after` (the requested time, or the latest on the timeline).
+
+        The wait lies before publication: when the completed file appears, every clock has passed its time.
+        """
+        return self.draw(after)
+
+    def _draw(self, after: str | None) -> str:
+        now_ms = self._clock.now_ms()
+        moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).replace(microsecond=now_ms % 1000 * 1000)
+        time = format_instant_time(moment, self._zone)
+        floor = max(self._last, after or "")
+        if time <= floor:
+            time = _next_time(floor)
+        self._clock.sleep_s(self._skew_ms / 1000)
+        self._last = time
+        return time
+
+
+def _next_time(time: str) -> str:
+    """The instant time one millisecond after `time`, by the digits alone: no zone, no clock."""
+    digits = time[:INSTANT_TIME_DIGITS]
+    if len(digits) == 14:
+        digits += "999"
+    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(digits[14:])) + _MILLISECOND
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"

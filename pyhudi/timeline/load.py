@@ -1,0 +1,49 @@
+"""Read the active timeline: one listing of its folder, in either layout.
+
+Source: spec, timeline 3.1, 3.2.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone, tzinfo
+
+from pyhudi.model.filenames import InstantFileName
+from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import FileInfo, Storage
+
+__all__ = ["load_timeline"]
+
+
+def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
+    """All instants of the active timeline in their highest state.
+
+    A completed file without a completion time in its name (layout 1, and what 0.x wrote into layout 2) completed when
+    it was last modified. Whatever else lies in the folder is passed over. A missing folder is an empty timeline.
+    """
+    states: dict[tuple[str, ActionKind], Instant] = {}
+    for entry in storage.list(config.timeline_path):
+        instant = None if entry.is_dir else _instant(entry, config)
+        if instant is None:
+            continue
+        key = (instant.requested_time, instant.action.completed_as)
+        known = states.get(key)
+        if known is None or instant.state > known.state:
+            states[key] = instant
+    return Timeline(tuple(states.values()))
+
+
+def _instant(entry: FileInfo, config: TableConfig) -> Instant | None:
+    name = InstantFileName.parse(entry.name, config.layout_version)
+    if name is None or name.action is ActionKind.SCHEMACOMMIT:
+        return None
+    completion_time = name.completion_time
+    if name.state is State.COMPLETED and completion_time is None:
+        completion_time = _time_of(entry.modified_ms, config.timeline_zone)
+    return Instant(name.requested_time, name.action, name.state, completion_time)
+
+
+def _time_of(modified_ms: int, zone: tzinfo | None) -> str:
+    moment = datetime.fromtimestamp(modified_ms // 1000, timezone.utc)
+    return format_instant_time(moment.replace(microsecond=modified_ms % 1000 * 1000), zone)

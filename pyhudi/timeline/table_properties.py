@@ -1,0 +1,184 @@
+"""`hoodie.properties`: load it, make it, change it so that no reader ever sees a half-written one.
+
+Source: spec, timeline 1.1, 2.1, 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+
+from pyhudi.errors import CorruptFile, PathExists, PathNotFound, TableExists, TableNotFound
+from pyhudi.formats.properties import date_comment, parse_properties, print_properties
+from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
+from pyhudi.model.filenames import (
+    AUXILIARY_FOLDER,
+    META_FOLDER,
+    PROPERTIES_BACKUP_PATH,
+    PROPERTIES_PATH,
+    SCHEMA_FOLDER,
+    TEMPORARY_FOLDER,
+)
+from pyhudi.model.table_config import TableConfig
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+
+__all__ = ["create_table", "load_table_config", "table_exists", "update_table_config"]
+
+# Another writer may be between two steps of its update; it needs milliseconds, a slow store perhaps a second.
+_READ_ATTEMPTS = 5
+_RETRY_DELAY_S = 0.2
+_SYSTEM_CLOCK = SystemClock()
+_CHECKSUM_SINCE_VERSION = 4
+
+
+def table_exists(storage: Storage) -> bool:
+    """True when there is a table (its properties, or during an update their backup)."""
+    return storage.stat(PROPERTIES_PATH) is not None or storage.stat(PROPERTIES_BACKUP_PATH) is not None
+
+
+def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
+    """The table's config, from `hoodie.properties` or, while that is being replaced, from its backup.
+
+    Raises TableNotFound, and CorruptFile when neither file is whole.
+    """
+    for attempt in range(_READ_ATTEMPTS):
+        properties = _read_valid(storage, PROPERTIES_PATH) or _read_valid(storage, PROPERTIES_BACKUP_PATH)
+        if properties is not None:
+            return TableConfig(properties)
+        # One more look when there is a folder: between two looks an update may have moved from backup to file.
+        if not table_exists(storage) and (attempt > 0 or not storage.list(META_FOLDER)):
+            raise TableNotFound(
+                f"No Hudi table at {storage.root}: expected {PROPERTIES_PATH} in it. Check the path, or create the "
+                f"table (HudiTable.create, or a first write)."
+            )
+        if attempt + 1 < _READ_ATTEMPTS:
+            clock.sleep_s(_RETRY_DELAY_S)
+    raise _unreadable(storage)
+
+
+def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
+    """Make the folders of a table and its `hoodie.properties` (see `model.table_config.new_table_properties`).
+
+    The properties come last: before them there is no table. Raises TableExists; of two creators at once one gets it.
+    """
+    config = TableConfig(properties).check_writable()
+    if table_exists(storage):
+        raise _table_exists(storage)
+    folders = [SCHEMA_FOLDER, TEMPORARY_FOLDER, f"{AUXILIARY_FOLDER}/.bootstrap/.partitions"]
+    folders += [f"{AUXILIARY_FOLDER}/.bootstrap/.fileids", config.timeline_path, config.history_path]
+    for folder in folders:
+        storage.make_folder(folder)
+    try:
+        storage.create_new(PROPERTIES_PATH, _print(properties, "Properties saved on", clock))
+    except PathExists as error:
+        raise _table_exists(storage) from error
+    return config
+
+
+def update_table_config(
+    storage: Storage,
+    set: Mapping[str, str] | None = None,
+    remove: Iterable[str] = (),
+    clock: Clock = _SYSTEM_CLOCK,
+) -> TableConfig:
+    """Set and remove keys of `hoodie.properties`; hold the table's lock.
+
+    At every moment one of the two files is whole and holds the old or the new properties; whoever updates next puts a
+    crashed update right. Raises TableNotFound and CorruptFile as `load_table_config` does.
+    """
+    _recover(storage)
+    before = load_table_config(storage, clock)
+    after = before.with_changes(set, remove)
+    if after == before:
+        return before
+    properties = {**after.properties, CHECKSUM_KEY: table_checksum(after.properties)}
+    storage.create_new(PROPERTIES_BACKUP_PATH, _print(before.properties, "Updated at", clock))
+    # Hudi deletes the file before it writes the new one. Replacing it leaves no moment without it on stores that
+    # replace in one step, and elsewhere readers find a torn file, reject it and take the backup, just as they would.
+    storage.write(PROPERTIES_PATH, _print(properties, "Updated at", clock))
+    if _read_valid(storage, PROPERTIES_PATH) != properties:
+        storage.delete(PROPERTIES_PATH)
+        raise CorruptFile(
+            f"{storage.full_path(PROPERTIES_PATH)} does not read back as it was written. The old properties are in "
+            f"{PROPERTIES_BACKUP_PATH} and count; check the disk and try again."
+        )
+    storage.delete(PROPERTIES_BACKUP_PATH)
+    return TableConfig(properties)
+
+
+def _recover(storage: Storage) -> None:
+    """Put right what a crashed update left: the file from its backup when it is not whole, and no backup."""
+    backup = _read(storage, PROPERTIES_BACKUP_PATH)
+    if backup is None:
+        return
+    if _read_valid(storage, PROPERTIES_PATH) is None:
+        if _valid(backup, PROPERTIES_BACKUP_PATH) is None:
+            raise _unreadable(storage)
+        storage.write(PROPERTIES_PATH, backup)
+    storage.delete(PROPERTIES_BACKUP_PATH)
+
+
+def _read(storage: Storage, path: str) -> bytes | None:
+    try:
+        return storage.read(path)
+    except PathNotFound:
+        return None
+
+
+def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
+    data = _read(storage, path)
+    return None if data is None else _valid(data, path)
+
+
+def _valid(data: bytes, path: str) -> dict[str, str] | None:
+    """The properties when the file is whole: parseable, ended by a line end, checksum right.
+
+    The checksum hashes only the table's name, but it tells a cut-off file by being absent; tables below version 4 have
+    none. A missing line end tells a cut in the last line.
+    """
+    try:
+        properties = parse_properties(data, path)
+    except CorruptFile:
+        return None
+    if not data.endswith((b"\n", b"\r")):
+        return None
+    if CHECKSUM_KEY in properties:
+        return properties if has_valid_checksum(properties) else None
+    version = properties.get("hoodie.table.version", "")
+    return properties if version.isdigit() and int(version) < _CHECKSUM_SINCE_VERSION else None
+
+
+def _unreadable(storage: Storage) -> CorruptFile:
+    """Says what is wrong with which file, and what to do."""
+    data = _read(storage, PROPERTIES_PATH)
+    where = storage.full_path(PROPERTIES_PATH)
+    if data is None:
+        found = "no such file, and no whole backup"
+    elif not data.endswith((b"\n", b"\r")):
+        found = f"{len(data)} bytes that end within a line: the file is cut off"
+    else:
+        try:
+            properties = parse_properties(data, PROPERTIES_PATH)
+            wanted = table_checksum(properties)
+            found = f"{CHECKSUM_KEY}={properties.get(CHECKSUM_KEY)}, where the table's name gives {wanted}"
+        except CorruptFile as error:
+            found = str(error)
+    return CorruptFile(
+        f"{where}: expected properties with a right {CHECKSUM_KEY}, found {found}. {PROPERTIES_BACKUP_PATH} is missing "
+        f"or damaged too. Restore the file from another copy of the table; if it was edited by hand and is whole, set "
+        f"{CHECKSUM_KEY} right and end the last line."
+    )
+
+
+def _table_exists(storage: Storage) -> TableExists:
+    return TableExists(
+        f"There is a Hudi table at {storage.root} already. Open it, write to it with mode append, or choose another "
+        f"path."
+    )
+
+
+def _print(properties: Mapping[str, str], title: str, clock: Clock) -> bytes:
+    now_ms = clock.now_ms()
+    moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return print_properties(properties, (f"{title} {moment}.{now_ms % 1000:03d}Z", date_comment(now_ms)))

@@ -1,0 +1,139 @@
+"""TimelineWriter: the only writer of instant files.
+
+Every state is a file of its own that stays: requested, then inflight, then completed, each made exclusively.
+Source: spec, timeline 3.2, 3.5, 6.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyhudi.errors import PathExists, PathNotFound, WriteConflict
+from pyhudi.model.filenames import InstantFileName, pending_actions
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
+from pyhudi.model.table_config import TableConfig
+from pyhudi.storage.base import Storage
+from pyhudi.storage.paths import child
+
+__all__ = ["TimelineWriter"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineWriter:
+    """Moves instants through their states. What a body holds is the caller's affair (see formats.instant_files)."""
+
+    storage: Storage
+    config: TableConfig
+
+    def request(self, time: str, action: ActionKind, body: bytes = b"") -> Instant:
+        """Make the requested file; hold the lock under which `time` was drawn.
+
+        Raises WriteConflict when another writer has taken the same time.
+        """
+        return self._create(Instant(time, action, State.REQUESTED), body)
+
+    def start(self, instant: Instant, body: bytes = b"") -> Instant:
+        """Make the inflight file of a requested instant (of a savepoint: the first file).
+
+        Raises WriteConflict when the requested file is gone, or the instant was started by another writer.
+        """
+        if instant.action is not ActionKind.SAVEPOINT:
+            self._require(instant, State.REQUESTED)
+        return self._create(instant.at(State.INFLIGHT), body)
+
+    def complete(self, instant: Instant, completion_time: str, body: bytes) -> Instant:
+        """Make the completed file of an inflight instant: from now on readers see it. Hold the lock.
+
+        `completion_time` was drawn under the same lock and is greater than the requested time. The returned instant
+        has the action that the file names: a compaction completes as a commit. Raises WriteConflict when the inflight
+        file is gone: another writer took this one for dead and rolled it back.
+        """
+        assert completion_time > instant.requested_time, (completion_time, instant)
+        self._require(instant, State.INFLIGHT)
+        completed = Instant(
+            instant.requested_time, instant.action.completed_as, State.COMPLETED, completion_time=completion_time
+        )
+        self._create(completed, body)
+        if self.config.layout_version < 2:
+            # Layout 1 has no completion time but the file's own.
+            moment = parse_instant_time(completion_time, self.config.timeline_zone)
+            self.storage.set_modified(self._path(completed), round(moment.timestamp() * 1000))
+        return completed
+
+    def delete_files(self, instant: Instant) -> None:
+        """Remove the pending files of an instant that was rolled back: inflight, then requested.
+
+        In this order a crash leaves an instant that is still pending, never an inflight file alone.
+        """
+        assert not instant.is_completed, instant
+        for state in (State.INFLIGHT, State.REQUESTED):
+            self.storage.delete(self._path(instant.at(state)))
+
+    def revert_to_inflight(self, instant: Instant) -> Instant:
+        """Take a completed instant back: its data is invisible from now on. For rollbacks that a user asks for."""
+        assert instant.is_completed, instant
+        action = self._pending_action(instant)
+        for state in (State.REQUESTED, State.INFLIGHT):
+            path = self._path(Instant(instant.requested_time, action, state))
+            if self.storage.stat(path) is None:
+                self.storage.create_new(path, b"")
+        self.storage.delete(self._path(instant))
+        return Instant(instant.requested_time, action, State.INFLIGHT)
+
+    def revert_to_requested(self, instant: Instant) -> Instant:
+        """Take an inflight table service back to its plan, to be run again."""
+        assert instant.state is State.INFLIGHT, instant
+        self.storage.delete(self._path(instant))
+        return instant.at(State.REQUESTED)
+
+    def read_body(self, instant: Instant, state: State) -> bytes:
+        """The bytes of one state's file of an instant. Raises PathNotFound when it has not reached that state."""
+        if state is State.COMPLETED:
+            try:
+                return self.storage.read(self._path(instant))
+            except PathNotFound:
+                # Layout 2 may hold files that 0.x completed without a completion time in their names.
+                return self.storage.read(self._path(Instant(instant.requested_time, instant.action, state)))
+        actions = (instant.action, *pending_actions(instant.action.completed_as))
+        for action in dict.fromkeys(actions):
+            try:
+                return self.storage.read(self._path(Instant(instant.requested_time, action, state)))
+            except PathNotFound:
+                continue
+        raise PathNotFound(
+            f"{self.storage.full_path(self.config.timeline_path)}: the instant {instant.requested_time} "
+            f"({instant.action.value}) has no {state.name.lower()} file."
+        )
+
+    def _pending_action(self, instant: Instant) -> ActionKind:
+        """The action that names the pending files of a completed instant."""
+        candidates = pending_actions(instant.action)
+        for action in candidates:
+            if self.storage.stat(self._path(Instant(instant.requested_time, action, State.REQUESTED))) is not None:
+                return action
+        return candidates[0]
+
+    def _path(self, instant: Instant) -> str:
+        completion_time = instant.completion_time if instant.is_completed else None
+        name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
+        return child(self.config.timeline_path, name.text(self.config.layout_version))
+
+    def _create(self, instant: Instant, body: bytes) -> Instant:
+        path = self._path(instant)
+        try:
+            self.storage.create_new(path, body)
+        except PathExists as error:
+            raise WriteConflict(
+                f"{self.storage.full_path(path)} exists already: another writer uses the instant time "
+                f"{instant.requested_time}. Nothing of this write is visible; give all writers of the table the same "
+                f"lock provider and write again."
+            ) from error
+        return instant
+
+    def _require(self, instant: Instant, state: State) -> None:
+        path = self._path(instant.at(state))
+        if self.storage.stat(path) is None:
+            raise WriteConflict(
+                f"{self.storage.full_path(path)} is gone: another writer took the write {instant.requested_time} for "
+                f"dead and rolled it back. Nothing of it is visible; write again."
+            )
