@@ -1,0 +1,143 @@
+"""Key generators: which key a row has, and which partition it lives in.
+
+    from_options({"hoodie.datasource.write.recordkey.field": "id", ...}).columns(batch)
+
+One file per generator and one row per file in KEY_GENERATORS; a user's own class is named in full,
+"my_package.keys:HashedKey". See docs/key-generators.md. Source: spec, files and records 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.keygen.auto import AutoKey
+from pyhudi.keygen.base import BuiltInKey, KeyColumns, KeyGenerator, UserKeyGenerator, missing_field, read_field
+from pyhudi.keygen.complex import detect_single_key_encoding
+from pyhudi.keygen.parse import partition_values, record_key_values
+from pyhudi.keygen.settings import (
+    GENERATOR_CLASS,
+    GENERATOR_TYPE,
+    RECORD_KEY,
+    TABLE_GENERATOR,
+    infer,
+    option_text,
+    parse_settings,
+)
+from pyhudi.keygen.user import UserKey
+from pyhudi.registry import Registry
+
+__all__ = [
+    "KEY_GENERATORS",
+    "AutoKey",
+    "KeyColumns",
+    "KeyGenerator",
+    "UserKeyGenerator",
+    "detect_single_key_encoding",
+    "from_options",
+    "generator_name",
+    "infer",
+    "partition_values",
+    "record_key_values",
+]
+
+_ENTRIES = {
+    "SIMPLE": "pyhudi.keygen.simple:SimpleKey",
+    "COMPLEX": "pyhudi.keygen.complex:ComplexKey",
+    "NON_PARTITION": "pyhudi.keygen.non_partition:NonPartitionKey",
+    "GLOBAL_DELETE": "pyhudi.keygen.global_delete:GlobalDeleteKey",
+    "CUSTOM": "pyhudi.keygen.custom:CustomKey",
+    "TIMESTAMP": "pyhudi.keygen.timestamp:TimestampKey",
+}
+
+_JAVA_CLASSES = {
+    "SimpleKeyGenerator": "SIMPLE",
+    "SimpleAvroKeyGenerator": "SIMPLE",
+    "ComplexKeyGenerator": "COMPLEX",
+    "ComplexAvroKeyGenerator": "COMPLEX",
+    "NonpartitionedKeyGenerator": "NON_PARTITION",
+    "NonpartitionedAvroKeyGenerator": "NON_PARTITION",
+    "GlobalDeleteKeyGenerator": "GLOBAL_DELETE",
+    "GlobalAvroDeleteKeyGenerator": "GLOBAL_DELETE",
+    "CustomKeyGenerator": "CUSTOM",
+    "CustomAvroKeyGenerator": "CUSTOM",
+    "TimestampBasedKeyGenerator": "TIMESTAMP",
+    "TimestampBasedAvroKeyGenerator": "TIMESTAMP",
+}
+
+_SPELLINGS = {
+    "NON_PARTITIONED": "NON_PARTITION",
+    "NON_PARTITIONED_AVRO": "NON_PARTITION",
+    **{f"{name}_AVRO": name for name in _ENTRIES},
+}
+
+KEY_GENERATORS = Registry(
+    kind="key generator",
+    entries=_ENTRIES,
+    aliases={
+        **_SPELLINGS,
+        **{spelling.lower(): name for spelling, name in _SPELLINGS.items()},
+        **_JAVA_CLASSES,
+        **{f"org.apache.hudi.keygen.{java}": name for java, name in _JAVA_CLASSES.items()},
+        # Where Hudi before 0.6 had them; old tables still say so.
+        **{f"org.apache.hudi.{java}": name for java, name in _JAVA_CLASSES.items() if "Avro" not in java},
+    },
+)
+
+
+def generator_name(options: Mapping[str, str]) -> str:
+    """Registered name of the generator that the options ask for: class, else type, else the table's, else inferred.
+
+    A user's "module:Class" stands for itself; it counts only as a writer's option, never when a table's properties name
+    it, since a table must not be able to make its readers import code.
+    """
+    asked = option_text(options, GENERATOR_CLASS, GENERATOR_TYPE)
+    if asked:
+        return KEY_GENERATORS.canonical(asked)
+    stored = option_text(options, *TABLE_GENERATOR)
+    if not stored or stored == "USER_PROVIDED":
+        return infer(options)
+    if ":" in stored or stored not in (*KEY_GENERATORS.entries, *KEY_GENERATORS.aliases):
+        raise ConfigError(
+            f"The table was written with the key generator {stored!r}, which is not one of Hudi's own. "
+            f"Name a Python class that makes the same keys with {GENERATOR_CLASS}='module:Class'."
+        )
+    return KEY_GENERATORS.canonical(stored)
+
+
+def from_options(
+    options: Mapping[str, str],
+    *,
+    schema: pa.Schema | None = None,
+    table_version: int | None = None,
+    instant_time: str | None = None,
+    current_year: int | None = None,
+) -> KeyGenerator:
+    """The key generator that Hudi's options describe.
+
+    Args:    schema: of the data; given, key fields that it lacks are reported now and not at the first batch;
+             table_version: of the table (default: the option hoodie.write.table.version, else 9);
+             instant_time: of the commit, for automatic keys; current_year: for texts with years of two digits
+             (default: year of the instant).
+    Raises:  ConfigError for options that contradict each other, lack something or are unknown.
+    """
+    year = current_year if current_year is not None else _year_of(instant_time)
+    settings = parse_settings(options, table_version=table_version, current_year=year)
+    name = generator_name(options)
+    if ":" in name:
+        return UserKey.make(name, KEY_GENERATORS.load(name), settings)
+    generator: BuiltInKey = KEY_GENERATORS.load(name).from_settings(settings)
+    if not settings.record_fields:
+        return AutoKey(generator, instant_time)
+    if schema is not None:
+        empty = schema.empty_table()
+        for field in settings.record_fields:
+            if read_field(empty, field) is None:
+                raise missing_field(field, schema, RECORD_KEY[0])
+    return generator
+
+
+def _year_of(instant_time: str | None) -> int | None:
+    return int(instant_time[:4]) if instant_time and instant_time[:4].isdecimal() else None

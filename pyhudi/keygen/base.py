@@ -1,0 +1,123 @@
+"""What a key generator is, and how its columns are found in a batch.
+
+A key generator gives every row a record key (who the row is) and a partition path (the folder it lives in). It is a
+small frozen value that pickles, so that executors can use it, and it is pure: the same row has the same key whatever
+batch it comes in. Source: spec, files and records 4.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import KeyGenError
+
+__all__ = ["BuiltInKey", "KeyColumns", "KeyGenerator", "UserKeyGenerator", "missing_field", "read_field", "top_level"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyColumns:
+    """Keys of one batch: two string arrays as long as the batch, without nulls."""
+
+    record_key: pa.Array
+    partition_path: pa.Array
+
+
+@runtime_checkable
+class KeyGenerator(Protocol):
+    """What the write path asks of a key generator."""
+
+    @property
+    def type_name(self) -> str:
+        """Name in the registry ("SIMPLE"), or "module:Class" for a user's own."""
+        ...
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        """Top-level columns that a batch must have; () when the generator can't tell, so that it needs all."""
+        ...
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        """Keys of the rows of `batch`.
+
+        Args:    partition_id: number of the task's partition; first_row: rows of that partition before this batch.
+                 Both matter to automatic keys and to row numbers in messages only.
+        Raises:  KeyGenError when a row has no usable key or partition path.
+        """
+        ...
+
+
+@runtime_checkable
+class UserKeyGenerator(Protocol):
+    """What a user's own class offers, named "my_package.keys:HashedKey" as the key generator class.
+
+    It is made as `Class.from_options(options)` when it has that class method, else as
+    `Class(record_fields=(...), partition_fields=(...))`, with the names as configured. The instance must pickle.
+    """
+
+    def columns(self, batch: pa.RecordBatch) -> KeyColumns:
+        """Keys of the rows of `batch`, by a rule that looks at one row only: no counters, no clock, no randomness."""
+        ...
+
+
+class BuiltInKey:
+    """Base of the generators of this package: columns from the two halves."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def type_name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def input_columns(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def record_key(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.Array:
+        """String array without nulls. `first_row`: number of the first row, for messages."""
+
+    @abstractmethod
+    def partition_path(self, batch: pa.RecordBatch, first_row: int = 0) -> pa.Array:
+        """String array without nulls. `first_row`: number of the first row, for messages."""
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        return KeyColumns(self.record_key(batch, first_row), self.partition_path(batch, first_row))
+
+
+def top_level(*field_lists: Iterable[str]) -> tuple[str, ...]:
+    """Top-level columns of dotted field names, each once, in order."""
+    return tuple(dict.fromkeys(name.partition(".")[0] for fields in field_lists for name in fields))
+
+
+def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
+    """The column behind a dotted field name, null where a struct on the way is null; None when the schema lacks it."""
+    first, *rest = path.split(".")
+    index = batch.schema.get_field_index(first)
+    if index < 0:
+        return None
+    column = batch.column(index)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    for name in rest:
+        if not pa.types.is_struct(column.type) or column.type.get_field_index(name) < 0:
+            return None
+        column = pc.struct_field(column, name)
+    return column
+
+
+def missing_field(path: str, schema: pa.Schema, option: str) -> KeyGenError:
+    """The error for a field that the data doesn't have."""
+    near = get_close_matches(path, schema.names, n=1)
+    folded = [name for name in schema.names if name.lower() == path.lower()] or near
+    hint = f" Did you mean {folded[0]!r}?" if folded else ""
+    return KeyGenError(
+        f"Key field {path!r} is not in the data.{hint} Columns: {', '.join(schema.names)}. "
+        f"Field names are case-sensitive; correct {option} or add the column."
+    )
