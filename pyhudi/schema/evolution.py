@@ -107,7 +107,7 @@ class _Step:
         needed = next(inside, None)
         if needed is not None:
             self.problems.append(
-                f"column {path!r} ({old.type}): missing in the data, and {needed!r} is a key, partition or ordering column"
+                f"column {path!r} ({old.type}): missing in the data; {needed!r} is a key, partition or ordering column"
             )
         elif self._keep_missing:
             return [old.with_nullable(True)]

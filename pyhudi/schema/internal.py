@@ -1,0 +1,223 @@
+"""Schema on read: schemas whose columns have ids, so that a file is read rightly after a rename, drop or re-add.
+
+The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`; a schema's `version_id` is
+the instant of the change that made it, 0 for the schema before the first change. A column keeps its id for life; a
+column dropped and added again is another column. Reading only: these schemas are not written here.
+Source: spec, files and records 6.5.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import Storage
+
+__all__ = [
+    "Column",
+    "InternalSchema",
+    "ListType",
+    "MapType",
+    "StructType",
+    "decode_history",
+    "decode_internal_schema",
+    "load_history",
+    "schema_as_of",
+]
+
+HISTORY_FOLDER = ".hoodie/.schema"
+_COMPLETED = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
+_MAX_DEPTH = 100
+
+_PRIMITIVES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "time-millis": pa.time32("ms"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp-millis": pa.timestamp("ms", tz="UTC"),
+    "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-millis": pa.timestamp("ms"),
+    "string": pa.string(),
+    "uuid": pa.string(),
+    "binary": pa.binary(),
+}
+_FIXED = re.compile(r"fixed\[(\d+)\]")
+_DECIMAL = re.compile(r"decimal\w*\(\s*(\d+)\s*,\s*(\d+)\s*\).*")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, or one part of a nested one, with the id that it keeps for life."""
+
+    id: int
+    name: str
+    type: pa.DataType | StructType | ListType | MapType
+    nullable: bool = True
+    doc: str = ""
+
+    def to_arrow(self) -> pa.Field:
+        metadata = {DOC_KEY: self.doc.encode()} if self.doc else None
+        return pa.field(self.name, _arrow_type(self.type), nullable=self.nullable, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class StructType:
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListType:
+    element: Column  # named "element"
+
+
+@dataclass(frozen=True, slots=True)
+class MapType:
+    key: Column  # named "key"
+    value: Column  # named "value"
+
+
+@dataclass(frozen=True, slots=True)
+class InternalSchema:
+    """A table's schema as of one change. Meta columns, where there are any, are among the columns (ids 0 to 4)."""
+
+    version_id: int
+    max_column_id: int
+    columns: tuple[Column, ...]
+
+    def to_arrow(self) -> pa.Schema:
+        """All columns, meta columns too, with their Arrow types."""
+        return pa.schema([column.to_arrow() for column in self.columns])
+
+
+def load_history(storage: Storage, config: TableConfig, timeline: Timeline) -> tuple[InternalSchema, ...]:
+    """The table's schemas, newest first; () when no schema-on-read change was ever committed.
+
+    Of the history files, the newest one of a committed instant counts; others are left by failed or later writers.
+    Raises CorruptFile when that file can't be read.
+    """
+    found = []
+    for info in storage.list(HISTORY_FOLDER):
+        match = _COMPLETED.fullmatch(info.name)
+        if match and timeline.is_visible(match.group(1)):
+            found.append((match.group(1), info.path))
+    if not found:
+        return ()
+    path = max(found)[1]
+    return decode_history(storage.read(path), path)
+
+
+def schema_as_of(history: Sequence[InternalSchema], instant_time: str) -> InternalSchema | None:
+    """The schema that held when a file of `instant_time` was written: the greatest version up to it.
+
+    None when the history is empty or begins later (then columns match by name).
+    """
+    valid = [schema for schema in history if schema.version_id <= int(instant_time)]
+    return max(valid, key=lambda schema: schema.version_id, default=None)
+
+
+def decode_history(data: bytes, where: str = "schema history") -> tuple[InternalSchema, ...]:
+    """The schemas of a history file, newest first. Raises CorruptFile; `where` is the file's path."""
+    body = _json(data, where)
+    schemas = body.get("schemas") if isinstance(body, dict) else None
+    if not isinstance(schemas, list):
+        raise CorruptFile(f"{where}: expected an object with a list of schemas, found {str(body)[:200]}.")
+    decoded = (_schema(schema, where) for schema in schemas)
+    return tuple(sorted(decoded, key=lambda schema: schema.version_id, reverse=True))
+
+
+def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalSchema:
+    """One schema, as commits carry it under `latest_schema`. Raises CorruptFile."""
+    return _schema(_json(text.encode(), where), where)
+
+
+def _json(data: bytes, where: str) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(f"{where}: expected the JSON of a schema history, found {data[:40]!r} ({error}).") from error
+
+
+def _schema(body: Any, where: str) -> InternalSchema:
+    if not isinstance(body, dict):
+        raise CorruptFile(f"{where}: expected a schema, found {str(body)[:200]}.")
+    columns = _columns(body, where, 0)
+    version, max_id = body.get("version_id"), body.get("max_column_id", -1)
+    if not isinstance(version, int) or not isinstance(max_id, int):
+        raise CorruptFile(f"{where}: a schema with version {version!r} and greatest column id {max_id!r}.")
+    return InternalSchema(version, max_id, columns)
+
+
+def _columns(body: Mapping[str, Any], where: str, depth: int) -> tuple[Column, ...]:
+    fields = body.get("fields")
+    if not isinstance(fields, list):
+        raise CorruptFile(f"{where}: a record without a list of fields.")
+    return tuple(_column(field, where, depth) for field in fields)
+
+
+def _column(field: Any, where: str, depth: int) -> Column:
+    if not isinstance(field, dict) or not isinstance(field.get("id"), int) or not isinstance(field.get("name"), str):
+        raise CorruptFile(f"{where}: a column without id or name: {str(field)[:200]}.")
+    doc = field.get("doc")
+    data_type = _type(field.get("type"), where, depth)
+    return Column(
+        field["id"], field["name"], data_type, bool(field.get("optional", True)), doc if isinstance(doc, str) else ""
+    )
+
+
+def _type(body: Any, where: str, depth: int) -> pa.DataType | StructType | ListType | MapType:
+    if depth > _MAX_DEPTH:
+        raise CorruptFile(f"{where}: types nested more than {_MAX_DEPTH} levels deep.")
+    if isinstance(body, str):
+        return _primitive(body, where)
+    if isinstance(body, dict) and body.get("type") == "record":
+        return StructType(_columns(body, where, depth + 1))
+    if isinstance(body, dict) and body.get("type") == "array":
+        return ListType(_part(body, "element", "element_optional", where, depth))
+    if isinstance(body, dict) and body.get("type") == "map":
+        return MapType(_part(body, "key", "", where, depth), _part(body, "value", "value_optional", where, depth))
+    raise CorruptFile(f"{where}: unknown column type {str(body)[:200]}.")
+
+
+def _part(body: Mapping[str, Any], name: str, optional_key: str, where: str, depth: int) -> Column:
+    part_id = body.get(f"{name}_id")
+    if not isinstance(part_id, int):
+        raise CorruptFile(f"{where}: {body.get('type')} without {name}_id.")
+    nullable = bool(body.get(optional_key, True)) if optional_key else False
+    return Column(part_id, name, _type(body.get(name), where, depth + 1), nullable)
+
+
+def _primitive(text: str, where: str) -> pa.DataType:
+    word = text.strip().lower()
+    if word in _PRIMITIVES:
+        return _PRIMITIVES[word]
+    fixed = _FIXED.fullmatch(word)
+    if fixed and 0 < int(fixed.group(1)) < 2**31:
+        return pa.binary(int(fixed.group(1)))
+    decimal = _DECIMAL.fullmatch(word)
+    if decimal and 0 < int(decimal.group(1)) <= 38:
+        return pa.decimal128(int(decimal.group(1)), int(decimal.group(2)))
+    raise CorruptFile(f"{where}: unknown column type {text[:200]!r}.")
+
+
+def _arrow_type(data_type: pa.DataType | StructType | ListType | MapType) -> pa.DataType:
+    if isinstance(data_type, StructType):
+        return pa.struct([column.to_arrow() for column in data_type.columns])
+    if isinstance(data_type, ListType):
+        return pa.list_(data_type.element.to_arrow())
+    if isinstance(data_type, MapType):
+        return pa.map_(_arrow_type(data_type.key.type), data_type.value.to_arrow())
+    return data_type

@@ -1,0 +1,131 @@
+"""Reading one file under schema on read: its columns are matched to the query's by id.
+
+A column of the file is known by name in the schema that held when the file was written; that gives its id, and the id
+its name in the query (rename). An id that the query's schema does not have is left out; an id that the file's schema
+does not have is null, also when the file has a column of that name (dropped and added again).
+Source: spec, files and records 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.schema.internal import Column, InternalSchema, ListType, MapType, StructType, schema_as_of
+from pyhudi.schema.layout import as_type
+from pyhudi.schema.projection import Rows, project
+
+__all__ = ["ReadPlan", "read_plan"]
+
+_ROOT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """How to read one file: `plan(batch)` turns its rows into the query's. Picklable.
+
+    `file_columns`: the file's columns that are needed, under their names there. `schema`: what comes out.
+    """
+
+    file_columns: tuple[str, ...]
+    schema: pa.Schema
+    written: InternalSchema
+    query: InternalSchema
+
+    def __call__(self, data: Rows) -> Rows:
+        """The rows under the query's schema, same kind of data. Raises SchemaMismatch as `project` does."""
+        fields = _renamed_fields(data.schema, StructType(self.written.columns), _names_by_id(self.query.columns), _ROOT)
+        arrays = [_retyped(column, field.type) for column, field in zip(data.itercolumns(), fields, strict=True)]
+        names = [field.name for field in fields]
+        renamed = type(data).from_arrays(arrays, names=names)
+        return project(renamed, self.schema)
+
+
+def read_plan(
+    history: Sequence[InternalSchema],
+    instant_time: str,
+    query: InternalSchema,
+    columns: Iterable[str] | None = None,
+) -> ReadPlan | None:
+    """The plan for files written by the commit `instant_time`.
+
+    Args:
+        history: of the table (`load_history`).
+        query: the schema to read under: the newest of the history, or the one as of a point in time.
+        columns: names in `query` that are wanted, in that order; None = all.
+    Returns: None when no schema of the history is old enough; then columns match by name.
+    """
+    written = schema_as_of(history, instant_time)
+    if written is None:
+        return None
+    by_name = {column.name: column for column in query.columns}
+    wanted = query.columns if columns is None else tuple(by_name[name] for name in columns)
+    file_names = {column.id: column.name for column in written.columns}
+    return ReadPlan(
+        file_columns=tuple(file_names[column.id] for column in wanted if column.id in file_names),
+        schema=pa.schema([column.to_arrow() for column in wanted]),
+        written=written,
+        query=query,
+    )
+
+
+def _names_by_id(columns: Iterable[Column]) -> dict[int, str]:
+    """Names of all columns and parts of columns."""
+    names: dict[int, str] = {}
+    pending = list(columns)
+    while pending:
+        column = pending.pop()
+        names[column.id] = column.name
+        pending += _parts(column.type)
+    return names
+
+
+def _parts(data_type: object) -> tuple[Column, ...]:
+    if isinstance(data_type, StructType):
+        return data_type.columns
+    if isinstance(data_type, ListType):
+        return (data_type.element,)
+    if isinstance(data_type, MapType):
+        return (data_type.key, data_type.value)
+    return ()
+
+
+def _renamed_fields(
+    fields: Iterable[pa.Field], written: StructType, names: dict[int, str], parent: int
+) -> list[pa.Field]:
+    """Fields of a file under the names that their ids have in the query."""
+    known = {column.name: column for column in written.columns}
+    out = []
+    for position, field in enumerate(fields):
+        column = known.get(field.name)
+        if column is None or column.id not in names:
+            # Under no name that a query can have, so that a new column of the same name stays null.
+            out.append(field.with_name(f"\0dropped {parent} {position}"))
+        else:
+            out.append(pa.field(names[column.id], _renamed(field.type, column, names), nullable=field.nullable))
+    return out
+
+
+def _renamed(data_type: pa.DataType, column: Column, names: dict[int, str]) -> pa.DataType:
+    """The file's type with the names inside it changed; a type of another shape than the schema says stays as it is."""
+    written = column.type
+    if isinstance(written, StructType) and pa.types.is_struct(data_type):
+        return pa.struct(_renamed_fields(data_type.fields, written, names, column.id))
+    if isinstance(written, ListType) and pa.types.is_list(data_type):
+        item = data_type.value_field
+        return pa.list_(pa.field(item.name, _renamed(item.type, written.element, names), nullable=item.nullable))
+    if isinstance(written, MapType) and pa.types.is_map(data_type):
+        item = data_type.item_field
+        value = pa.field(item.name, _renamed(item.type, written.value, names), nullable=item.nullable)
+        return pa.map_(data_type.key_type, value)
+    return data_type
+
+
+def _retyped(column: pa.Array | pa.ChunkedArray, data_type: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    if column.type.equals(data_type):
+        return column
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([as_type(chunk, data_type) for chunk in column.chunks], data_type)
+    return as_type(column, data_type)
