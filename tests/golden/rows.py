@@ -1,8 +1,8 @@
 """Rows that real Hudi returned (JSON) beside rows that PyHudi returns (Arrow), compared under the value rules.
 
 Golden: decimals are text and compare as numbers; binary is `b64:...`; timestamps are ISO in UTC without `Z`; maps are
-lists of pairs in any order; not-a-number and infinities are `nan`, `inf`, `-inf`. The fixtures of hudi-rs differ: binary
-is hex, timestamps have `+00:00`, `_hoodie_file_name` and `_hoodie_commit_seqno` are left out.
+lists of pairs in any order; not-a-number and infinities are `nan`, `inf`, `-inf`. The fixtures of hudi-rs differ:
+binary is hex, timestamps have `+00:00`, `_hoodie_file_name` and `_hoodie_commit_seqno` are left out.
 """
 
 from __future__ import annotations

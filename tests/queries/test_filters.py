@@ -225,11 +225,13 @@ def value_range(values: list[Any]) -> ValueRange:
     return ValueRange(min(present), max(present), may_be_null=nulls, may_be_nan=may_be_nan)
 
 
-@given(PREDICATES)
-def test_a_predicate_survives_being_written_as_sql_and_read_again(predicate: Predicate) -> None:
-    text = to_sql(predicate)
+@given(ROWS, PREDICATES)
+def test_a_predicate_written_as_sql_and_read_again_means_the_same(
+    rows: list[dict[str, Any]], predicate: Predicate
+) -> None:
+    again = parse_where(to_sql(predicate))
 
-    assert to_sql(parse_where(text)) == text
+    assert [keeps(again, row) for row in rows] == [keeps(predicate, row) for row in rows]
 
 
 @pytest.mark.parametrize(

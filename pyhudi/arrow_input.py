@@ -1,0 +1,76 @@
+"""What callers hand in as data, as Arrow: tables and batches, pandas, whatever speaks Arrow's C stream, lists of dicts.
+
+Nothing is read here that need not be: a stream stays a stream, and is read once, by the write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+
+__all__ = ["is_spark_frame", "to_arrow_rows"]
+
+
+def is_spark_frame(data: Any) -> bool:
+    """True for a Spark DataFrame, classic or Connect, told by its type's name: pyspark need not be there."""
+    kind = type(data)
+    return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
+
+
+def to_arrow_rows(data: Any, schema: pa.Schema | None = None) -> pa.Table | pa.RecordBatchReader:
+    """Rows as a table (in memory already) or a reader (a stream, to be read once).
+
+    Args:
+        data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame (its index is left out); an
+            object with `__arrow_c_stream__` (polars, DuckDB) or `__arrow_c_array__`; a list of dicts.
+        schema: the table's columns; only a list of dicts needs it, for the types of its values.
+    Raises: ConfigError for anything else, or for values without one Arrow type.
+    """
+    if isinstance(data, pa.Table | pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    try:
+        return _converted(data, schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ConfigError(
+            f"The data ({_name(data)}) has a column without one Arrow type: {error}. Give each column one type."
+        ) from error
+
+
+def _converted(data: Any, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
+    module = type(data).__module__.partition(".")[0]
+    if module == "pandas" and type(data).__name__ == "DataFrame":
+        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+    if type(data).__module__.startswith("pyarrow._dataset"):
+        scanner = data if hasattr(data, "to_reader") else data.scanner()
+        return scanner.to_reader()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    if hasattr(data, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(data)])
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes) and all(isinstance(r, Mapping) for r in data):
+        return _from_dicts(data, schema)
+    raise ConfigError(
+        f"Data of type {_name(data)} can't be read. Give a Spark DataFrame, a pyarrow Table or RecordBatchReader, a "
+        "pandas DataFrame, an object with __arrow_c_stream__ (polars, DuckDB), or a list of dicts."
+    )
+
+
+def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> pa.Table:
+    """Columns in the order of their first appearance, with the table's types where it has them."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = []
+    for name in names:
+        known = schema is not None and schema.get_field_index(name) >= 0
+        data_type = schema.field(name).type if schema is not None and known else None
+        columns.append(pa.array([row.get(name) for row in rows], data_type))
+    return pa.Table.from_arrays(columns, names=names)
+
+
+def _name(data: Any) -> str:
+    return f"{type(data).__module__}.{type(data).__qualname__}"

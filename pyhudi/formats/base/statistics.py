@@ -1,0 +1,67 @@
+"""What a Parquet row group says of its columns, as ranges for pruning.
+
+Bounds are only taken where they are promises for each row: not for INT96, not for repeated columns. Not-a-number is
+left out of the bounds by writers, so a float column may always hold one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.model.predicate import Column, ValueRange
+
+__all__ = ["RangeTest", "Ranges", "row_groups_that_may_match"]
+
+Ranges = Callable[[Column], "ValueRange | None"]
+RangeTest = Callable[[Ranges], bool]
+
+
+def row_groups_that_may_match(metadata: pq.FileMetaData, may_match: RangeTest | None) -> list[int]:
+    """Numbers of the row groups for which `may_match`, told their ranges, does not answer no; all without a test."""
+    numbers = list(range(metadata.num_row_groups))
+    if may_match is None:
+        return numbers
+    positions = _leaf_positions(metadata)
+
+    def ranges(group: Any) -> Ranges:
+        return lambda column: _range(group, positions.get(column.path))
+
+    return [number for number in numbers if may_match(ranges(metadata.row_group(number)))]
+
+
+def _leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
+    """Path of names → leaf column, for plain columns and struct fields whose path is unambiguous."""
+    paths: list[tuple[str, ...]] = []
+    for index in range(metadata.num_columns):
+        leaf = metadata.schema.column(index)
+        # Without repetition a leaf has one value or null per row. A column's own name may have dots in it.
+        parts = tuple(leaf.path.split("."))
+        paths.append((leaf.path,) if leaf.max_definition_level <= 1 else parts)
+        if leaf.max_repetition_level:
+            paths[-1] = ()
+    times = Counter(paths)
+    return {path: index for index, path in enumerate(paths) if path and times[path] == 1}
+
+
+def _range(group: Any, position: int | None) -> ValueRange | None:
+    if position is None:
+        return None
+    chunk = group.column(position)
+    statistics = chunk.statistics
+    if statistics is None:
+        return None
+    nulls = statistics.null_count if statistics.has_null_count else None
+    only_null = nulls is not None and nulls == group.num_rows
+    low = high = None
+    if statistics.has_min_max and chunk.physical_type != "INT96":
+        try:
+            low, high = statistics.min, statistics.max
+        except (ValueError, OverflowError, UnicodeDecodeError, pa.ArrowException):
+            low = high = None  # a bound that Python can't hold: a cut text, a year beyond 9999
+    may_be_nan = chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY") and not isinstance(low, bytes)
+    return ValueRange(low, high, may_be_null=nulls != 0, only_null=only_null, may_be_nan=may_be_nan)

@@ -1,0 +1,81 @@
+"""Time travel: what `as_of` may be, and whether the table can still answer for it.
+
+An instant time is compared as text (spec, timeline 3.3). Dates and times without a zone are read in the timeline's
+zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, tzinfo
+from typing import Any
+
+from pyhudi.errors import ConfigError, TableError
+from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind, format_instant_time
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["check_not_cleaned", "parse_as_of"]
+
+_INSTANT_TIME = re.compile(r"\d{14}|\d{17}")
+
+
+def parse_as_of(as_of: Any, zone: tzinfo | None) -> str:
+    """The instant time that a user's `as_of` means.
+
+    Args:
+        as_of: an instant time of 14 or 17 digits; text like `2024-01-31`, `2024-01-31 12:30:00`, `2024-01-31
+            12:30:00.123`, or ISO with `T` and an offset; a `date` (its first moment) or a `datetime`.
+        zone: the timeline's zone; None is the machine's.
+    Raises: ConfigError for anything else.
+    """
+    if isinstance(as_of, int) and not isinstance(as_of, bool):
+        as_of = str(as_of)
+    moment: datetime | None = None
+    if isinstance(as_of, datetime):
+        moment = as_of
+    elif isinstance(as_of, date):
+        moment = datetime.combine(as_of, time())
+    elif isinstance(as_of, str):
+        text = as_of.strip()
+        if _INSTANT_TIME.fullmatch(text):
+            return text
+        moment = _from_text(text)
+    if moment is None:
+        raise ConfigError(
+            f"as_of={as_of!r} is no moment. Give an instant time (20240131123000123), '2024-01-31', "
+            "'2024-01-31 12:30:00.123', ISO text with an offset, a date or a datetime."
+        )
+    if moment.tzinfo is not None:
+        return format_instant_time(moment, zone)
+    return moment.strftime("%Y%m%d%H%M%S").rjust(14, "0") + f"{moment.microsecond // 1000:03d}"
+
+
+def _from_text(text: str) -> datetime | None:
+    if re.match(r"\d{4}-\d\d?-\d\d?", text) is None:
+        return None
+    text = re.sub(r"[zZ]$", "+00:00", text)
+    # Fractions of 1 to 9 digits; datetime.fromisoformat of Python 3.10 takes three or six.
+    text = re.sub(r"\.(\d{1,9})", lambda found: "." + found.group(1).ljust(6, "0")[:6], text)
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
+    """Raise TableError when cleaning has removed files that a read as of `instant_time` would need."""
+    cleans = [i for i in meta.timeline.instants if i.action is ActionKind.CLEAN and i.is_completed]
+    if not cleans:
+        return
+    newest = cleans[-1]
+    body = TimelineWriter(meta.storage, meta.config).read_body(newest, newest.state)
+    if not body:
+        return
+    earliest = decode_avro_record(body, f"clean {newest.requested_time}").get("earliestCommitToRetain")
+    if earliest and instant_time < earliest:
+        raise TableError(
+            f"{meta.storage.root}: as_of={instant_time} can't be read any more: cleaning has removed file versions "
+            f"older than {earliest}. Read as of {earliest} or later; retain more commits to travel farther back."
+        )

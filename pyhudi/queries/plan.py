@@ -1,0 +1,196 @@
+"""Plans: which files a query reads, in which shape, after pruning. A plan does no reading and no pyspark.
+
+    schema of the query → file system view → partitions pruned by their path → slices → ReadPlan
+
+The plan serves both roads: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
+Source: house, "how a read flows"; spec, files and records 1.3, 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, TableError, UnsupportedTable
+from pyhudi.keygen.parse import partition_values
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.file_group import BaseFile
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
+from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
+from pyhudi.queries.filters import bind, top_level_columns
+from pyhudi.queries.pruning import partition_ranges
+from pyhudi.queries.read_schema import columns_from_path, read_schema
+from pyhudi.schema.internal import InternalSchema, load_history
+
+__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "plan_snapshot"]
+
+QUERY_TYPES = ("snapshot", "read_optimized")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSlice:
+    """One file to read. `path_values`: the columns whose text comes from the partition's path (None is null)."""
+
+    base_file: BaseFile
+    path_values: tuple[tuple[str, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """What a query reads and returns.
+
+    `schema`: the result's columns in order. `read_schema`: all columns that must be read, those of the filter included.
+    `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
+    schema-on-read history, newest first, () for ordinary tables; then files are matched by column id.
+    """
+
+    schema: pa.Schema
+    read_schema: pa.Schema
+    predicate: Predicate
+    slices: tuple[ReadSlice, ...]
+    instant_time: str | None
+    query_type: str = "snapshot"
+    internal_schemas: tuple[InternalSchema, ...] = ()
+    partitions_total: int = 0
+    partitions_read: int = 0
+    files_total: int = 0
+    pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the files to read, as stored."""
+        return sum(s.base_file.size_bytes for s in self.slices)
+
+    @property
+    def keeps_all_rows(self) -> bool:
+        """True when there is no filter."""
+        return self.predicate == Constant(True)
+
+
+def plan_snapshot(
+    meta: MetaClient,
+    *,
+    columns: Sequence[str] | None = None,
+    where: Any = None,
+    as_of: Any = None,
+    query_type: str = "snapshot",
+) -> ReadPlan:
+    """Plan a snapshot or read-optimised query.
+
+    Args:
+        columns: names of top-level columns in the wanted order; None: all, meta columns first.
+        where: see `parse_where`.
+        as_of: see `parse_as_of`; None: now.
+        query_type: "snapshot", or "read_optimized" (base files only).
+    Raises:
+        ConfigError for unknown columns, literals that do not fit and query types that are not there;
+        TableError when the table has nothing as of that moment, or not any more;
+        UnsupportedTable for a snapshot of a merge-on-read table with log files.
+    """
+    _check_query_type(query_type)
+    instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
+    if instant_time is not None:
+        check_not_cleaned(meta, instant_time)
+    view = FileSystemView.load(meta, as_of=instant_time)
+    _check_there_was_something(meta, view, instant_time)
+    if query_type == "snapshot":
+        _check_no_logs(meta, view)
+
+    history = tuple(load_history(meta.storage, meta.config, _timeline(meta, instant_time)))
+    full = read_schema(meta, instant_time, view)
+    predicate = bind(parse_where(where), full)
+    schema = full if columns is None else _selected(full, columns)
+    needed = {*schema.names, *top_level_columns(predicate, full)}
+    wanted = pa.schema([f for f in full if f.name in needed])
+
+    slices: list[ReadSlice] = []
+    pruned: list[str] = []
+    for partition in view.partitions():
+        if not may_match(predicate, partition_ranges(meta.config, partition, full)):
+            pruned.append(partition)
+            continue
+        values = _path_values(meta.config, partition, needed)
+        slices += [ReadSlice(base_file, values) for base_file in view.base_files(partition)]
+    partitions = view.partitions()
+    return ReadPlan(
+        schema,
+        wanted,
+        predicate,
+        tuple(slices),
+        instant_time,
+        query_type,
+        history,
+        partitions_total=len(partitions),
+        partitions_read=len(partitions) - len(pruned),
+        files_total=len(view.all_base_files()),
+        pruned_partitions=tuple(pruned),
+    )
+
+
+def _check_query_type(query_type: str) -> None:
+    if query_type in ("incremental", "cdc"):
+        raise ConfigError(f"query_type={query_type!r} is not in this release; snapshot, read_optimized and as_of are.")
+    if query_type not in QUERY_TYPES:
+        near = get_close_matches(query_type, QUERY_TYPES, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"Unknown query_type {query_type!r}.{hint} Known: {', '.join(QUERY_TYPES)}.")
+
+
+def _check_there_was_something(meta: MetaClient, view: FileSystemView, instant_time: str | None) -> None:
+    if instant_time is None or meta.timeline.up_to(instant_time).last_commit() or view.all_base_files():
+        return
+    first = next(iter(meta.timeline.commits()), None)
+    there = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
+    raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
+
+
+def _check_no_logs(meta: MetaClient, view: FileSystemView) -> None:
+    with_logs = next((s for s in view.all_slices() if s.needs_merge), None)
+    if with_logs is not None:
+        raise UnsupportedTable(
+            f"{meta.storage.root}: the {meta.config.table_type} table has log files (such as "
+            f"{with_logs.log_files[0].path}), and merging them on read is not in this release. "
+            "query_type='read_optimized' reads the base files; after a compaction the snapshot can be read too."
+        )
+
+
+def _timeline(meta: MetaClient, instant_time: str | None) -> Any:
+    return meta.timeline if instant_time is None else meta.timeline.up_to(instant_time)
+
+
+def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    if isinstance(columns, str):
+        raise ConfigError(f"columns={columns!r} is one text; give a list of names.")
+    fields = []
+    for name in columns:
+        if full.get_field_index(name) < 0:
+            near = get_close_matches(name, full.names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            if name in META_COLUMNS:
+                hint = " The table does not populate its meta columns (hoodie.populate.meta.fields=false)."
+            raise ConfigError(
+                f"columns names {name!r}, which the table has not.{hint} Columns: {', '.join(full.names)}."
+            )
+        fields.append(full.field(name))
+    if len({f.name for f in fields}) < len(fields):
+        raise ConfigError(f"columns={list(columns)!r} names a column twice.")
+    return pa.schema(fields)
+
+
+def _path_values(config: TableConfig, partition_path: str, needed: set[str]) -> tuple[tuple[str, str | None], ...]:
+    """The columns that come from the path and are asked for. Raises KeyGenError when the path can't be divided."""
+    wanted = [name for name in columns_from_path(config) if name in needed]
+    if not wanted:
+        return ()
+    texts = partition_values(
+        partition_path, config.partition_fields, config.hive_style_partitioning, config.url_encode_partitioning
+    )
+    by_field = dict(zip(config.partition_fields, texts, strict=True))
+    return tuple((name, by_field[name]) for name in wanted)

@@ -1,0 +1,64 @@
+"""The schema that a query returns: meta columns first, then the table's columns as of the query's instant.
+
+Snapshot queries use the table's newest schema, time travel the schema of its instant. Tables without populated meta
+columns (virtual keys) return none, and tables that drop partition columns from their files return them from the path.
+Source: spec, files and records 6.3, 6.4, 3.4, 4.3; timeline 3.7.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
+from pyhudi.formats.base import open_base_file
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.table_config import TableConfig
+
+__all__ = ["columns_from_path", "read_schema"]
+
+
+def read_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | None = None) -> pa.Schema:
+    """Columns of a full read, in Hudi's order.
+
+    Args:
+        as_of: instant time, None for now.
+        view: where to find a base file when no commit tells the schema (its commits may be archived).
+    """
+    data = _data_schema(meta, as_of, view)
+    for field in meta.config.partition_fields:
+        if meta.config.drop_partition_columns and data.get_field_index(field) < 0:
+            data = data.append(pa.field(field, pa.string()))
+    if not meta.config.populate_meta_fields:
+        return data
+    return pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data])
+
+
+def _data_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | None) -> pa.Schema:
+    if as_of is None:
+        schema = meta.table_schema()
+        if len(schema):
+            return schema
+    else:
+        text = meta.commits.latest_schema_json(meta.timeline.up_to(as_of)) or meta.config.create_schema
+        if text is not None:
+            return without_meta(arrow_from_avro(text))
+    newest = max(view.all_base_files() if view else (), key=lambda base: base.instant_time, default=None)
+    if newest is None:
+        return pa.schema([])
+    with open_base_file(meta.storage, newest.path) as reader:
+        return without_meta(reader.schema)
+
+
+def columns_from_path(config: TableConfig) -> tuple[str, ...]:
+    """Partition fields whose values come from the partition's path, not from the files.
+
+    Those are the dropped partition columns, and the one of a table with slash-separated dates: real Hudi returns
+    `2024/01/15` there although the file holds `2024-01-15`.
+    """
+    if config.drop_partition_columns:
+        return config.partition_fields
+    if config.slash_separated_dates and len(config.partition_fields) == 1:
+        return config.partition_fields
+    return ()

@@ -1,0 +1,211 @@
+"""Reading a plan without Spark: base files to Arrow batches, in the plan's order, several files side by side.
+
+    file → row groups that may match → batches → the query's schema → rows that match → the wanted columns
+
+Memory stays bounded: each of the files being read ahead holds one row group and a few batches.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
+from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
+from pyhudi.queries.filters import resolve, to_arrow
+from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.schema.casts import cast
+from pyhudi.schema.projection import project
+from pyhudi.schema.read_plan import ReadPlan as ByColumnId
+from pyhudi.schema.read_plan import read_plan
+from pyhudi.storage.base import Storage
+
+__all__ = ["READ_THREADS", "count_rows", "read_batches", "read_slice"]
+
+READ_THREADS = 2
+_BATCHES_AHEAD = 2  # per file
+_POLL_S = 0.1  # how soon a reading thread notices that nobody wants its batches any more
+
+
+def read_batches(
+    plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a plan, as batches of `plan.schema`, file by file in the plan's order; no empty batches.
+
+    Args:
+        threads: files that are read at the same time.
+        batch_rows: most rows of one batch.
+    Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type.
+    """
+    if threads <= 1 or len(plan.slices) <= 1:
+        for read in plan.slices:
+            yield from read_slice(plan, storage, read, batch_rows=batch_rows)
+        return
+    stop = threading.Event()
+    with ThreadPoolExecutor(threads, thread_name_prefix="hudi-read") as pool:
+        try:
+            ahead = [_FileAhead.begin(pool, plan, storage, read, batch_rows, stop) for read in plan.slices[:threads]]
+            for position in range(len(plan.slices)):
+                yield from ahead.pop(0).batches()
+                following = position + threads
+                if following < len(plan.slices):
+                    ahead.append(_FileAhead.begin(pool, plan, storage, plan.slices[following], batch_rows, stop))
+        finally:
+            stop.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _FileAhead:
+    """A file that is being read by another thread."""
+
+    waiting: queue.Queue[pa.RecordBatch | None] = field(default_factory=lambda: queue.Queue(_BATCHES_AHEAD))
+    work: list[Future[None]] = field(default_factory=list)
+
+    @classmethod
+    def begin(
+        cls,
+        pool: ThreadPoolExecutor,
+        plan: ReadPlan,
+        storage: Storage,
+        read: ReadSlice,
+        batch_rows: int,
+        stop: threading.Event,
+    ) -> _FileAhead:
+        ahead = cls()
+        ahead.work.append(pool.submit(ahead.fill, plan, storage, read, batch_rows, stop))
+        return ahead
+
+    def fill(
+        self, plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int, stop: threading.Event
+    ) -> None:
+        try:
+            for batch in read_slice(plan, storage, read, batch_rows=batch_rows):
+                if not self.put(batch, stop):
+                    return
+        finally:
+            self.put(None, stop)
+
+    def put(self, batch: pa.RecordBatch | None, stop: threading.Event) -> bool:
+        """Hand a batch over, False when the reader has gone away."""
+        while not stop.is_set():
+            try:
+                self.waiting.put(batch, timeout=_POLL_S)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self.waiting.get()) is not None:
+            yield batch
+        self.work[0].result()  # raises what the reading raised
+
+
+def read_slice(
+    plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one file that the plan's query returns."""
+    predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
+    with open_base_file(storage, read.base_file.path) as reader:
+        names, convert = _conversion(plan, read, reader)
+        for batch in reader.batches(names, batch_rows, may_match=_row_group_test(plan, read, reader)):
+            rows = convert(batch)
+            if predicate is not None:
+                rows = _filtered(rows, predicate)
+            if rows.num_rows:
+                yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
+
+
+def _filtered(rows: pa.RecordBatch, predicate: pc.Expression) -> pa.RecordBatch:
+    try:
+        kept = pa.Table.from_batches([rows]).filter(predicate).combine_chunks()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
+    batches = kept.to_batches()
+    return batches[0] if batches else rows.slice(0, 0)
+
+
+def _conversion(
+    plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
+) -> tuple[list[str], Callable[[pa.RecordBatch], pa.RecordBatch]]:
+    """Which of the file's columns to read, and how a batch of them becomes one of `plan.read_schema`."""
+    from_path = dict(read.path_values)
+    target = plan.read_schema
+    stored = pa.schema([f for f in target if f.name not in from_path])
+    by_id = _by_column_id(plan, read, stored)
+    names = [n for n in (stored.names if by_id is None else by_id.file_columns) if n in reader.schema.names]
+
+    def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
+        rows = project(batch if by_id is None else by_id(batch), stored)
+        if not from_path:
+            return rows
+        columns = [
+            _constant(from_path[f.name], f.type, batch.num_rows) if f.name in from_path else rows.column(f.name)
+            for f in target
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=target)
+
+    # A file that has none of the columns still says how many rows there are.
+    return names or reader.schema.names[:1], convert
+
+
+def _by_column_id(plan: ReadPlan, read: ReadSlice, stored: pa.Schema) -> ByColumnId | None:
+    """How schema on read matches this file's columns; None for ordinary tables, where names match."""
+    if not plan.internal_schemas:
+        return None
+    query = plan.internal_schemas[0]
+    known = {column.name for column in query.columns}
+    wanted = [name for name in stored.names if name in known]
+    return read_plan(plan.internal_schemas, read.base_file.instant_time, query, wanted)
+
+
+def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
+    value = cast(pa.array([text], pa.string()), data_type)[0] if text is not None else pa.scalar(None, data_type)
+    return pa.repeat(value, rows)
+
+
+def _row_group_test(
+    plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
+) -> Callable[[Callable[[Column], ValueRange | None]], bool] | None:
+    """May a row group hold a matching row? None when the statistics can't tell.
+
+    Statistics are in the file's types and names; where those are not the query's, they are not asked.
+    """
+    if plan.keeps_all_rows or plan.internal_schemas or is_opaque(plan.predicate):
+        return None
+    from_path = {name for name, _ in read.path_values}
+
+    def trusted(column: Column) -> bool:
+        if column.path[0] in from_path:
+            return False
+        try:
+            stored = resolve(column, reader.schema)[1]
+        except ConfigError:
+            return False
+        wanted = resolve(column, plan.read_schema)[1]
+        return bool(stored == wanted or (pa.types.is_integer(stored) and pa.types.is_integer(wanted)))
+
+    def test(ranges: Callable[[Column], ValueRange | None]) -> bool:
+        return may_match(plan.predicate, lambda column: ranges(column) if trusted(column) else None)
+
+    return test
+
+
+def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
+    """How many rows a plan returns: from the files' footers when there is no filter."""
+    if not plan.keeps_all_rows:
+        return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
+
+    def rows_of(read: ReadSlice) -> int:
+        with open_base_file(storage, read.base_file.path) as reader:
+            return reader.num_rows
+
+    with ThreadPoolExecutor(threads, thread_name_prefix="hudi-count") as pool:
+        return sum(pool.map(rows_of, plan.slices))

@@ -1,0 +1,46 @@
+"""Small tables for people: as aligned text in a terminal, as HTML in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+__all__ = ["html_table", "readable_bytes", "text_table"]
+
+
+def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns aligned: numbers to the right, text to the left; None is left blank."""
+    cells = [[_text(value) for value in row] for row in rows]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(header)]
+    right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(header))]
+
+    def line(values: Sequence[str]) -> str:
+        return "  ".join(
+            value.rjust(width) if is_number else value.ljust(width)
+            for value, width, is_number in zip(values, widths, right, strict=True)
+        ).rstrip()
+
+    return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, cells)])
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The same as an HTML table, escaped."""
+    head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def readable_bytes(size_bytes: int) -> str:
+    """`1234567` → `1.2 MB`; powers of 1000."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if size < 1000 or unit == "TB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    raise AssertionError(size_bytes)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
