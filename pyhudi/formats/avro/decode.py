@@ -10,7 +10,7 @@ Source: Avro specification 1.11, "Binary encoding"; method measured in the proje
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 
@@ -60,8 +61,7 @@ class AvroDecoder:
         kept = [field for field in full if columns is None or field.name in columns]
         self.schema = pa.schema(kept)
         parsed = json.loads(schema)
-        names = _Names({}, parsed.get("namespace", "") or "")
-        names.define(parsed)
+        names = NamedTypes({}, "").define(parsed)
         self._fields = [
             (field["name"], _reader(field["type"], full.field(index).type, names))
             for index, field in enumerate(parsed["fields"])
@@ -98,24 +98,7 @@ class AvroDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-@dataclass(slots=True)
-class _Names:
-    """Named types by full name, with the namespace that short names resolve in."""
-
-    known: dict[str, Any]
-    namespace: str
-
-    def define(self, avro: Mapping[str, Any]) -> _Names:
-        name = str(avro["name"])
-        full = name if "." in name else ".".join(part for part in (avro.get("namespace", self.namespace), name) if part)
-        self.known[full] = avro
-        return _Names(self.known, full.rpartition(".")[0])
-
-    def find(self, name: str) -> Any:
-        return self.known.get(name) or self.known.get(f"{self.namespace}.{name}")
-
-
-def _reader(avro: Any, arrow: pa.DataType, names: _Names) -> Reader:
+def _reader(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
         if not nullable:
@@ -141,10 +124,7 @@ def _reader(avro: Any, arrow: pa.DataType, names: _Names) -> Reader:
     simple = _simple(kind, arrow)
     if simple is not None:
         return simple
-    named = names.find(kind)
-    if named is None:
-        raise UnsupportedTable(f"Avro type {kind!r} is not known.")
-    return _reader(named, arrow, names)
+    return _reader(names.find(kind), arrow, names)
 
 
 def _simple(kind: str, arrow: pa.DataType) -> Reader | None:
@@ -221,7 +201,7 @@ def _variable(arrow: pa.DataType) -> Reader:
 
 
 def _views(buffer: Buffer, starts: Positions, lengths: npt.NDArray[np.int64]) -> pa.Array:
-    """Binary views into the buffer: {length, 12 bytes} for short values, {length, prefix, buffer, offset} for others."""
+    """Binary views into the buffer: {length, 12 bytes} when short, else {length, prefix, buffer, offset}."""
     views = np.zeros((len(starts), 2), dtype="<u8")
     first, second = buffer.words[starts], buffer.words[starts + 8 if len(starts) else starts]
     keep = np.clip(lengths, 0, 12)

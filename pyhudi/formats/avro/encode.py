@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import encode_varints
 
@@ -24,6 +25,7 @@ __all__ = ["AvroEncoder"]
 # Arrow array without nulls (of the field's Arrow type) → binary pieces, one per row, to be joined in order.
 Pieces = Callable[[pa.Array], list[pa.Array]]
 
+_PRIMITIVE = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 _NOTHING = pa.scalar(b"", pa.binary())
 
 
@@ -33,8 +35,9 @@ class AvroEncoder:
     def __init__(self, schema: str) -> None:
         self.schema = arrow_from_avro(schema)
         parsed = json.loads(schema)
+        names = NamedTypes({}, "").define(parsed)
         self._fields = [
-            (field["name"], _encoder(field["type"], self.schema.field(index).type))
+            (field["name"], _encoder(field["type"], self.schema.field(index).type, names))
             for index, field in enumerate(parsed["fields"])
         ]
 
@@ -63,27 +66,31 @@ def _join(pieces: list[pa.Array], rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _NOTHING)
 
 
-def _encoder(avro: Any, arrow: pa.DataType) -> Pieces:
+def _encoder(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Pieces:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
-        inner = _encoder(branch, arrow)
+        inner = _encoder(branch, arrow, names)
         return _nullable(inner, avro.index("null")) if nullable else lambda a: [_constant(b"\x00", len(a)), *inner(a)]
     kind = avro if isinstance(avro, str) else avro["type"]
     if isinstance(kind, (list, dict)):
-        return _encoder(kind, arrow)
-    if pa.types.is_struct(arrow):
-        return _struct([_encoder(field["type"], arrow.field(i).type) for i, field in enumerate(avro["fields"])])
-    if pa.types.is_map(arrow):
-        return _map(_encoder(avro["values"], arrow.item_type))
-    if pa.types.is_list(arrow):
-        return _list(_encoder(avro["items"], arrow.value_type))
-    if pa.types.is_decimal(arrow):
-        return _decimal(int(avro["size"]) if kind == "fixed" else None)
-    if pa.types.is_fixed_size_binary(arrow):
-        return lambda array: [array.cast(pa.binary())]
-    if kind == "enum":
+        return _encoder(kind, arrow, names)
+    if kind in ("record", "error", "fixed", "enum"):
+        return _named_encoder(avro, arrow, names.define(avro))
+    if kind == "map":
+        return _map(_encoder(avro["values"], arrow.item_type, names))
+    if kind == "array":
+        return _list(_encoder(avro["items"], arrow.value_type, names))
+    if kind not in _PRIMITIVE:
+        return _encoder(names.find(kind), arrow, names)
+    return _decimal(None) if pa.types.is_decimal(arrow) else _simple(arrow)
+
+
+def _named_encoder(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Pieces:
+    if avro["type"] == "enum":
         return _enum(tuple(avro["symbols"]))
-    return _simple(arrow)
+    if avro["type"] == "fixed":
+        return _decimal(int(avro["size"])) if pa.types.is_decimal(arrow) else lambda array: [array.cast(pa.binary())]
+    return _struct([_encoder(field["type"], arrow.field(i).type, names) for i, field in enumerate(avro["fields"])])
 
 
 def _simple(arrow: pa.DataType) -> Pieces:

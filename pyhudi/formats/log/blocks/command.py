@@ -1,0 +1,33 @@
+"""Log block COMMAND: no content; its header names the instant to roll back.
+
+Source: spec, files and records 2.4; timeline 6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyhudi.errors import UnsupportedTable
+from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+
+__all__ = ["rollback_block", "rollback_target"]
+
+ROLLBACK = "0"
+
+
+def rollback_target(header: Mapping[HeaderKey, str], where: str = "log block") -> str:
+    """The instant whose earlier blocks in this slice the command takes back."""
+    command, target = header.get(HeaderKey.COMMAND_BLOCK_TYPE), header.get(HeaderKey.TARGET_INSTANT_TIME)
+    if command != ROLLBACK or not target:
+        raise UnsupportedTable(f"{where}: command block {command!r} for {target!r}; only rollback (0) is known.")
+    return target
+
+
+def rollback_block(instant_time: str, target_instant_time: str) -> bytes:
+    """A whole block (frame included) that rolls back `target_instant_time`, written by rollback `instant_time`."""
+    header = {
+        HeaderKey.INSTANT_TIME: instant_time,
+        HeaderKey.COMMAND_BLOCK_TYPE: ROLLBACK,
+        HeaderKey.TARGET_INSTANT_TIME: target_instant_time,
+    }
+    return encode_block(BlockType.COMMAND, header, b"")

@@ -1,0 +1,214 @@
+"""Log block DELETE: keys removed by one instant, with their ordering values.
+
+    content version i32 = 3 | length i32 | Avro binary of HoodieDeleteRecordList        big-endian
+
+An ordering value is a union of wrappers. IntWrapper 0, and null, mean "no ordering value": a commit-time delete, which
+removes whatever came before. Source: spec, files and records 2.4, 5.5.
+"""
+
+from __future__ import annotations
+
+import decimal
+import io
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+
+__all__ = ["DeleteRecords", "decode", "encode"]
+
+CONTENT_VERSION = 3
+
+_HEAD = struct.Struct(">ii")
+_MODEL = "org.apache.hudi.avro.model"
+_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
+# Branches 1 to 11 of the union, in order: wrapper, Avro type of its value, Arrow type.
+_WRAPPERS: Sequence[tuple[str, Any, pa.DataType]] = (
+    ("BooleanWrapper", "boolean", pa.bool_()),
+    ("IntWrapper", "int", pa.int32()),
+    ("LongWrapper", "long", pa.int64()),
+    ("FloatWrapper", "float", pa.float32()),
+    ("DoubleWrapper", "double", pa.float64()),
+    ("BytesWrapper", "bytes", pa.binary()),
+    ("StringWrapper", "string", pa.string()),
+    ("DateWrapper", "int", pa.date32()),
+    ("DecimalWrapper", _DECIMAL, pa.decimal128(30, 15)),
+    ("TimeMicrosWrapper", {"type": "long", "logicalType": "time-micros"}, pa.time64("us")),
+    ("TimestampMicrosWrapper", "long", pa.timestamp("us", tz="UTC")),
+)
+_ARROW = {f"{_MODEL}.{name}": arrow for name, _, arrow in _WRAPPERS}
+_ARRAY_WRAPPER = f"{_MODEL}.ArrayWrapper"
+
+
+def _wrapper(name: str, avro: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "namespace": _MODEL, "fields": [{"name": "value", "type": avro}]}
+
+
+def _schema() -> Any:
+    union: list[Any] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
+    items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
+    wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
+    union.append({"type": "record", "name": "ArrayWrapper", "namespace": _MODEL, "fields": [wrapped]})
+    fields = [
+        {"name": "recordKey", "type": ["null", "string"], "default": None},
+        {"name": "partitionPath", "type": ["null", "string"], "default": None},
+        {"name": "orderingVal", "type": union, "default": None},
+    ]
+    record = {"type": "record", "name": "HoodieDeleteRecord", "namespace": _MODEL, "fields": fields}
+    items_field = {"name": "deleteRecordList", "type": {"type": "array", "items": record}}
+    return fastavro.parse_schema(
+        {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _MODEL, "fields": [items_field]}
+    )
+
+
+_PARSED = _schema()
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRecords:
+    """The deletes of one block.
+
+    `keys`: RECORD_KEY and PARTITION_PATH, one row per delete. `commit_time`: bool, true where the delete has no
+    ordering value. `ordering`: one array per ordering field, null where `commit_time`; () when all are commit-time.
+    """
+
+    keys: pa.RecordBatch
+    commit_time: pa.Array
+    ordering: tuple[pa.Array, ...] = ()
+
+
+def decode(content: bytes, where: str = "log block") -> DeleteRecords:
+    """The deletes of a block's content. Raises CorruptFile, and UnsupportedTable for content versions 1 and 2."""
+    if len(content) < _HEAD.size:
+        raise CorruptFile(f"{where}: a delete block of {len(content)} bytes.")
+    version, length = _HEAD.unpack_from(content)
+    if version != CONTENT_VERSION:
+        raise UnsupportedTable(
+            f"{where}: delete block content version {version} holds serialized Java objects; compact the table with "
+            f"Apache Hudi first."
+        )
+    if not 0 <= length <= len(content) - _HEAD.size:
+        raise CorruptFile(f"{where}: a delete list of {length} bytes does not fit into its block.")
+    try:
+        # Row by row in C: the records have no lengths, so each one's place depends on all before it.
+        body = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
+        rows = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)["deleteRecordList"]
+    except Exception as error:  # fastavro raises whatever type its decoding stumbles over
+        raise CorruptFile(f"{where}: the delete list can't be decoded ({type(error).__name__}: {error}).") from error
+    keys = pa.RecordBatch.from_arrays(
+        [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
+        names=[RECORD_KEY, PARTITION_PATH],
+    )
+    return _with_ordering(keys, [row["orderingVal"] for row in rows], where)
+
+
+def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:
+    """The content of a block that deletes these keys.
+
+    Args:    keys: RECORD_KEY and PARTITION_PATH; ordering: one array per ordering field, null = commit-time delete;
+             several: write lists of values (tables with several ordering fields), by default when there are several.
+    """
+    values = _wrapped(ordering, keys.num_rows, len(ordering) > 1 if several is None else several)
+    columns = (keys.column(RECORD_KEY).to_pylist(), keys.column(PARTITION_PATH).to_pylist(), values)
+    rows = [{"recordKey": k, "partitionPath": p, "orderingVal": o} for k, p, o in zip(*columns, strict=True)]
+    sink = io.BytesIO()
+    fastavro.schemaless_writer(sink, _PARSED, {"deleteRecordList": rows})
+    body = sink.getvalue()
+    return _HEAD.pack(CONTENT_VERSION, len(body)) + body
+
+
+_NO_ORDERING = (f"{_MODEL}.IntWrapper", {"value": 0})
+
+
+def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[Any]:
+    if not ordering:
+        return [_NO_ORDERING] * rows
+    columns = [_wrapped_column(array) for array in ordering]
+    if not several:
+        return [_NO_ORDERING if value is None else value for value in columns[0]]
+    return [
+        _NO_ORDERING if all(value is None for value in row) else (_ARRAY_WRAPPER, {"wrappedValues": list(row)})
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def _wrapped_column(array: pa.Array) -> list[Any]:
+    name, arrow = _wrapper_of(array.type)
+    plain = array.cast(arrow)
+    if pa.types.is_timestamp(arrow):
+        plain = plain.cast(pa.int64())
+    elif pa.types.is_date(arrow):
+        plain = plain.cast(pa.int32())
+    return [None if value is None else (name, {"value": value}) for value in plain.to_pylist()]
+
+
+def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
+    for name, known in _ARROW.items():
+        if arrow == known:
+            return name, known
+    if pa.types.is_integer(arrow):
+        wide = pa.int32() if arrow.bit_width < 32 else pa.int64()
+        return _wrapper_of(wide)
+    if pa.types.is_decimal(arrow):
+        return f"{_MODEL}.DecimalWrapper", pa.decimal128(30, 15)
+    if pa.types.is_timestamp(arrow):
+        return f"{_MODEL}.TimestampMicrosWrapper", pa.timestamp("us", tz=arrow.tz)
+    raise UnsupportedTable(f"An ordering value of type {arrow} can't be written into a delete block.")
+
+
+def _with_ordering(keys: pa.RecordBatch, values: list[Any], where: str) -> DeleteRecords:
+    none = [value is None or value == _NO_ORDERING for value in values]
+    commit_time = pa.array(none, pa.bool_())
+    if all(none):
+        return DeleteRecords(keys, commit_time)
+    rows = [None if empty else _fields(value) for value, empty in zip(values, none, strict=True)]
+    width = max(len(row) for row in rows if row is not None)
+    columns = []
+    for field in range(width):
+        cells = [None if row is None or field >= len(row) else row[field] for row in rows]
+        columns.append(_typed(cells, where))
+    return DeleteRecords(keys, commit_time, tuple(columns))
+
+
+def _fields(value: Any) -> list[Any]:
+    name, record = value
+    return (record["wrappedValues"] or []) if name == _ARRAY_WRAPPER else [value]
+
+
+def _typed(cells: list[Any], where: str) -> pa.Array:
+    """One array for values of one wrapper; numbers of several widths are widened."""
+    types = {cell[0] for cell in cells if cell is not None}
+    arrays = []
+    for name in types:
+        arrow = _ARROW.get(name)
+        if arrow is None:
+            raise CorruptFile(f"{where}: an ordering value inside an ordering value ({name}).")
+        plain = [None if cell is None or cell[0] != name else cell[1]["value"] for cell in cells]
+        arrays.append(_arrow_of(plain, arrow))
+    if len(arrays) == 1:
+        return arrays[0]
+    if not arrays:
+        return pa.nulls(len(cells))
+    if not all(pa.types.is_integer(a.type) or pa.types.is_floating(a.type) for a in arrays):
+        raise CorruptFile(
+            f"{where}: ordering values of several types in one delete block ({', '.join(sorted(types))})."
+        )
+    wide = pa.float64() if any(pa.types.is_floating(a.type) for a in arrays) else pa.int64()
+    return pc.coalesce(*(a.cast(wide) for a in arrays))
+
+
+def _arrow_of(plain: list[Any], arrow: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(arrow):
+        return pa.array(plain, pa.int64()).cast(arrow)
+    if pa.types.is_date(arrow):
+        return pa.array(plain, pa.int32()).cast(arrow)
+    if pa.types.is_decimal(arrow):
+        return pa.array([None if v is None else decimal.Decimal(v) for v in plain], arrow)
+    return pa.array(plain, arrow)

@@ -1,0 +1,35 @@
+"""Log block PARQUET_DATA: a whole Parquet file in memory, without prefix.
+
+Source: spec, files and records 2.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.errors import CorruptFile
+
+__all__ = ["decode", "encode"]
+
+
+def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
+    """The block's rows in order. `schema` (Avro JSON of the header) is not needed: the Parquet file has its own."""
+    try:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        wanted = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
+        return file.read(columns=wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFile(f"{where}: the Parquet block can't be read ({error}).") from error
+
+
+def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+    """A Parquet file with these rows: zstd, because a block is small and read whole."""
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(
+        sink, batch.schema, compression="zstd", compression_level=1, version="2.6", store_schema=False
+    ) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

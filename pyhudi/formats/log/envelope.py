@@ -1,0 +1,187 @@
+"""The frame around every block of a log file, and the walk from block to block.
+
+    magic "#HUDI#" | size i64 | format version i32 = 1 | block type i32 | header | content length i64 | content
+    | footer (empty map) | trailing length i64 = size + 6          all integers big-endian; size counts what follows it
+
+A block counts only when its trailing length agrees and it is followed by the end of the file or by the next magic;
+otherwise everything up to the next magic is one corrupt range. Source: spec, files and records 2.1, 2.3 and 2.5.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+
+__all__ = ["MAGIC", "BlockFrame", "BlockType", "CorruptRange", "HeaderKey", "encode_block", "scan_frames"]
+
+MAGIC = b"#HUDI#"
+FORMAT_VERSION = 1
+SEARCH_WINDOW_BYTES = 1024 * 1024
+MAX_BLOCK_BYTES = 2**31 - 1  # Hudi narrows the size to 32 bits
+
+_SIZE = struct.Struct(">q")
+_TYPE = struct.Struct(">ii")
+_INT = struct.Struct(">i")
+_PAIR = struct.Struct(">ii")
+_MIN_SIZE = 4 + 4 + 4 + 8 + 4 + 8  # version, type, empty header, content length, empty footer, trailing length
+
+
+class BlockType(IntEnum):
+    """Ordinals of block types on disk; a number is never reused."""
+
+    COMMAND = 0
+    DELETE = 1
+    CORRUPT = 2  # made by readers, never written
+    AVRO_DATA = 3
+    HFILE_DATA = 4
+    PARQUET_DATA = 5
+    CDC_DATA = 6
+
+
+class HeaderKey(IntEnum):
+    """Ordinals of header entries."""
+
+    INSTANT_TIME = 0
+    TARGET_INSTANT_TIME = 1
+    SCHEMA = 2
+    COMMAND_BLOCK_TYPE = 3
+    COMPACTED_BLOCK_TIMES = 4
+    RECORD_POSITIONS = 5
+    BLOCK_IDENTIFIER = 6
+    IS_PARTIAL = 7
+    BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFrame:
+    """Where one whole block lies. `content_offset` and `content_size` are bytes in the file."""
+
+    block_type: BlockType
+    header: Mapping[HeaderKey, str]
+    offset: int
+    content_offset: int
+    content_size: int
+    end: int
+
+    @property
+    def instant_time(self) -> str:
+        return self.header.get(HeaderKey.INSTANT_TIME, "")
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptRange:
+    """Bytes `offset` to `end` that are no whole block; never applied."""
+
+    offset: int
+    end: int
+    reason: str
+
+
+def encode_block(block_type: BlockType, header: Mapping[HeaderKey, str], content: bytes) -> bytes:
+    """The bytes of one block, magic to trailing length."""
+    entries = [_INT.pack(len(header))]
+    for key, text in header.items():
+        value = text.encode()
+        entries += [_PAIR.pack(key, len(value)), value]
+    body = b"".join((_TYPE.pack(FORMAT_VERSION, block_type), *entries, _SIZE.pack(len(content)), content, _INT.pack(0)))
+    size = len(body) + _SIZE.size
+    if size > MAX_BLOCK_BYTES:
+        raise CorruptFile(f"A log block of {size} bytes can't be written; readers take at most {MAX_BLOCK_BYTES}.")
+    return b"".join((MAGIC, _SIZE.pack(size), body, _SIZE.pack(size + len(MAGIC))))
+
+
+def scan_frames(source: Any, where: str) -> Iterator[BlockFrame | CorruptRange]:
+    """The blocks and corrupt ranges of a log file in their order; contents are not read.
+
+    Args:    source: a seekable file with `size()`, `seek` and `read` (`pyarrow.NativeFile`); where: its path.
+    Raises:  CorruptFile when the file does not start with the magic or a whole block's header is damaged;
+             UnsupportedTable for another format version, block type or header entry.
+    """
+    size, position = source.size(), 0
+    while position < size:
+        if _read(source, position, len(MAGIC)) != MAGIC:
+            raise CorruptFile(f"{where} at byte {position}: expected the log magic {MAGIC!r}; this is no log file.")
+        end, reason = _block_end(source, position, size)
+        if end is None:
+            end = _next_magic(source, position + len(MAGIC), size)
+            yield CorruptRange(position, end, reason)
+        else:
+            yield _frame(source, position, end, f"{where} at byte {position}")
+        position = end
+
+
+def _block_end(source: Any, position: int, size: int) -> tuple[int | None, str]:
+    start = position + len(MAGIC) + _SIZE.size
+    if start > size:
+        return None, "the file ends in the block's size"
+    (length,) = _SIZE.unpack(_read(source, start - _SIZE.size, _SIZE.size))
+    end = start + length
+    if not _MIN_SIZE <= length <= MAX_BLOCK_BYTES or end > size:
+        return None, f"a size of {length} bytes, where {size - start} are left"
+    (trailing,) = _SIZE.unpack(_read(source, end - _SIZE.size, _SIZE.size))
+    if trailing != length + len(MAGIC):
+        return None, f"size {length} at the front contradicts {trailing} at the end"
+    if end < size and _read(source, end, len(MAGIC)) != MAGIC:
+        return None, "neither another block nor the end of the file follows"
+    return end, ""
+
+
+def _next_magic(source: Any, position: int, size: int) -> int:
+    while position < size:
+        window = _read(source, position, SEARCH_WINDOW_BYTES + len(MAGIC))
+        found = window.find(MAGIC)
+        if found >= 0:
+            return position + found
+        position += SEARCH_WINDOW_BYTES
+    return size
+
+
+def _frame(source: Any, position: int, end: int, where: str) -> BlockFrame:
+    cursor = position + len(MAGIC) + _SIZE.size
+    version, type_number = _TYPE.unpack(_read(source, cursor, _TYPE.size))
+    if version != FORMAT_VERSION:
+        raise UnsupportedTable(f"{where}: log format version {version}; this release reads version {FORMAT_VERSION}.")
+    try:
+        block_type = BlockType(type_number)
+    except ValueError:
+        raise UnsupportedTable(f"{where}: log block type {type_number} is not known to this release.") from None
+    limit = end - _SIZE.size - _INT.size - _SIZE.size  # trailing length, an empty footer, content length
+    header, cursor = _header(source, cursor + _TYPE.size, limit, where)
+    (content_size,) = _SIZE.unpack(_read(source, cursor, _SIZE.size))
+    content_offset = cursor + _SIZE.size
+    if not 0 <= content_size <= end - _SIZE.size - _INT.size - content_offset:
+        raise CorruptFile(f"{where}: a content of {content_size} bytes does not fit into its block.")
+    return BlockFrame(block_type, header, position, content_offset, content_size, end)
+
+
+def _header(source: Any, cursor: int, limit: int, where: str) -> tuple[dict[HeaderKey, str], int]:
+    (count,) = _INT.unpack(_read(source, cursor, _INT.size))
+    cursor += _INT.size
+    header: dict[HeaderKey, str] = {}
+    if not 0 <= count <= len(HeaderKey):
+        raise CorruptFile(f"{where}: a header of {count} entries; at most {len(HeaderKey)} are known.")
+    for _ in range(count):
+        if cursor + _PAIR.size > limit:
+            raise CorruptFile(f"{where}: the header runs past its block.")
+        number, length = _PAIR.unpack(_read(source, cursor, _PAIR.size))
+        cursor += _PAIR.size
+        if not 0 <= length <= limit - cursor:
+            raise CorruptFile(f"{where}: a header entry of {length} bytes does not fit into its block.")
+        try:
+            header[HeaderKey(number)] = _read(source, cursor, length).decode()
+        except UnicodeDecodeError as error:
+            raise CorruptFile(f"{where}: a header entry is not UTF-8 ({error}).") from error
+        except ValueError:
+            raise UnsupportedTable(f"{where}: header entry {number} is not known to this release.") from None
+        cursor += length
+    return header, cursor
+
+
+def _read(source: Any, offset: int, length: int) -> bytes:
+    source.seek(offset)
+    return bytes(source.read(length))

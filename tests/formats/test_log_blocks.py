@@ -1,0 +1,96 @@
+"""Log blocks that real Hudi wrote: every one is read, and written again to the same bytes."""
+
+from __future__ import annotations
+
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.errors import CorruptFile, HudiError
+from pyhudi.formats.log.blocks import avro_data, command, delete
+from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, encode_block, scan_frames
+
+
+def _log_files(shared: Path) -> Iterator[tuple[str, bytes]]:
+    archives = [*(shared / "golden").glob("*/*.zip"), *(shared / "fixtures" / "hudi-tables").glob("*.zip")]
+    for archive in sorted(archives):
+        with zipfile.ZipFile(archive) as files:
+            for name in files.namelist():
+                base = name.rpartition("/")[2]
+                if name.startswith("__MACOSX") or base.endswith(".crc") or "/archived/" in name:
+                    continue
+                if base.startswith(".") and ".log." in base:
+                    yield name, files.read(name)
+
+
+def test_blocks_of_real_hudi_are_written_again_to_the_same_bytes(shared: Path) -> None:
+    seen: Counter[str] = Counter()
+    for name, data in _log_files(shared):
+        for frame in scan_frames(pa.BufferReader(data), name):
+            if isinstance(frame, CorruptRange):
+                seen["corrupt"] += 1
+                continue
+            content = data[frame.content_offset : frame.content_offset + frame.content_size]
+            again = content
+            if frame.block_type in (BlockType.AVRO_DATA, BlockType.CDC_DATA):
+                schema = frame.header[HeaderKey.SCHEMA]
+                batches = avro_data.decode(content, schema, where=name).combine_chunks().to_batches()
+                again = avro_data.encode(batches[0], schema) if batches else content
+            elif frame.block_type is BlockType.DELETE and "/.hoodie/metadata/" not in name:
+                deletes = delete.decode(content, name)
+                again = delete.encode(deletes.keys, deletes.ordering)
+            assert encode_block(frame.block_type, frame.header, again) == data[frame.offset : frame.end], name
+            seen[frame.block_type.name] += 1
+
+    assert seen["AVRO_DATA"] > 500
+    assert seen["DELETE"] > 600
+    assert seen["COMMAND"] > 20
+    assert seen["corrupt"] > 30  # the damaged logs among them
+
+
+def test_the_rollback_block_has_the_bytes_that_hudi_writes() -> None:
+    block = command.rollback_block("20250126040936578", "20250126040826878")
+
+    (frame,) = scan_frames(pa.BufferReader(block), "log")
+
+    assert len(block) == 105
+    assert isinstance(frame, BlockFrame)
+    assert command.rollback_target(frame.header) == "20250126040826878"
+
+
+def test_a_sound_block_followed_by_garbage_is_dropped_with_the_garbage_and_the_next_is_read() -> None:
+    block = command.rollback_block("002", "001")
+
+    frames = list(scan_frames(pa.BufferReader(block + b"garbage" + block), "log"))
+
+    assert [type(frame) for frame in frames] == [CorruptRange, BlockFrame]
+    assert frames[1].offset == len(block) + len(b"garbage")
+
+
+def test_a_file_that_does_not_start_with_the_magic_is_no_log_file() -> None:
+    with pytest.raises(CorruptFile, match="at byte 0: expected the log magic"):
+        list(scan_frames(pa.BufferReader(b"PAR1" + bytes(40)), "x.log.1"))
+
+
+def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a", "b"], "_hoodie_partition_path": ["p", "p"]})
+    deletes = delete.encode(keys, [pa.array([5, None], pa.int64())])
+    log = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: "001"}, deletes) + command.rollback_block(
+        "002", "001"
+    )
+
+    def read(data: bytes) -> None:
+        for frame in scan_frames(pa.BufferReader(data), "log"):
+            if isinstance(frame, BlockFrame) and frame.block_type is BlockType.DELETE:
+                delete.decode(data[frame.content_offset : frame.content_offset + frame.content_size])
+
+    for position in range(len(log)):
+        for damaged in (log[:position], log[:position] + bytes([log[position] ^ 0xFF]) + log[position + 1 :]):
+            try:
+                read(damaged)
+            except HudiError as error:
+                assert str(error)  # ours, with words
