@@ -1,0 +1,88 @@
+"""Markers: what each attempt of a write is about to create, so that what failed can be undone.
+
+    .hoodie/.temp/<instant>/<partition>/<data file>.marker.<CREATE|MERGE|APPEND>     empty, made before the data file
+    .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                    the timeline server's layout: one a line
+
+We write the first layout and read both. Source: spec, timeline 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyhudi.errors import CorruptFile, PathExists
+from pyhudi.model.filenames import MarkerName as Marker
+from pyhudi.model.filenames import marker_folder
+from pyhudi.storage.base import Storage
+
+__all__ = ["APPEND", "CREATE", "MERGE", "Marker", "create_marker", "delete_markers", "list_markers", "marker_folder", "sweep"]
+
+CREATE = "CREATE"
+MERGE = "MERGE"
+APPEND = "APPEND"
+
+_TYPE_FILE = "MARKERS.type"
+_SERVER_LAYOUT = "TIMELINE_SERVER_BASED"
+
+
+def create_marker(storage: Storage, instant_time: str, data_path: str, io_type: str) -> None:
+    """Say that `data_path` is about to be created. Saying it twice is no error."""
+    try:
+        storage.create_new(f"{marker_folder(instant_time)}/{Marker(data_path, io_type)}", b"")
+    except PathExists:
+        return
+
+
+def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
+    """All markers of an instant in either layout, sorted; () when there is no folder. Raises CorruptFile."""
+    folder = marker_folder(instant_time)
+    names: list[str] = []
+    in_server_layout = False
+    for info in storage.walk(folder):
+        name = info.path[len(folder) + 1 :]
+        if name == _TYPE_FILE:
+            in_server_layout = storage.read(info.path).strip() == _SERVER_LAYOUT.encode()
+        else:
+            names.append(name)
+    if in_server_layout:
+        files = [name for name in names if name.startswith("MARKERS") and "/" not in name]
+        lines = (line for name in files for line in storage.read(f"{folder}/{name}").decode("utf-8").split("\n"))
+        names = [line for line in lines if line]
+    return tuple(sorted({_parse(name, folder) for name in names if not name.endswith(".crc")}))
+
+
+def _parse(name: str, folder: str) -> Marker:
+    marker = Marker.parse(name)
+    if marker is None:
+        raise CorruptFile(f"{folder}: {name!r} is not a marker; expected `<partition>/<data file>.marker.CREATE|MERGE|APPEND`.")
+    segments = marker.data_path.split("/")
+    if segments[0] in (".hoodie", "") or ".." in segments:
+        raise CorruptFile(f"{folder}: the marker {name!r} names a file that is no data file of the table.")
+    return marker
+
+
+def delete_markers(storage: Storage, instant_time: str) -> None:
+    """Forget the markers of an instant."""
+    storage.delete_tree(marker_folder(instant_time))
+
+
+def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str, ...]:
+    """Delete the data files of failed and repeated attempts: those that have a marker and that `keep` does not name.
+
+    Args:    keep: data paths that the commit will name.
+    Returns: the paths that were there and are gone.
+    Raises CorruptFile for a marker whose file name is not of this instant: it is not ours to delete.
+    """
+    kept = frozenset(keep)
+    gone = []
+    for marker in list_markers(storage, instant_time):
+        if marker.data_path in kept or marker.io_type == APPEND:
+            continue
+        if instant_time not in marker.data_path.rpartition("/")[2]:
+            raise CorruptFile(
+                f"{marker_folder(instant_time)}: a marker names {marker.data_path!r}, which instant {instant_time} did not write; "
+                f"nothing was deleted for it. Remove the marker if you know where it came from."
+            )
+        if storage.delete(marker.data_path):
+            gone.append(marker.data_path)
+    return tuple(gone)

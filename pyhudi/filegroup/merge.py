@@ -1,0 +1,251 @@
+"""Rewriting one base file: updates, deletes, and inserts that go into this file group.
+
+The key column is matched once against the incoming rows. Then the file is streamed: of each batch the rows that lose are
+filtered out and the incoming rows that replace them follow the batch, so that rows stay in their row group and statistics
+stay narrow; rows with new keys come last. Rows that stay keep their meta columns, but for the file name.
+Source: spec, files and records 3.4 and 5.6; timeline 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
+from pyhudi.filegroup.carried_keys import CarriedKeys
+from pyhudi.filegroup.markers import MERGE
+from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.base import BaseFileReader, open_base_file
+from pyhudi.merge import merge_mode
+from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.model.commit import WriteStat
+from pyhudi.model.file_group import BaseFile
+from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["merge_file"]
+
+_Flags = npt.NDArray[np.bool_]
+_Positions = npt.NDArray[np.int64]
+
+
+def merge_file(
+    spec: WriteSpec, task: TaskContext, base: BaseFile, incoming: pa.Table, clock: Clock,
+    *, match_keys: bool = True, first_seq: int = 0,
+) -> WriteStatus:  # fmt: skip
+    """Write the next version of a base file.
+
+    Args:
+        base: the file group's newest base file.
+        incoming: columns of `spec.schema` and RECORD_KEY, one row per key; IS_DELETE marks deletes (absent: none). When
+            all rows are deletes, data columns may be absent; deletes without ordering values always win.
+        match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
+        first_seq: row number of the first new row in the sequence numbers.
+    Returns: the status of the one new file. It is written even when no row is left.
+    Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
+    """
+    started_s = clock.monotonic_s()
+    rows = _Incoming.of(spec, incoming, match_keys)
+    with open_base_file(spec.storage, base.path) as reader:
+        merge = _Merge(spec, base, reader, rows, match_keys)
+        scanned_s = clock.monotonic_s()
+        file = NewBaseFile(
+            spec, task, base.partition_path, base.file_id, MERGE, clock, bloom=merge.keys.bloom, keys=merge.keys.key_range
+        )
+        try:
+            merge.run(file, first_seq)
+            size_bytes = file.close()
+        except BaseException:
+            file.abandon()
+            raise
+    stat = WriteStat(
+        file_id=base.file_id,
+        path=file.path,
+        partition_path=base.partition_path,
+        prev_commit=base.instant_time,
+        prev_base_file=base.name if spec.table_version >= 8 else None,
+        num_writes=file.rows,
+        num_update_writes=merge.updated,
+        num_inserts=merge.inserted,
+        num_deletes=merge.deleted,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        scan_time_ms=int((scanned_s - started_s) * 1000),
+        upsert_time_ms=int((clock.monotonic_s() - scanned_s) * 1000),
+    )
+    return WriteStatus(stat, rows_read=len(incoming), skipped=merge.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Incoming:
+    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes."""
+
+    keys: pa.Array
+    rows: pa.Table  # record key and stored columns; only nulls where all rows are deletes
+    ordering: list[pa.Array]  # empty: no ordering value
+    is_delete: _Flags
+
+    @classmethod
+    def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> _Incoming:
+        """Check and order the rows as the file stores them."""
+        deletes = np.zeros(len(incoming), np.bool_)
+        if IS_DELETE in incoming.column_names:
+            deletes = incoming.column(IS_DELETE).to_numpy().astype(np.bool_)
+        stored = stored_columns(spec)
+        if deletes.all():
+            if incoming.column(RECORD_KEY).null_count:
+                raise KeyGenError(f"{incoming.column(RECORD_KEY).null_count} deletes have no record key.")
+            rows = project(incoming.select([RECORD_KEY]), pa.schema([pa.field(RECORD_KEY, pa.string()), *stored]))
+        else:
+            rows = checked_rows(incoming, stored)
+        rows = rows.combine_chunks()
+        keys = whole(rows.column(RECORD_KEY))
+        if match_keys and pc.count_distinct(keys).as_py() != len(keys):
+            raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
+        ordering = ordering_columns(incoming, spec.ordering_fields) if spec.merge_mode == "EVENT_TIME_ORDERING" else []
+        return cls(keys, rows, ordering, deletes)
+
+
+class _Merge:
+    """One pass over the stored rows."""
+
+    def __init__(
+        self, spec: WriteSpec, base: BaseFile, reader: BaseFileReader, incoming: _Incoming, match_keys: bool
+    ) -> None:
+        self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
+        self._stored = stored_columns(spec)
+        self._mode = merge_mode(spec.merge_mode, spec.ordering_fields)
+        self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
+        self._found = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
+        self.updated = self.inserted = self.deleted = self.skipped = 0
+        self._stored_keys = reader.column(RECORD_KEY) if spec.populate_meta_fields else None
+        self._matches: npt.NDArray[np.int32] | None = None
+        if self._stored_keys is not None and match_keys:
+            self._matches = _positions(self._stored_keys, incoming.keys)
+        elif not match_keys:
+            self._matches = np.full(reader.num_rows, -1, np.int32)
+        deletes = incoming.keys.filter(pa.array(incoming.is_delete))
+        self.keys = CarriedKeys.of(spec, reader.footer, reader.num_rows, deletes)
+
+    def run(self, file: NewBaseFile, first_seq: int) -> None:
+        """Write all rows of the new file."""
+        self._seq = first_seq
+        first = 0
+        for batch in self._stored_batches():
+            self._merge_batch(file, batch, first)
+            first += len(batch)
+        if first != self._reader.num_rows:
+            raise CorruptFile(f"{self._base.path}: the footer says {self._reader.num_rows} rows, found {first}.")
+        new = np.flatnonzero(~self._found & ~self._incoming.is_delete)
+        self.inserted = len(new)
+        self._write_inserts(file, new)
+
+    def _write_inserts(self, file: NewBaseFile, new: _Positions) -> None:
+        group_rows = self._spec.file.row_group_rows
+        for first in range(0, len(new), group_rows):
+            rows = self._take(new[first : first + group_rows])
+            file.write(self._new_rows(file, rows))
+            file.add_keys(rows.column(RECORD_KEY))
+
+    def _stored_batches(self) -> Iterator[pa.Table]:
+        """The stored rows with the new file's columns and types, but the file name, in file order."""
+        wanted = [name for name in self._file_schema.names if name != FILE_NAME]
+        stored_types = {field.name: field.type for field in self._reader.schema}
+        as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
+        # Key generators are handed plain columns, and so is a projection.
+        keep_dictionaries = as_is and self._spec.populate_meta_fields
+        dictionaries = self._reader.low_cardinality_columns() if keep_dictionaries else ()
+        target = pa.schema([self._file_schema.field(name) for name in wanted])
+        for batch in self._reader.batches(wanted, self._spec.file.row_group_rows, set(dictionaries) & set(wanted)):
+            table = pa.Table.from_batches([batch])
+            yield table if as_is else project(table, target)
+
+    def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
+        matches = self._match(stored, first)
+        hits = np.flatnonzero(matches >= 0)
+        carried, fresh = stored, None
+        if len(hits):
+            partners = matches[hits].astype(np.int64)
+            self._found[partners] = True
+            wins = self._judge(stored, hits, partners)
+            self.skipped += int(np.count_nonzero(~wins))
+            hits, partners = hits[wins], partners[wins]
+            updates = partners[~self._incoming.is_delete[partners]]
+            self.updated += len(updates)
+            self.deleted += len(hits) - len(updates)
+            if len(hits):
+                keep = np.ones(len(stored), np.bool_)
+                keep[hits] = False
+                carried = stored.filter(pa.array(keep))
+            fresh = self._take(updates) if len(updates) else None
+        self._add_carried(file, carried)
+        rows = file.carried_rows(carried)
+        if fresh is not None:
+            self._add_carried(file, fresh)
+            rows = _stacked(rows, self._new_rows(file, fresh))
+        file.write(rows)
+
+    def _add_carried(self, file: NewBaseFile, rows: pa.Table) -> None:
+        """Note the keys of rows that were in the file already."""
+        if self.keys.rebuild_bloom or self.keys.rebuild_range:
+            keys = rows.column(RECORD_KEY)
+            file.add_keys(keys, to_bloom=self.keys.rebuild_bloom, to_range=self.keys.rebuild_range)
+
+    def _match(self, stored: pa.Table, first: int) -> npt.NDArray[np.int32]:
+        """For each stored row the position of its key among the incoming ones, -1 for none."""
+        if self._matches is not None:
+            return self._matches[first : first + len(stored)]
+        generator = self._spec.key_generator
+        if generator is None:
+            raise ConfigError("Rewriting a file without meta columns needs the table's key generator.")
+        rows = stored.select([name for name in stored.column_names if name not in META_COLUMNS])
+        for name in self._spec.partition_columns_dropped:
+            # The partition is known, but the generator may ask for its columns.
+            rows = rows.append_column(name, pa.nulls(len(rows), self._spec.schema.field(name).type))
+        keys = [generator.columns(batch).record_key for batch in rows.combine_chunks().to_batches()]
+        return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
+
+    def _judge(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
+        """Which incoming partners of the stored rows `hits` win."""
+        if self._spec.merge_mode == "COMMIT_TIME_ORDERING" or not self._spec.ordering_fields:
+            return np.ones(len(hits), np.bool_)
+        existing = ordering_columns(stored, self._spec.ordering_fields, pa.array(hits))
+        taken = pa.array(partners)
+        ordering = [values.take(taken) for values in self._incoming.ordering]
+        return self._mode.replaces(existing, ordering, self._incoming.is_delete[partners])
+
+    def _take(self, positions: _Positions) -> pa.Table:
+        return self._incoming.rows.take(pa.array(positions))
+
+    def _new_rows(self, file: NewBaseFile, rows: pa.Table) -> pa.Table:
+        self._seq += len(rows)
+        return file.new_rows(rows, self._seq - len(rows))
+
+
+def _positions(keys: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int32]:
+    """For each key its position in `wanted`, -1 when it is not there."""
+    # One call for the whole column: each call builds the hash table of `wanted` anew.
+    found = pc.fill_null(pc.index_in(keys, value_set=wanted), -1)
+    positions: npt.NDArray[np.int32] = found.to_numpy()
+    return positions
+
+
+def _stacked(carried: pa.Table, fresh: pa.Table) -> pa.Table:
+    """Both tables, one after the other; columns take the encoding that they have in `carried`."""
+    columns = []
+    for ours, theirs in zip(carried.columns, fresh.columns, strict=True):
+        if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):
+            theirs = theirs.dictionary_encode()
+        elif theirs.type != ours.type:
+            theirs = theirs.cast(ours.type)
+        columns.append(pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type))
+    return pa.Table.from_arrays(columns, names=carried.column_names)

@@ -1,0 +1,140 @@
+"""One new base file of an instant: its name, marker, columns, bloom filter, key range and footer.
+
+`create` and `merge` decide which rows go in; this is the hand that writes them.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import KeyGenError, SchemaMismatch
+from pyhudi.filegroup.markers import create_marker
+from pyhudi.filegroup.meta_columns import constant, no_values, sequence_numbers
+from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.avro.schema import avro_from_arrow
+from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
+from pyhudi.formats.base.key_range import KeyRange
+from pyhudi.formats.bloom import SIMPLE, BloomFilter
+from pyhudi.model.filenames import BaseFileName, data_path
+from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["NewBaseFile", "checked_rows", "incoming_schema", "stored_columns"]
+
+
+def stored_columns(spec: WriteSpec) -> pa.Schema:
+    """The data columns as base files store them."""
+    return file_schema(spec.stored_schema)
+
+
+def incoming_schema(stored: pa.Schema) -> pa.Schema:
+    """What rows on their way into a file look like: the record key, then the stored columns."""
+    return pa.schema([pa.field(RECORD_KEY, pa.string()), *stored])
+
+
+class NewBaseFile:
+    """A base file being written. Call `write` for new versions of rows, `carry_over` for rows with meta columns, `close`."""
+
+    def __init__(
+        self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
+        *, bloom: BloomFilter | None = None, keys: KeyRange | None = None,
+    ) -> None:  # fmt: skip
+        """Announce the file with a marker and start it.
+
+        Args: bloom, keys: filter and key range to go on from, when the caller knows those of rows it carries over.
+        """
+        self.file_id = file_id
+        self.partition_path = partition_path
+        self.name = str(BaseFileName(file_id, task.write_token, spec.instant_time, extension_of(spec.file.format)))
+        self.path = data_path(partition_path, self.name)
+        self.rows = 0
+        self._spec, self._task = spec, task
+        self._stored = stored_columns(spec)
+        self._bloom = bloom if bloom is not None else _new_bloom(spec)
+        self._keys = keys or KeyRange()
+        create_marker(spec.storage, spec.instant_time, self.path, io_type)
+        ensure_partition_metadata(spec.storage, partition_path, spec.instant_time, clock)
+        meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
+        self._writer = new_base_file(spec.storage, self.path, pa.schema([*meta, *self._stored]), spec.file)
+
+    @property
+    def written_bytes(self) -> int:
+        return self._writer.written_bytes
+
+    def new_rows(self, rows: pa.Table, first_seq: int) -> pa.Table:
+        """`rows` (record key and stored columns) with the meta columns of this instant."""
+        count = len(rows)
+        if self._spec.populate_meta_fields:
+            meta = [
+                constant(self._spec.instant_time, count),
+                sequence_numbers(self._spec.instant_time, self._task.partition_id, first_seq, count),
+                rows.column(RECORD_KEY),
+                constant(self.partition_path, count),
+                constant(self.name, count),
+            ]
+        else:
+            meta = [no_values(count)] * len(META_COLUMNS)
+        columns = [*meta, *(rows.column(name) for name in self._stored.names)]
+        return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *self._stored.names])
+
+    def carried_rows(self, rows: pa.Table) -> pa.Table:
+        """`rows` of an older version of the file, all columns but the file name, with the name of this one."""
+        at = META_COLUMNS.index(FILE_NAME)
+        return rows.add_column(at, FILE_NAME, constant(self.name, len(rows)))
+
+    def write(self, rows: pa.Table) -> None:
+        """Write one row group of complete rows."""
+        if len(rows):
+            self._writer.write(rows)
+            self.rows += len(rows)
+
+    def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:
+        """Put the keys of written rows into the bloom filter and the key range."""
+        if self._bloom is None:
+            return
+        if to_range:
+            self._keys.add(keys)
+        if to_bloom:
+            self._bloom.add(keys)
+
+    def close(self) -> int:
+        """Write the footer; the file's size in bytes."""
+        spec = self._spec
+        schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
+        footer = Footer(avro_schema=schema_json)
+        if self._bloom is not None:
+            footer = Footer(
+                min_key=self._keys.least,
+                max_key=self._keys.greatest,
+                bloom_base64=self._bloom.to_base64(),
+                bloom_type=None if self._bloom.kind == SIMPLE else self._bloom.kind,
+                avro_schema=schema_json,
+            )
+        return self._writer.close(footer)
+
+    def abandon(self) -> None:
+        """Stop after an error; the marker stays, so that the rollback finds what is there."""
+        self._writer.abandon()
+
+
+def _new_bloom(spec: WriteSpec) -> BloomFilter | None:
+    if not (spec.populate_meta_fields and spec.file.bloom_enabled):
+        return None
+    options = spec.file
+    return BloomFilter(options.bloom_num_entries, options.bloom_fpp, options.bloom_kind, options.bloom_max_entries)
+
+
+def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
+    """`rows` as `incoming_schema(stored)`, other columns dropped.
+
+    Raises SchemaMismatch when a stored column is missing, KeyGenError when a record key is null.
+    """
+    missing = [name for name in stored.names if name not in rows.column_names]
+    if missing:
+        raise SchemaMismatch(f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}.")
+    if rows.column(RECORD_KEY).null_count:
+        raise KeyGenError(f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed.")
+    return project(rows, incoming_schema(stored))

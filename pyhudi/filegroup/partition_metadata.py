@@ -1,0 +1,33 @@
+"""`.hoodie_partition_metadata`: the file that makes a folder a partition of the table.
+
+Java properties text with `commitTime` (the instant that made the partition) and `partitionDepth` (folders below the table).
+Never overwritten. Source: spec, timeline 1.3.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from pyhudi.errors import PathExists
+from pyhudi.model.filenames import PARTITION_METADATA_NAME, PARTITION_METADATA_NAMES, data_path, partition_depth
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+
+__all__ = ["ensure_partition_metadata"]
+
+
+def ensure_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
+    """Make a folder a partition before its first data file; an existing file in any form stays as it is."""
+    if any(storage.stat(data_path(partition_path, name)) is not None for name in PARTITION_METADATA_NAMES):
+        return
+    now = datetime.fromtimestamp(clock.now_ms() / 1000, timezone.utc)
+    text = (
+        "#partition metadata\n"
+        f"#{now:%a %b %d %H:%M:%S} UTC {now:%Y}\n"
+        f"commitTime={instant_time}\n"
+        f"partitionDepth={partition_depth(partition_path)}\n"
+    )
+    try:
+        storage.create_new(data_path(partition_path, PARTITION_METADATA_NAME), text.encode("ascii"))
+    except PathExists:
+        return  # another task was first; both say the same

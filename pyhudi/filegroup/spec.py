@@ -1,0 +1,39 @@
+"""WriteSpec: everything that is the same for all files of one write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.formats.base import FileOptions
+from pyhudi.keygen.base import KeyGenerator
+from pyhudi.storage.base import Storage
+
+__all__ = ["FileOptions", "WriteSpec"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSpec:
+    """What a task must know to write base files of one instant. Picklable.
+
+    `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored. `key_generator`
+    recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
+    """
+
+    storage: Storage
+    instant_time: str
+    table_name: str
+    table_version: int
+    schema: pa.Schema
+    populate_meta_fields: bool = True
+    partition_columns_dropped: tuple[str, ...] = ()
+    ordering_fields: tuple[str, ...] = ()
+    merge_mode: str = "COMMIT_TIME_ORDERING"
+    file: FileOptions = field(default_factory=FileOptions)
+    key_generator: KeyGenerator | None = None
+
+    @property
+    def stored_schema(self) -> pa.Schema:
+        """The data columns that base files hold."""
+        return pa.schema([column for column in self.schema if column.name not in self.partition_columns_dropped])

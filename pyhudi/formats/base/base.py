@@ -1,0 +1,152 @@
+"""What a base file is to the rest of the house: columns in batches, a footer, and a writer.
+
+Source: spec, files and records 3.1 and 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+
+from pyhudi.formats.base.statistics import RangeTest
+
+__all__ = [
+    "BATCH_ROWS",
+    "BLOOM_FILTER_KEY",
+    "BLOOM_TYPE_KEY",
+    "MAX_KEY_KEY",
+    "MIN_KEY_KEY",
+    "BaseFileReader",
+    "BaseFileWriter",
+    "FileOptions",
+    "Footer",
+]
+
+BATCH_ROWS = 122_880  # rows of a batch and of a row group: small enough to stream, large enough to compress well
+
+BLOOM_FILTER_KEY = "org.apache.hudi.bloomfilter"
+LEGACY_BLOOM_FILTER_KEY = "com.uber.hoodie.bloomfilter"
+BLOOM_TYPE_KEY = "hoodie_bloom_filter_type_code"
+MIN_KEY_KEY = "hoodie_min_record_key"
+MAX_KEY_KEY = "hoodie_max_record_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Hudi's key-values of a base file. `bloom_type` is None for SIMPLE, which writes no type code."""
+
+    min_key: str | None = None
+    max_key: str | None = None
+    bloom_base64: str | None = None
+    bloom_type: str | None = None
+    avro_schema: str | None = None
+
+    def key_values(self, schema_key: str) -> dict[str, str]:
+        """The entries to write; absent values have none."""
+        entries = {
+            BLOOM_FILTER_KEY: self.bloom_base64,
+            BLOOM_TYPE_KEY: self.bloom_type,
+            MIN_KEY_KEY: self.min_key,
+            MAX_KEY_KEY: self.max_key,
+            schema_key: self.avro_schema,
+        }
+        return {key: value for key, value in entries.items() if value is not None}
+
+    @classmethod
+    def from_key_values(cls, entries: dict[str, str], schema_key: str) -> Footer:
+        """Pick Hudi's entries out of a file's."""
+        return cls(
+            min_key=entries.get(MIN_KEY_KEY),
+            max_key=entries.get(MAX_KEY_KEY),
+            bloom_base64=entries.get(BLOOM_FILTER_KEY, entries.get(LEGACY_BLOOM_FILTER_KEY)),
+            bloom_type=entries.get(BLOOM_TYPE_KEY),
+            avro_schema=entries.get(schema_key),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding."""
+
+    format: str = "PARQUET"
+    codec: str = "zstd"
+    compression_level: int | None = None  # None: the fastest level of the codec
+    max_file_size_bytes: int = 125_829_120
+    row_group_rows: int = BATCH_ROWS
+    row_group_bytes: int = 32 << 20
+    bloom_enabled: bool = True
+    bloom_num_entries: int = 60_000
+    bloom_fpp: float = 1e-9
+    bloom_kind: str = "DYNAMIC_V0"
+    bloom_max_entries: int = 100_000
+
+
+class BaseFileReader(Protocol):
+    """One open base file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """All columns as Arrow types, the meta columns too; INT96 reads as UTC microseconds."""
+        ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+    @property
+    def footer(self) -> Footer: ...
+
+    def low_cardinality_columns(self) -> tuple[str, ...]:
+        """Top-level string columns that the file itself stores as a small dictionary."""
+        ...
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = BATCH_ROWS,
+        dictionaries: Collection[str] = (),
+        may_match: RangeTest | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows in file order, streamed: never more than a batch is decoded.
+
+        Args:
+            columns: top-level names in the wanted order (None = all, in file order); names that the file lacks are left out.
+            dictionaries: string columns to hand out dictionary-encoded.
+            may_match: told what is known of a part of the file, says whether a wanted row may be in it; parts that it
+                denies are left out, where the format knows parts. Rows are not filtered.
+        """
+        ...
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One whole column; the caller answers for the memory."""
+        ...
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> BaseFileReader: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
+class BaseFileWriter(Protocol):
+    """One base file being written; nothing of it counts before `close`."""
+
+    def write(self, table: pa.Table) -> None:
+        """Write one row group. Columns are the writer's schema; strings may come dictionary-encoded."""
+        ...
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes that have reached the file so far."""
+        ...
+
+    def close(self, footer: Footer) -> int:
+        """Finish the file; its size in bytes."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of the file after an error, finished or not."""
+        ...

@@ -1,0 +1,252 @@
+"""Parquet base files.
+
+Reading takes what real writers leave: lists in the layouts `array`, `bag.array` and `list.element`, decimals as fixed bytes or
+integers, INT96, one row group per file. Writing gives v1 data pages, optional columns, three-level lists, statistics, and a
+dictionary only for columns where a sample says that it pays. Source: spec, files and records 3.1 and 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
+from pyhudi.formats.base.dictionaries import dictionary_paths
+from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
+from pyhudi.storage.base import Storage
+
+__all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
+
+AVRO_SCHEMA_KEY = "parquet.avro.schema"
+
+# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for. Level 9, pyarrow's own choice for
+# gzip, costs ten times level 1 for a few per cent of size.
+_CODECS: dict[str, tuple[str, int | None]] = {
+    "zstd": ("zstd", 1),
+    "gzip": ("gzip", 1),
+    "snappy": ("snappy", None),
+    "lz4": ("lz4", None),  # the raw framing, which every current reader knows
+    "lz4_raw": ("lz4", None),
+    "brotli": ("brotli", 1),
+    "uncompressed": ("none", None),
+    "none": ("none", None),
+}
+
+
+class ParquetFormat:
+    """The doors of the format."""
+
+    @staticmethod
+    def open(storage: Storage, path: str) -> ParquetReader:
+        return ParquetReader(storage, path)
+
+    @staticmethod
+    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> ParquetWriter:
+        return ParquetWriter(storage, path, schema, options)
+
+
+@contextmanager
+def _blaming(path: str) -> Iterator[None]:
+    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptFile(f"{path}: not a readable Parquet file: {error}") from error
+
+
+class ParquetReader:
+    """One open Parquet base file."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._path = path
+        self._input = storage.open_input(path)
+        # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
+        self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
+        try:
+            with _blaming(path):
+                self._file = pq.ParquetFile(self._input, pre_buffer=self._pre_buffer, coerce_int96_timestamp_unit="us")
+                self._schema = _with_int96(self._file)
+        except BaseException:
+            self._input.close()
+            raise
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    @property
+    def footer(self) -> Footer:
+        entries = {
+            key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for key, value in (self._file.metadata.metadata or {}).items()
+            if not key.startswith(b"ARROW:")
+        }
+        return Footer.from_key_values(entries, AVRO_SCHEMA_KEY)
+
+    def low_cardinality_columns(self) -> tuple[str, ...]:
+        metadata = self._file.metadata
+        if metadata.num_row_groups == 0:
+            return ()
+        strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
+        names = []
+        for index in range(metadata.num_columns):
+            chunk = metadata.row_group(0).column(index)
+            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings' bytes.
+            if (
+                chunk.path_in_schema in strings
+                and chunk.has_dictionary_page
+                and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
+            ):
+                names.append(chunk.path_in_schema)
+        return tuple(names)
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = BATCH_ROWS,
+        dictionaries: Collection[str] = (),
+        may_match: RangeTest | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
+        file = self._file
+        with _blaming(self._path):
+            if dictionaries:
+                file = pq.ParquetFile(
+                    self._input, metadata=file.metadata, pre_buffer=self._pre_buffer, read_dictionary=list(dictionaries),
+                    coerce_int96_timestamp_unit="us",
+                )  # fmt: skip
+            # One row group at a time, so that no more than one is ever buffered ahead.
+            for row_group in row_groups_that_may_match(file.metadata, may_match):
+                for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
+                    yield self._typed(batch.select(names))
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        with _blaming(self._path):
+            column = self._file.read(columns=[name]).column(name)
+        return fit(column, self._schema.field(name).type, name)
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with UTC on what was INT96."""
+        wanted = [self._schema.field(name).type for name in batch.schema.names]
+        if all(
+            column.type == kind or pa.types.is_dictionary(column.type)
+            for column, kind in zip(batch.columns, wanted, strict=True)
+        ):
+            return batch
+        columns = [
+            column if pa.types.is_dictionary(column.type) else column.cast(kind)
+            for column, kind in zip(batch.columns, wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def close(self) -> None:
+        self._file.close()
+        self._input.close()
+
+    def __enter__(self) -> ParquetReader:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _with_int96(file: pq.ParquetFile) -> pa.Schema:
+    """The file's Arrow schema without metadata, and with UTC on INT96 columns, which carry no zone mark."""
+    schema = file.schema_arrow.remove_metadata()
+    leaves = [file.schema.column(index).physical_type for index in range(len(file.schema.names))]
+    if "INT96" not in leaves:
+        return schema
+    rest = iter(leaves)
+    return pa.schema([field.with_type(_zoned(field.type, rest)) for field in schema])
+
+
+def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
+    """`kind` with UTC on its INT96 leaves; consumes one physical type per leaf, in file order."""
+    if pa.types.is_struct(kind):
+        return pa.struct([child.with_type(_zoned(child.type, leaves)) for child in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_zoned(kind.key_type, leaves), _zoned(kind.item_type, leaves))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_zoned(kind.value_type, leaves)))
+    return pa.timestamp("us", "UTC") if next(leaves) == "INT96" else kind
+
+
+class ParquetWriter:
+    """One Parquet base file being written."""
+
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> None:
+        codec = options.codec.lower()
+        if codec not in _CODECS:
+            raise ConfigError(f"Unknown Parquet codec {options.codec!r}; known: {', '.join(_CODECS)}.")
+        self._codec, level = _CODECS[codec]
+        self._level = level if options.compression_level is None or self._codec == "none" else options.compression_level
+        self._schema = schema
+        self._sink = storage.open_output(path)
+        self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
+        self._arriving: pa.Schema = schema
+
+    @property
+    def written_bytes(self) -> int:
+        return 0 if self._writer is None else int(self._sink.tell())
+
+    def write(self, table: pa.Table) -> None:
+        writer = self._writer or self._start(table)
+        columns = [
+            _arrive(column, kind, name) for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+        ]
+        rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+        writer.write_table(rows, row_group_size=max(1, len(rows)))
+
+    def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
+        """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
+        paths: list[str] = []
+        if table is not None:
+            assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
+            coded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
+            self._arriving = pa.schema(
+                [
+                    pa.field(field.name, pa.dictionary(pa.int32(), field.type) if is_coded else field.type)
+                    for field, is_coded in zip(self._schema, coded, strict=True)
+                ]
+            )
+            paths = dictionary_paths(table, self._schema)
+        self._writer = pq.ParquetWriter(
+            self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
+            use_dictionary=paths, write_statistics=True, data_page_version="1.0", store_schema=False,
+            use_compliant_nested_type=True,
+        )  # fmt: skip
+        return self._writer
+
+    def close(self, footer: Footer) -> int:
+        writer = self._writer or self._start(None)
+        writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
+        writer.close()
+        size = int(self._sink.tell())
+        self._sink.close()
+        return size
+
+    def abandon(self) -> None:
+        for part in (self._writer, self._sink):
+            try:
+                if part is not None:
+                    part.close()
+            except (pa.ArrowException, OSError, ValueError):
+                continue  # the error that brought us here is the one to tell
+        self._writer = None
+
+
+def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """A column in the form that the writer was started with: dictionary-encoded or plain."""
+    if column.type != kind and pa.types.is_dictionary(kind):
+        return fit(column, kind.value_type, name).dictionary_encode()
+    return fit(column, kind, name)

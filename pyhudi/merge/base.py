@@ -1,0 +1,53 @@
+"""What a merge mode answers, and what a delete without ordering value is.
+
+Source: spec, files and records 5.5 and 5.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Mask", "MergeMode", "commit_time_deletes"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+class MergeMode(Protocol):
+    """One rule for which version of a row wins. Without state."""
+
+    def replaces(
+        self, existing: Sequence[pa.Array], incoming: Sequence[pa.Array], incoming_is_delete: Mask | None
+    ) -> Mask:
+        """Pair by pair: does the incoming row, which came later, replace the stored one? See `merge.winners`."""
+        ...
+
+    def last_of_each(
+        self, groups: npt.NDArray[np.int64], ordering: Sequence[pa.Array], is_delete: Mask
+    ) -> npt.NDArray[np.int64]:
+        """Positions of the winners, one per group, among rows in order of arrival.
+
+        Args:    groups: the number of each row's key; ordering: one array per field, empty when there is none.
+        Returns: positions sorted by group.
+        """
+        ...
+
+
+def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
+    """Deletes without ordering value: they remove what came before, and whatever comes later replaces them.
+
+    That is a delete with no ordering field, with null in all of them, or with the int (not long) 0 in the only one, which
+    is how Hudi marks the deletes of its `delete` operation.
+    """
+    bare = is_delete.copy()
+    for values in ordering:
+        none = values.is_null()
+        if len(ordering) == 1 and pa.types.is_integer(values.type) and values.type.bit_width <= 32:
+            none = pc.or_kleene(none, pc.fill_null(pc.equal(values, pa.scalar(0, values.type)), True))
+        bare &= none.to_numpy(zero_copy_only=False)
+    return bare

@@ -1,0 +1,90 @@
+"""Combining a batch with itself: one winner per key before anything is written.
+
+Source: spec, files and records 5.6, "Within one write batch".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.merge.base import MergeMode
+from pyhudi.model.keys import ARRIVAL, IS_DELETE
+
+__all__ = ["combine_rows", "key_numbers", "ordering_columns", "whole"]
+
+
+def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str], keys: Sequence[str]) -> pa.Table:
+    """See `merge.combine`."""
+    numbers = key_numbers(table, keys)
+    copies = np.bincount(numbers, minlength=1)
+    if len(table) == 0 or copies.max() <= 1:
+        return table
+    # Only the rows of keys that are there more than once compete; most batches have few of them.
+    repeated = copies[numbers] > 1
+    at = np.flatnonzero(repeated)
+    if ARRIVAL in table.column_names:
+        arrival = table.column(ARRIVAL).to_numpy()[at]
+        at = at[np.argsort(arrival, kind="stable")]
+    rivals = pa.array(at)
+    ordering = ordering_columns(table, ordering_fields, rivals)
+    won = at[mode.last_of_each(_dense(numbers[at]), ordering, _deletes(table, rivals))]
+    keep = ~repeated
+    keep[won] = True
+    return table.take(pa.array(np.flatnonzero(keep)))
+
+
+def key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+    """A number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
+    numbers = np.zeros(len(table), np.int64)
+    for name in keys:
+        coded = whole(table.column(name)).dictionary_encode(null_encoding="encode")
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        size = max(1, len(coded.dictionary))
+        numbers = codes if not numbers.any() else _dense(numbers * size + codes)
+    return numbers
+
+
+def _dense(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The same grouping numbered from 0 without gaps."""
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+
+
+def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | None = None) -> list[pa.Array]:
+    """Values of the ordering fields (dots go into structs), for all rows or some positions.
+
+    An empty list when a field is missing and all rows are deletes: those have no ordering value. Raises SchemaMismatch
+    when a field is missing otherwise.
+    """
+    columns = []
+    for field in fields:
+        top, *path = [field] if field in table.column_names else field.split(".")
+        if top not in table.column_names:
+            if IS_DELETE in table.column_names and pc.all(table.column(IS_DELETE)).as_py():
+                return []
+            raise SchemaMismatch(f"Ordering field {field!r} is not in the data; columns: {', '.join(table.column_names)}.")
+        values = table.column(top) if rows is None else table.column(top).take(rows)
+        for name in path:
+            values = pc.struct_field(values, name)
+        columns.append(whole(values))
+    return columns
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, dictionaries decoded."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    chunks: list[pa.Array] = column.chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.array([], column.type)])
+
+
+def _deletes(table: pa.Table, rows: pa.Array) -> npt.NDArray[np.bool_]:
+    if IS_DELETE not in table.column_names:
+        return np.zeros(len(rows), np.bool_)
+    flags: npt.NDArray[np.bool_] = whole(table.column(IS_DELETE).take(rows)).to_numpy(zero_copy_only=False)
+    return flags
