@@ -1,50 +1,65 @@
-"""Text of numbers as Java's `Float.toString` and `Double.toString` print them.
+"""Text of floating-point columns as Java 17 prints them (`Float.toString`, `Double.toString`).
 
-The shortest digits that read back as the same number; plain notation for 0.001 <= |x| < 10,000,000 with at least one
-digit after the point (`1.0`), else scientific (`1.0E10`, `8.5899346E9`, `4.9E-324`); `NaN`, `Infinity`, `-0.0`.
-Source: spec, files and records 4.7; the rule itself is in the Javadoc of Double.toString (JDK 19 and later: older ones
-print a few numbers with more digits).
+Plain notation for 0.001 <= |x| < 10,000,000 with at least one digit after the point (`1.0`), else scientific
+(`1.0E10`). Nearly every number of the plain range has its shortest text in Java too, and Arrow prints that for whole
+columns; the others go through `java_float`, each distinct number once. Source: spec, files and records 4.7.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.formats.java_float import double_texts, float_texts
+
 __all__ = ["float_text"]
+
+_LOW, _HIGH = 1e-3, 1e7
 
 
 def float_text(numbers: pa.Array) -> pa.Array:
     """Java's text of each number.
 
-    Args:    numbers: float32 or float64 array; nulls stay null.
+    Args:    numbers: float16, float32 or float64 array; nulls stay null.
     Returns: string array of the same length.
     """
-    if len(numbers) == 0 or numbers.null_count == len(numbers):
+    if pa.types.is_float16(numbers.type):
+        numbers = numbers.cast(pa.float32())
+    if len(numbers) == numbers.null_count:
         return pa.nulls(len(numbers), pa.string())
-    values = numbers.to_numpy(zero_copy_only=False)
-    magnitude = np.abs(values)
-    plain = ((magnitude >= values.dtype.type(1e-3)) & (magnitude < values.dtype.type(1e7))) | (magnitude == 0)
-    text = pc.cast(numbers, pa.string())
-    with_point = pc.if_else(pc.match_substring(text, "."), text, pc.binary_join_element_wise(text, "0", "."))
-    if plain.all():
-        return with_point
-    # No kernel prints Java's scientific notation, so these are printed one by one, each distinct number once.
-    others = pc.if_else(pa.array(plain), pa.scalar(None, numbers.type), numbers).dictionary_encode()
-    words = pa.array([_scientific(x) for x in others.dictionary.to_numpy(zero_copy_only=False)], pa.string())
-    return pc.coalesce(words.take(others.indices), with_point)
+    shortest = numbers.cast(pa.string())
+    plain = pc.if_else(pc.match_substring(shortest, "."), shortest, pc.binary_join_element_wise(shortest, "0", "."))
+    odd = _needs_java(pc.fill_null(numbers, 1.5).to_numpy(zero_copy_only=False), shortest)
+    if not odd.any():
+        return plain
+    at = pa.array(np.flatnonzero(odd))
+    # Distinct by bits: 0.0 and -0.0 are equal but have different texts.
+    single = pa.types.is_float32(numbers.type)
+    bits = numbers.take(at).view(pa.int32() if single else pa.int64()).dictionary_encode()
+    texts = pa.array((float_texts if single else double_texts)(bits.dictionary.to_pylist()), pa.string())
+    return pc.replace_with_mask(plain, pa.array(odd), texts.take(bits.indices))
 
 
-def _scientific(number: np.floating) -> str:
-    if np.isnan(number):
-        return "NaN"
-    if np.isinf(number):
-        return "Infinity" if number > 0 else "-Infinity"
-    text = np.format_float_scientific(number, unique=True, trim="0", exp_digits=1)
-    mantissa, _, exponent = text.partition("e")
-    if len(mantissa.lstrip("-")) == 3:  # one digit: Java takes the nearest of two digits, which differs near zero
-        nearer = np.format_float_scientific(number, unique=False, precision=1, exp_digits=1)
-        if type(number)(nearer) == number:
-            mantissa, _, exponent = nearer.partition("e")
-    return f"{mantissa}E{int(exponent)}"
+def _needs_java(values: npt.NDArray[Any], shortest: pa.Array) -> npt.NDArray[np.bool_]:
+    """Which numbers Java may print otherwise than with the shortest digits in plain notation.
+
+    Java's digit generation is off where the gaps to the two neighbours differ (powers of two) and where a bound of the
+    interval that rounds to the number is itself a short decimal. In the plain range, doubles have no such bound: theirs
+    have more than 17 digits.
+    """
+    size = np.abs(values)
+    plain = (size >= _LOW) & (size < _HIGH)
+    mantissa, _ = np.frexp(values)
+    odd = ~plain | (np.abs(mantissa) == 0.5)
+    if values.dtype == np.float32 and not odd.all():
+        printed = pc.fill_null(shortest, "1.5").cast(pa.float64()).to_numpy(zero_copy_only=False)
+        with np.errstate(invalid="ignore", over="ignore"):  # only at numbers that are odd already
+            exact = values.astype(np.float64)
+            above = (exact + np.nextafter(values, np.float32(np.inf)).astype(np.float64)) / 2
+            below = (exact + np.nextafter(values, np.float32(-np.inf)).astype(np.float64)) / 2
+        odd |= (printed == above) | (printed == below)
+    return np.asarray(odd, np.bool_)

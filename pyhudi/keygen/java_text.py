@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.formats.java_text import float_text
 from pyhudi.keygen.calendar import civil_from_days, julian_from_days
-from pyhudi.keygen.java_float import double_texts, float_texts
 from pyhudi.keygen.java_nested import nested_texts
 
 __all__ = ["RAW_NUMBER_UNITS", "epoch_number", "text_of", "via_distinct"]
@@ -52,7 +52,7 @@ def text_of(column: pa.Array, *, consistent_timestamps: bool = False, field: str
     ):
         return column.cast(pa.string())
     if types.is_floating(kind):
-        return _float_text(column)
+        return float_text(column)
     if types.is_date(kind):
         return _date_text(column.cast(pa.date32()))
     if types.is_timestamp(kind):
@@ -90,25 +90,6 @@ def via_distinct(column: pa.Array, convert: Callable[[Sequence[Any]], Sequence[s
 
 def _is_view(kind: pa.DataType, name: str) -> bool:
     return str(kind) == name
-
-
-def _float_text(column: pa.Array) -> pa.Array:
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())
-    # Compared by bits: 0.0 and -0.0 have different texts.
-    bits_type, convert = (pa.int32(), float_texts) if pa.types.is_float32(column.type) else (pa.int64(), double_texts)
-    if _all_small_whole_numbers(column):
-        return pc.binary_join_element_wise(column.cast(pa.int64()).cast(pa.string()), ".0", "")
-    return via_distinct(column.view(bits_type), convert)
-
-
-def _all_small_whole_numbers(column: pa.Array) -> bool:
-    """True when every value is a whole number that Java prints without an exponent (and none is -0.0)."""
-    bounds = pc.min_max(column)
-    low, high = bounds["min"].as_py(), bounds["max"].as_py()
-    if low is None or not (low > 0 and high < 1e7):  # a column of not-a-number has no bounds worth the name
-        return False
-    return pc.all(pc.equal(column, pc.trunc(column))).as_py() is True
 
 
 def _date_text(column: pa.Array) -> pa.Array:

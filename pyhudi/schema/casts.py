@@ -67,7 +67,10 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pt.is_dictionary(source):
         return cast(array.dictionary_decode(), target)
     if is_text(target) and pt.is_floating(source):
-        return float_text(array if not pt.is_float16(source) else array.cast(pa.float32())).cast(target)
+        return float_text(array).cast(target)
+    if pt.is_float32(source) and pt.is_float64(target):
+        # Hudi goes through the text, so that 0.1 stays 0.1 and does not become 0.10000000149011612.
+        return float_text(array).cast(target)
     if pt.is_floating(target):
         # Large integers lose digits here, in Java as in Arrow.
         return array.cast(target, safe=False)

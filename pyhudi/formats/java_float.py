@@ -2,8 +2,8 @@
 
 Most values have their shortest text, in Java's own layout (`1.0`, `1.0E10`). Older Java's digit generation misses the
 shortest text of some values (2e23 is `1.9999999999999998E23`), and Hudi tables have those in keys, so the generation is
-played back with whole numbers here: digits of value = B / S are taken one by one until the rest is within half a unit in
-the last place, M. Source: spec, files and records 4.7; checked against Java 17.
+played back with whole numbers here: digits of value = B / S are taken one by one until the rest is within half a unit
+in the last place, M. Source: spec, files and records 4.7; checked against Java 17.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def _text(negative: bool, mantissa: int, exponent: int, significant_bits: int) -
     top_bit = mantissa.bit_length() - 1 + exponent  # the value is in [2 ** top_bit, 2 ** (top_bit + 1))
     trailing = (mantissa & -mantissa).bit_length() - 1
     if exponent + trailing >= 0 and top_bit <= 62:
-        digits, point = _whole_number_digits(mantissa << exponent if exponent >= 0 else mantissa >> -exponent,
-                                             top_bit - significant_bits - 1)
+        digits, point = _whole_number_digits(
+            mantissa << exponent if exponent >= 0 else mantissa >> -exponent, top_bit - significant_bits - 1
+        )
     else:
         digits, point = _digits(mantissa >> trailing, exponent + trailing, top_bit, significant_bits)
     return sign + _layout(digits, point)
@@ -87,7 +88,7 @@ def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -
     estimate = _estimate_exponent(mantissa, top_bit)
     power = max(estimate, 0)
     lift = max(-estimate, 0)
-    # B / S is the value over 10 ** estimate, M / S half a unit in the last known place; all three are scaled to be whole.
+    # B / S is the value over 10 ** estimate, M / S half a unit in the last known place; all scaled to be whole.
     half_unit = top_bit - significant_bits - (1 if mantissa == 1 else 0)
     shift = max(0, -exponent, -half_unit)
     b = mantissa * 10**lift << (exponent + shift)
