@@ -16,17 +16,15 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableError, UnsupportedTable
-from pyhudi.keygen.parse import partition_values
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
-from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import bind, top_level_columns
-from pyhudi.queries.pruning import partition_ranges
-from pyhudi.queries.read_schema import columns_from_path, read_schema
+from pyhudi.queries.pruning import partition_ranges, path_values
+from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
 
 __all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "plan_snapshot"]
@@ -116,7 +114,7 @@ def plan_snapshot(
         if not may_match(predicate, partition_ranges(meta.config, partition, full)):
             pruned.append(partition)
             continue
-        values = _path_values(meta.config, partition, needed)
+        values = path_values(meta.config, partition, wanted)
         slices += [ReadSlice(base_file, values) for base_file in view.base_files(partition)]
     partitions = view.partitions()
     return ReadPlan(
@@ -182,15 +180,3 @@ def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     if len({f.name for f in fields}) < len(fields):
         raise ConfigError(f"columns={list(columns)!r} names a column twice.")
     return pa.schema(fields)
-
-
-def _path_values(config: TableConfig, partition_path: str, needed: set[str]) -> tuple[tuple[str, str | None], ...]:
-    """The columns that come from the path and are asked for. Raises KeyGenError when the path can't be divided."""
-    wanted = [name for name in columns_from_path(config) if name in needed]
-    if not wanted:
-        return ()
-    texts = partition_values(
-        partition_path, config.partition_fields, config.hive_style_partitioning, config.url_encode_partitioning
-    )
-    by_field = dict(zip(config.partition_fields, texts, strict=True))
-    return tuple((name, by_field[name]) for name in wanted)

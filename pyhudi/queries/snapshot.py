@@ -82,9 +82,7 @@ class _FileAhead:
         ahead.work.append(pool.submit(ahead.fill, plan, storage, read, batch_rows, stop))
         return ahead
 
-    def fill(
-        self, plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int, stop: threading.Event
-    ) -> None:
+    def fill(self, plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int, stop: threading.Event) -> None:
         try:
             for batch in read_slice(plan, storage, read, batch_rows=batch_rows):
                 if not self.put(batch, stop):
