@@ -1,0 +1,112 @@
+"""Action: anything that moves the timeline, in four beats. Each beat fills one thing on disk.
+
+    schedule   → the requested file        everything that can be refused without touching a row is refused here
+    prepare    → the inflight file         rows get keys, places and tasks; the workload profile is known
+    execute    → data files                through the engine
+    summarise  → the completed file        the commit's body
+
+Source: house 3.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.locks import LockProvider
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.storage.clock import Clock
+
+__all__ = ["Action", "ActionContext", "Order", "Schedule"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """What an action is handed: the table at one moment, the engine, and what the caller wants."""
+
+    meta: MetaClient
+    engine: Engine
+    options: WriteOptions
+    lock: LockProvider
+    clock: Clock
+
+    def reloaded(self) -> ActionContext:
+        """The same with the table as it is now."""
+        return replace(self, meta=self.meta.reload())
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """First beat: what is decided before a row is looked at. `schema`: data columns of the table after the action."""
+
+    schema: pa.Schema
+    schema_json: str
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Second beat: what is to be done, and what to do it with. `kept`: frames that the engine holds for it."""
+
+    instant: Instant
+    schedule: Schedule
+    spec: WriteSpec
+    profile: CommitMetadata
+    frame: Frame
+    kept: tuple[Frame, ...] = ()
+    plan: Any = None
+
+
+@dataclass
+class Stopwatch:
+    """Seconds by phase of one action."""
+
+    clock: Clock
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def time(self, phase: str, run: Callable[[], Any]) -> Any:
+        """Run something and book its time on a phase."""
+        start = self.clock.monotonic_s()
+        try:
+            return run()
+        finally:
+            self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock.monotonic_s() - start
+
+
+class Action(Protocol):
+    """One kind of write or table service."""
+
+    @property
+    def kind(self) -> ActionKind:
+        """What the timeline calls it."""
+        ...
+
+    @property
+    def operation(self) -> str:
+        """Word of `OperationType` for the commit metadata."""
+        ...
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        """Check what can be checked, decide the schema. Raises errors of the family; nothing is on disk yet."""
+        ...
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+        """Turn rows into tasks."""
+        ...
+
+    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+        """Write data files."""
+        ...
+
+    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+        """Body of the completed file."""
+        ...

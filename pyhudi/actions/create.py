@@ -1,0 +1,110 @@
+"""Make a table from the options of its first write, and say which tables this release writes to.
+
+Source: spec, timeline 2.5; files and records 4.1, 5.3.
+"""
+
+from __future__ import annotations
+
+from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
+from pyhudi.keygen import KEY_GENERATORS, generator_name
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.new_table import NewTable, new_table_properties
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
+
+__all__ = ["check_writable", "create_from_options", "new_table", "open_or_create"]
+
+_BASE_FORMATS = ("PARQUET", "ORC")
+
+
+def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient:
+    """The table at this place; when there is none, a new one with the options' properties."""
+    if not table_exists(storage):
+        try:
+            create_from_options(storage, options, clock)
+        except TableExists:
+            pass  # another writer was faster: write to its table, if it is what our options say
+    meta = MetaClient.load(storage, clock)
+    check_writable(meta.config)
+    return meta
+
+
+def create_from_options(
+    storage: Storage, options: WriteOptions, clock: Clock, create_schema: str | None = None
+) -> TableConfig:
+    """Make the table. Raises ConfigError, TableExists."""
+    if table_exists(storage):
+        load_table_config(storage, clock)
+        raise TableExists(f"There is a Hudi table at {storage.root} already; open it, or choose another path.")
+    properties = new_table_properties(new_table(options, create_schema))
+    check_writable(TableConfig(properties))
+    return create_table(storage, properties, clock)
+
+
+def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTable:
+    """What the options say a new table shall be. Raises ConfigError when they don't say enough."""
+    if not options.table_name:
+        raise ConfigError("A new table needs a name: give hoodie.table.name.")
+    return NewTable(
+        table_name=options.table_name,
+        table_type=options.table_type,
+        table_version=options.table_version,
+        record_key_fields=options.record_key_fields,
+        partition_fields=options.partition_fields,
+        ordering_fields=options.ordering_fields,
+        key_generator=_key_generator(options),
+        hive_style=options.hive_style_partitioning,
+        url_encode=options.url_encode_partitioning,
+        slash_dates=options.slash_separated_dates,
+        drop_partition_columns=options.drop_partition_columns,
+        populate_meta_fields=options.populate_meta_fields,
+        base_file_format=options.base_file_format,
+        database_name=options.database_name,
+        timezone=options.timezone,
+        keygen_properties=options.keygen_options,
+        record_merge_mode=options.merge_mode,
+        payload_class=options.payload_class,
+        merge_strategy_id=options.merge_strategy_id,
+        create_schema=create_schema,
+    )
+
+
+def _key_generator(options: WriteOptions) -> str:
+    given = {
+        "hoodie.datasource.write.recordkey.field": ",".join(options.record_key_fields),
+        "hoodie.datasource.write.partitionpath.field": ",".join(options.partition_fields),
+    }
+    if options.key_generator:
+        given["hoodie.datasource.write.keygenerator.class"] = KEY_GENERATORS.canonical(options.key_generator)
+    return generator_name(given)
+
+
+def check_writable(config: TableConfig) -> None:
+    """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
+    config.check_writable()
+    name = config.table_name
+    if config.is_merge_on_read:
+        raise UnsupportedTable(
+            f"The table {name!r} is MERGE_ON_READ; this release of PyHudi writes COPY_ON_WRITE tables only. "
+            f"Use hoodie.datasource.write.table.type=COPY_ON_WRITE for a new table, or Apache Hudi for this one."
+        )
+    if config.base_file_format not in _BASE_FORMATS:
+        raise UnsupportedTable(
+            f"The table {name!r} keeps its base files as {config.base_file_format}; this release writes "
+            f"{' and '.join(_BASE_FORMATS)}."
+        )
+    if config.cdc_enabled:
+        raise UnsupportedTable(
+            f"The table {name!r} records changes (hoodie.table.cdc.enabled=true); this release can't write change logs, and "
+            f"commits without them would be missing from CDC queries. Write to it with Apache Hudi."
+        )
+    merging = [key for key in config.properties if key.startswith("hoodie.record.merge.property.")]
+    if config.partial_update_mode != "NONE" or merging or config.record_merge_mode == "CUSTOM":
+        raise UnsupportedTable(
+            f"The table {name!r} merges rows in a way this release does not: mode {config.record_merge_mode}, payload "
+            f"{config.payload_class or config.legacy_payload_class or 'none'}, partial updates {config.partial_update_mode}. "
+            f"Write to it with Apache Hudi."
+        )

@@ -1,0 +1,222 @@
+"""Which task writes which rows: updates to their file groups, inserts to small files or new file groups. Pure.
+
+A *slot* is one write task. Every file group that is hit gets one slot; a small file that takes inserts shares the slot
+of its updates; new file groups get slots of their own. Rows find their slot column-wise (`SlotPlan.slots_of`).
+Source: spec, metadata and indexes 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.instant_files import workload_profile
+from pyhudi.formats.java_hash import java_string_hash
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.file_group import BaseFile
+
+__all__ = ["RowCount", "Sizing", "SlotPlan", "WriteTask", "pick_small_files", "plan_slots", "profile_of", "record_size_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """How many rows of the batch are for one file group; `file_id` None means inserts."""
+
+    partition_path: str
+    file_id: str | None
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How large files should get. `small_file_limit_bytes` <= 0 fills no small files."""
+
+    small_file_limit_bytes: int
+    max_file_size_bytes: int
+    record_size_bytes: int
+    auto_split: bool = True
+    split_rows: int = 500_000
+
+    @property
+    def rows_per_new_file(self) -> int:
+        rows = self.max_file_size_bytes // max(1, self.record_size_bytes) if self.auto_split else self.split_rows
+        return max(1, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """What one slot does. `drop` takes rows that no file needs: deletes of unknown keys."""
+
+    kind: Literal["create", "merge", "drop"]
+    partition_path: str = ""
+    base_file: BaseFile | None = None  # merge: the file to rewrite
+    file_id: str | None = None  # create: None lets the writer name the file groups, and roll over to more of them
+
+
+@dataclass(frozen=True, slots=True)
+class SlotPlan:
+    """Tasks by slot number, and how rows find them."""
+
+    tasks: tuple[WriteTask, ...]
+    updates: Mapping[tuple[str, str], int]  # (partition path, file id) → slot
+    inserts: Mapping[str, tuple[tuple[float, int], ...]]  # partition path → (cumulative share of the inserts, slot)
+    drop_slot: int | None = field(default=None)
+
+    def slots_of(self, keys: Any, partitions: Any, locations: Any) -> Any:
+        """The slot of each row: int32 array. `keys`, `partitions`: strings; `locations`: file ids, null = insert."""
+        slots = np.full(len(keys), -1, dtype=np.int32)
+        if self.updates:
+            names = pa.array([_joined(*group) for group in self.updates], pa.string())
+            numbers = np.fromiter(self.updates.values(), dtype=np.int32, count=len(self.updates))
+            rows = pc.binary_join_element_wise(partitions, locations, _SEPARATOR)
+            position = pc.index_in(rows, value_set=names)
+            hit = position.is_valid().to_numpy(zero_copy_only=False)
+            slots[hit] = numbers[position.drop_null().to_numpy()]
+        is_insert = pc.is_null(locations).to_numpy(zero_copy_only=False)
+        if self.drop_slot is not None:
+            slots[is_insert] = self.drop_slot
+        elif is_insert.any():
+            self._spread_inserts(slots, is_insert, keys, partitions)
+        if (slots < 0).any():
+            row = int(np.flatnonzero(slots < 0)[0])
+            raise AssertionError(f"no slot for a row of partition {partitions[row]} at {locations[row]}")
+        return pa.array(slots, pa.int32())
+
+    def _spread_inserts(self, slots: Any, is_insert: Any, keys: Any, partitions: Any) -> None:
+        for partition in pc.unique(partitions.filter(pa.array(is_insert))).to_pylist():
+            rows = np.flatnonzero(is_insert & pc.equal(partitions, partition).to_numpy(zero_copy_only=False))
+            targets = self.inserts[partition]
+            if len(targets) == 1:
+                slots[rows] = targets[0][1]
+                continue
+            shares = np.array([share for share, _ in targets])
+            numbers = np.array([slot for _, slot in targets], dtype=np.int32)
+            # By hash of the key: rows of one key meet in one slot, where one of them wins.
+            position = np.searchsorted(shares, _unit_hash(keys.take(pa.array(rows))), side="right")
+            slots[rows] = numbers[np.minimum(position, len(numbers) - 1)]
+
+
+_SEPARATOR = "\x00"
+
+
+def _joined(partition_path: str, file_id: str) -> str:
+    return f"{partition_path}{_SEPARATOR}{file_id}"
+
+
+def _unit_hash(keys: Any) -> Any:
+    """A number in [0, 1) for each key. Java's hash is poor in its high bits, so it is multiplied out."""
+    mixed = java_string_hash(keys).astype(np.int64).astype(np.uint32) * np.uint32(2654435769)
+    return (mixed ^ (mixed >> np.uint32(15))).astype(np.uint32) / np.float64(1 << 32)
+
+
+def plan_slots(
+    counts: Iterable[RowCount],
+    base_files: Mapping[str, Sequence[BaseFile]],
+    sizing: Sizing,
+    *,
+    new_file_id: Callable[[str], str] | None = None,
+    drop_inserts: bool = False,
+) -> SlotPlan:
+    """Slots for a batch.
+
+    Args:    counts: rows by file group; `base_files`: latest base files of every partition that occurs in `counts`;
+             new_file_id: makes the whole file id from a location that is no file id of a base file yet (bucket index);
+             drop_inserts: rows without location are deletes of unknown keys.
+    Returns: the plan; slots are ordered by partition path, so the same input gives the same plan.
+    """
+    known = {(file.partition_path, file.file_id): file for files in base_files.values() for file in files}
+    tasks: list[WriteTask] = []
+    updates: dict[tuple[str, str], int] = {}
+    inserts: dict[str, tuple[tuple[float, int], ...]] = {}
+    ordered = sorted(counts, key=lambda count: (count.partition_path, count.file_id or ""))
+    for count in ordered:
+        if count.file_id is None:
+            continue
+        group = (count.partition_path, count.file_id)
+        updates[group] = len(tasks)
+        if group in known:
+            tasks.append(WriteTask("merge", count.partition_path, base_file=known[group]))
+        elif drop_inserts:
+            tasks.append(WriteTask("drop", count.partition_path))
+        else:
+            assert new_file_id is not None, f"location {count.file_id} in {count.partition_path!r} is no file group"
+            tasks.append(WriteTask("create", count.partition_path, file_id=new_file_id(count.file_id)))
+    drop_slot = None
+    for count in ordered:
+        if count.file_id is not None:
+            continue
+        if drop_inserts:
+            if drop_slot is None:
+                drop_slot = len(tasks)
+                tasks.append(WriteTask("drop"))
+        else:
+            files = base_files.get(count.partition_path, ())
+            inserts[count.partition_path] = _place_inserts(count, files, sizing, tasks, updates)
+    return SlotPlan(tuple(tasks), updates, inserts, drop_slot)
+
+
+def _place_inserts(
+    count: RowCount, files: Sequence[BaseFile], sizing: Sizing, tasks: list[WriteTask], updates: dict[tuple[str, str], int]
+) -> tuple[tuple[float, int], ...]:
+    """Fill small files first, new file groups take the rest: (cumulative share, slot) for one partition."""
+    shares: list[tuple[int, int]] = []  # rows, slot
+    left = count.rows
+    for file in pick_small_files(files, sizing.small_file_limit_bytes):
+        room = (sizing.max_file_size_bytes - file.size_bytes) // max(1, sizing.record_size_bytes)
+        if room <= 0 or left <= 0:
+            continue
+        group = (file.partition_path, file.file_id)
+        if group not in updates:
+            updates[group] = len(tasks)
+            tasks.append(WriteTask("merge", file.partition_path, base_file=file))
+        shares.append((min(room, left), updates[group]))
+        left -= min(room, left)
+    while left > 0:
+        rows = min(left, sizing.rows_per_new_file)
+        shares.append((rows, len(tasks)))
+        tasks.append(WriteTask("create", count.partition_path))
+        left -= rows
+    total, ends, cumulative = sum(rows for rows, _ in shares), [], 0
+    for rows, slot in shares:
+        cumulative += rows
+        ends.append((cumulative / total, slot))
+    return tuple(ends)
+
+
+def pick_small_files(base_files: Iterable[BaseFile], limit_bytes: int) -> tuple[BaseFile, ...]:
+    """Base files that can still take inserts, smallest first; none when `limit_bytes` <= 0."""
+    small = (file for file in base_files if file.size_bytes < limit_bytes)
+    return tuple(sorted(small, key=lambda file: (file.size_bytes, file.file_id)))
+
+
+def record_size_bytes(commits_newest_first: Iterable[CommitMetadata], threshold_bytes: float, default_bytes: int) -> int:
+    """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default."""
+    for commit in commits_newest_first:
+        stats = commit.stats()
+        written = sum(stat.total_write_bytes for stat in stats)
+        rows = sum(stat.num_writes for stat in stats)
+        if rows and written > threshold_bytes:
+            return -(-written // rows)
+    return default_bytes
+
+
+def profile_of(counts: Iterable[RowCount], plan: SlotPlan, operation: str) -> CommitMetadata:
+    """Body of the inflight file: per partition the inserts, then each file group to be updated (spec, timeline 4.2)."""
+    inserts: dict[str, int] = {}
+    updates: dict[str, dict[str, tuple[str, int]]] = {}
+    for count in counts:
+        slot = None if count.file_id is None else plan.updates.get((count.partition_path, count.file_id))
+        task = WriteTask("drop") if count.file_id is None and plan.drop_slot is not None else WriteTask("create")
+        if slot is not None:
+            task = plan.tasks[slot]
+        if task.base_file is not None:
+            touched = updates.setdefault(count.partition_path, {})
+            touched[task.base_file.file_id] = (task.base_file.instant_time, count.rows)
+        elif task.kind == "create":
+            inserts[count.partition_path] = inserts.get(count.partition_path, 0) + count.rows
+    return workload_profile(inserts, updates, operation)

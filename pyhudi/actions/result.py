@@ -1,0 +1,108 @@
+"""WriteResult: what a write did, for the one who asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["WriteResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
+    greater ordering value. `seconds`: wall time by phase, in the order of the phases.
+    """
+
+    table: str
+    operation: str
+    instant_time: str
+    completion_time: str
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    unchanged: int = 0
+    files_created: int = 0
+    files_rewritten: int = 0
+    bytes_written: int = 0
+    partitions: tuple[str, ...] = ()
+    file_groups: tuple[FileGroupId, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
+
+    @classmethod
+    def of(
+        cls,
+        statuses: Iterable[WriteStatus],
+        *,
+        table: str,
+        operation: str,
+        instant_time: str,
+        completion_time: str,
+        seconds: Mapping[str, float],
+        rolled_back: tuple[str, ...] = (),
+    ) -> WriteResult:
+        """Add up the files of a commit."""
+        statuses = tuple(statuses)
+        stats = [status.stat for status in statuses]
+        rewritten = sum(stat.prev_commit not in (None, "null") for stat in stats)
+        return cls(
+            table=table,
+            operation=operation,
+            instant_time=instant_time,
+            completion_time=completion_time,
+            inserted=sum(stat.num_inserts for stat in stats),
+            updated=sum(stat.num_update_writes for stat in stats),
+            deleted=sum(stat.num_deletes for stat in stats),
+            unchanged=sum(status.skipped for status in statuses),
+            files_created=len(stats) - rewritten,
+            files_rewritten=rewritten,
+            bytes_written=sum(stat.total_write_bytes for stat in stats),
+            partitions=tuple(sorted({stat.partition_path or "" for stat in stats})),
+            file_groups=tuple(sorted(FileGroupId(stat.partition_path or "", stat.file_id) for stat in stats)),
+            seconds=seconds,
+            rolled_back=rolled_back,
+        )
+
+    @property
+    def total_s(self) -> float:
+        """Wall time of all phases."""
+        return sum(self.seconds.values())
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
+        files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten ({_size(self.bytes_written)})"
+        phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
+        return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}; {self.total_s:.2f} s ({phases})"
+
+    def _repr_html_(self) -> str:
+        shown = [
+            ("table", self.table),
+            ("operation", self.operation.lower()),
+            ("instant", self.instant_time),
+            *((name, f"{count:,}") for name, count in self._rows()),
+            ("files written", f"{self.files_created:,}"),
+            ("files rewritten", f"{self.files_rewritten:,}"),
+            ("bytes", _size(self.bytes_written)),
+            *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
+            ("total, s", f"{self.total_s:.2f}"),
+        ]
+        lines = "".join(f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in shown)
+        return f"<table>{lines}</table>"
+
+    def _rows(self) -> tuple[tuple[str, int], ...]:
+        counts = (self.inserted, self.updated, self.deleted, self.unchanged)
+        return tuple(zip(("inserted", "updated", "deleted", "unchanged"), counts, strict=True))
+
+
+def _size(size_bytes: int) -> str:
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"

@@ -1,0 +1,235 @@
+"""Work on incoming rows between the caller's frame and the write tasks: keys, combining, counting, moves, slots.
+
+Columns that travel (all but the data columns are control columns):
+
+    data columns | RECORD_KEY | PARTITION_PATH | ARRIVAL | IS_DELETE | LOCATION ... | SLOT
+
+Source: spec, files and records 5.5, 5.6; metadata and indexes part 4 (partition moves).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.partitioner import SlotPlan
+from pyhudi.engine.base import Engine, Frame, TaskContext
+from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
+from pyhudi.keygen.base import KeyGenerator, read_field
+from pyhudi.merge import combine, winners
+from pyhudi.model.keys import ARRIVAL, DELETE_FLAG_COLUMN, IS_DELETE, LOCATION, PARTITION_PATH, RECORD_KEY, SLOT
+
+__all__ = [
+    "KEYED_FIELDS",
+    "AddKeys",
+    "AssignSlots",
+    "CombineRows",
+    "CountRows",
+    "KeepUnknown",
+    "MoveRows",
+    "batch_by_partition",
+    "count_groups",
+    "delete_flag_columns",
+]
+
+KEYED_FIELDS = (
+    pa.field(RECORD_KEY, pa.string(), nullable=False),
+    pa.field(PARTITION_PATH, pa.string(), nullable=False),
+    pa.field(ARRIVAL, pa.int64(), nullable=False),
+    pa.field(IS_DELETE, pa.bool_(), nullable=False),
+)
+_TASK_BITS = 40  # rows of one task are numbered below this, tasks above
+
+
+@dataclass(frozen=True)
+class AddKeys:
+    """Column work: KEYED_FIELDS of each row. `deletes`: every row is a delete, whatever its flag says."""
+
+    keygen: KeyGenerator
+    deletes: bool
+    _arrived: dict[tuple[int, int, int], int] = field(default_factory=dict, compare=False, repr=False)
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        task = (context.partition_id, context.stage_id, context.attempt_id)
+        first = self._arrived.get(task, 0)
+        self._arrived[task] = first + batch.num_rows
+        keys = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+        start = (context.partition_id << _TASK_BITS) + first
+        arrival = pa.array(np.arange(start, start + batch.num_rows, dtype=np.int64))
+        arrays = [keys.record_key, keys.partition_path, arrival, self._is_delete(batch)]
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(KEYED_FIELDS))
+
+    def _is_delete(self, batch: pa.RecordBatch) -> pa.Array:
+        if self.deletes or DELETE_FLAG_COLUMN not in batch.schema.names:
+            return pa.repeat(pa.scalar(self.deletes), batch.num_rows)
+        return pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
+
+
+def delete_flag_columns(schema: pa.Schema) -> list[str]:
+    """The delete flag column if the rows have one; it must be boolean."""
+    if DELETE_FLAG_COLUMN not in schema.names:
+        return []
+    found = schema.field(DELETE_FLAG_COLUMN).type
+    if not pa.types.is_boolean(found):
+        raise SchemaMismatch(f"Column {DELETE_FLAG_COLUMN}: expected boolean, found {found}. Cast it; nothing was written.")
+    return [DELETE_FLAG_COLUMN]
+
+
+@dataclass(frozen=True, slots=True)
+class CombineRows:
+    """Stream work: one row for each key among a task's rows, which hold all rows of their keys."""
+
+    keys: tuple[str, ...]
+    mode: str
+    ordering_fields: tuple[str, ...]
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = [batch for batch in batches if batch.num_rows]
+        if arrived:
+            yield from combine(pa.Table.from_batches(arrived), self.mode, self.ordering_fields, self.keys).to_batches()
+
+
+@dataclass(frozen=True, slots=True)
+class CountRows:
+    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream."""
+
+    columns: tuple[str, ...]
+    key_bytes: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())])
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows: Counter[tuple[str | None, ...]] = Counter()
+        sizes: Counter[tuple[str | None, ...]] = Counter()
+        for batch in batches:
+            sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
+            table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
+            groups = table.group_by(list(self.columns)).aggregate([("bytes", "count"), ("bytes", "sum")])
+            columns = [groups.column(c).to_pylist() for c in self.columns]
+            counted = groups.column("bytes_count").to_pylist()
+            summed = groups.column("bytes_sum").to_pylist()
+            # A row of this loop is a file group or a partition, not a record.
+            for group, count, size in zip(zip(*columns, strict=True), counted, summed, strict=True):
+                rows[group] += count
+                sizes[group] += size
+        arrays = [pa.array([group[i] for group in rows], pa.string()) for i in range(len(self.columns))]
+        arrays += [pa.array(rows.values(), pa.int64()), pa.array([sizes[group] for group in rows], pa.int64())]
+        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def batch_by_partition(engine: Engine, keyed: Frame) -> dict[str, PartitionRows]:
+    """How much of the batch goes to each partition path."""
+    work = CountRows((PARTITION_PATH,), key_bytes=True)
+    counted = engine.collect(engine.map(engine.select(keyed, [RECORD_KEY, PARTITION_PATH]), work, work.schema))
+    rows: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
+    for row in counted.to_pylist():
+        rows[row[PARTITION_PATH]] += row["rows"]
+        sizes[row[PARTITION_PATH]] += row["bytes"]
+    return {path: PartitionRows(path, rows[path], sizes[path]) for path in sorted(rows)}
+
+
+def count_groups(engine: Engine, tagged: Frame) -> dict[tuple[str, str | None], int]:
+    """Rows by (partition path, file id or None)."""
+    work = CountRows((PARTITION_PATH, LOCATION))
+    counted = engine.collect(engine.map(engine.select(tagged, [PARTITION_PATH, LOCATION]), work, work.schema))
+    rows: Counter[tuple[str, str | None]] = Counter()
+    for row in counted.to_pylist():
+        rows[(row[PARTITION_PATH], row[LOCATION])] += row["rows"]
+    return dict(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveRows:
+    """Stream work for a global index: what becomes of rows whose key lives in another partition.
+
+    Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the stored
+    one is written to its new partition as an insert, beside a delete of the old place; a row that loses, and a delete, goes
+    to the old place alone. Extra columns of the index are taken out.
+    """
+
+    schema: pa.Schema  # result: the rows with LOCATION
+    update_partition_path: bool
+    mode: str
+    ordering_fields: tuple[str, ...]
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            elsewhere = pc.fill_null(pc.not_equal(batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)), False)
+            if not pc.any(elsewhere).as_py():
+                yield batch.select(self.schema.names)
+                continue
+            moves = pc.and_(elsewhere, self._moves(batch)) if self.update_partition_path else pa.repeat(False, len(batch))
+            stays = pc.and_(elsewhere, pc.invert(moves))
+            at_home = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH))
+            # Rows that stay where their key is (all of them updates), and the inserts of rows that move.
+            yield self._with(
+                batch,
+                pc.if_else(stays, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)),
+                pc.if_else(moves, pa.scalar(None, pa.string()), batch.column(LOCATION)),
+                batch.column(IS_DELETE),
+            )
+            if pc.any(moves).as_py():
+                deletes = self._with(batch, at_home, batch.column(LOCATION), pa.repeat(True, len(batch)))
+                yield deletes.filter(moves)
+
+    def _moves(self, batch: pa.RecordBatch) -> pa.Array:
+        """True where the incoming row replaces the stored one and is no delete."""
+        wins = pa.repeat(True, len(batch))
+        stored = [name for name in batch.schema.names if name.startswith(STORED_ORDERING)]
+        if stored:
+            existing = [batch.column(name) for name in stored]
+            incoming = [read_field(batch, name) for name in self.ordering_fields]
+            deletes = batch.column(IS_DELETE).to_numpy(zero_copy_only=False)
+            wins = pa.array(winners(existing, incoming, deletes, self.mode))
+        return pc.and_(wins, pc.invert(batch.column(IS_DELETE)))
+
+    def _with(self, batch: pa.RecordBatch, partition: pa.Array, location: pa.Array, is_delete: pa.Array) -> pa.RecordBatch:
+        changed = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
+        arrays = [changed.get(name, batch.column(name) if name in batch.schema.names else None) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class KeepUnknown:
+    """Stream work: rows whose key no file holds. `refuses`: a row of another kind is an error."""
+
+    refuses: bool
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            unknown = pc.is_null(batch.column(LOCATION))
+            if self.refuses and not pc.all(unknown).as_py():
+                known = batch.filter(pc.invert(unknown))
+                raise ConfigError(
+                    f"insert with hoodie.datasource.insert.dup.policy=fail: {known.num_rows} rows have keys that the "
+                    f"table holds, such as {known.column(RECORD_KEY)[0].as_py()!r} in partition "
+                    f"{known.column(PARTITION_PATH)[0].as_py()!r}. Nothing was written; use upsert, or policy drop."
+                )
+            yield batch.filter(unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignSlots:
+    """Column work: (RECORD_KEY, PARTITION_PATH, LOCATION) → SLOT."""
+
+    plan: SlotPlan
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return (RECORD_KEY, PARTITION_PATH, LOCATION)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(SLOT, pa.int32(), nullable=False)])
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([self.plan.slots_of(*batch.columns)], schema=self.schema)

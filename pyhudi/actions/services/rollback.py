@@ -1,0 +1,263 @@
+"""Rollback: undo a write that failed, or the newest completed one when the caller asks.
+
+    <R>.rollback.requested   the plan: one request per file          under the lock
+    <R>.rollback.inflight    empty
+    (a completed target is taken back to inflight: from here it is invisible)
+    files deleted            a file that is gone already counts as deleted
+    target's instant files deleted, then <R>.rollback                under the lock
+    markers and heartbeat of the target deleted
+
+Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
+Which files: those that markers name, or without markers those of the commit's body (completed) or with its instant time
+in their names (pending). Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import CorruptFile, HudiError, TableError, UnsupportedTable
+from pyhudi.filegroup.markers import APPEND, delete_markers, list_markers, marker_folder
+from pyhudi.formats.instant_files import (
+    decode_requested_replace,
+    decode_rollback_plan,
+    encode_rollback_metadata,
+    encode_rollback_plan,
+)
+from pyhudi.locks import hold
+from pyhudi.metadata.file_system_view import is_partition_metadata
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path, heartbeat_path
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.instant_time import InstantTimes
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["roll_back_failed_writes", "rollback", "undo"]
+
+_LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
+_ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
+
+
+def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
+    """Undo pending writes of dead writers, newest first, and finish rollbacks that were left half done.
+
+    EAGER takes every pending write for dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions and
+    clusterings are plans that wait, and stay. Returns the undone instant times.
+    """
+    policy = context.options.failed_writes_policy
+    if policy == "NEVER":
+        return ()
+    undone = [_resume(instant, context) for instant in _pending_rollbacks(context)]
+    if undone:
+        context = context.reloaded()
+    now_ms = context.clock.now_ms()
+    for instant in reversed(context.meta.timeline.pending().instants):
+        if not _is_failed_write(instant, context):
+            continue
+        if policy == "LAZY" and not is_expired(
+            context.meta.storage,
+            instant.requested_time,
+            now_ms,
+            context.options.heartbeat_interval_ms,
+            context.options.heartbeat_misses,
+        ):
+            continue
+        _roll_back(instant, context)
+        undone.append(instant.requested_time)
+    return tuple(undone)
+
+
+def undo(instant: Instant, context: ActionContext) -> None:
+    """Undo a write of this process that failed. Nothing happens when it is complete or gone after all.
+
+    An instant that was only requested has no files and leaves no trace.
+    """
+    context = context.reloaded()
+    found = context.meta.timeline.find(instant.requested_time, instant.action)
+    if found is None or found.is_completed:
+        return
+    if found.state is State.REQUESTED:
+        TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
+        _forget(found, context)
+    else:
+        _roll_back(found, context)
+
+
+def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
+    """Undo a write by its instant time: a pending one, or the newest completed one. The caller has no other writer running.
+
+    Raises TableError when there is no such write, a later one is complete, or a savepoint protects it.
+    """
+    timeline = context.meta.timeline
+    target = timeline.find(instant_time)
+    where = context.meta.storage.root
+    if target is None or not target.action.is_write:
+        newest = timeline.last_commit()
+        raise TableError(
+            f"{where}: no write {instant_time} on the active timeline; the newest completed one is "
+            f"{newest.requested_time if newest else 'none'}."
+        )
+    if any(i.action is ActionKind.SAVEPOINT and i.requested_time == instant_time for i in timeline):
+        raise TableError(f"{where}: {instant_time} has a savepoint. Delete the savepoint first; nothing was rolled back.")
+    later = [i.requested_time for i in timeline.commits() if i.requested_time > instant_time]
+    if target.is_completed and later:
+        raise TableError(
+            f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on it: "
+            f"{', '.join(later[:5])}. Roll those back first, newest first."
+        )
+    return _roll_back(target, context)
+
+
+def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata:
+    storage, config = context.meta.storage, context.meta.config
+    writer = TimelineWriter(storage, config)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.meta.reload()
+        plan = RollbackPlan(
+            InstantInfo(target.requested_time, target.action.value),
+            () if target.state is State.REQUESTED else _requests(target, context),
+        )
+        times = InstantTimes(
+            context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
+        )
+        time = times.draw(now.timeline.latest_time)
+        instant = writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))
+    return _perform(writer.start(instant), plan, target, context)
+
+
+def _resume(instant: Instant, context: ActionContext) -> str:
+    """Finish a pending rollback by its plan; returns the instant that it undoes."""
+    writer = TimelineWriter(context.meta.storage, context.meta.config)
+    plan = decode_rollback_plan(writer.read_body(instant, State.REQUESTED), f"{instant.requested_time}.rollback.requested")
+    if instant.state is State.REQUESTED:
+        instant = writer.start(instant)
+    info = plan.instant_to_rollback
+    target = context.meta.timeline.find(info.commit_time, ActionKind(info.action))
+    _perform(instant, plan, target, context)
+    return info.commit_time
+
+
+def _perform(
+    instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
+) -> RollbackMetadata:
+    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files already."""
+    storage, config = context.meta.storage, context.meta.config
+    writer = TimelineWriter(storage, config)
+    started_s = context.clock.monotonic_s()
+    if target is not None and target.is_completed:
+        target = writer.revert_to_inflight(target)
+    partitions = _delete_files(plan, storage)
+    metadata = RollbackMetadata(
+        start_rollback_time=instant.requested_time,
+        time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
+        total_files_deleted=sum(len(p.success_delete_files) for p in partitions.values()),
+        commits_rollback=(plan.instant_to_rollback.commit_time,),
+        partitions=partitions,
+        instants_rollback=(plan.instant_to_rollback,),
+    )
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        if target is not None:
+            writer.delete_files(target)
+        times = InstantTimes(
+            context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
+        )
+        now = context.meta.reload()
+        completion = times.draw_completion(max(filter(None, (instant.requested_time, now.timeline.latest_time))))
+        writer.complete(instant, completion, encode_rollback_metadata(metadata))
+    _forget(Instant(plan.instant_to_rollback.commit_time, ActionKind.COMMIT, State.REQUESTED), context)
+    return metadata
+
+
+def _forget(target: Instant, context: ActionContext) -> None:
+    delete_markers(context.meta.storage, target.requested_time)
+    context.meta.storage.delete(heartbeat_path(target.requested_time))
+
+
+def _pending_rollbacks(context: ActionContext) -> list[Instant]:
+    return [i for i in context.meta.timeline.pending() if i.action is ActionKind.ROLLBACK]
+
+
+def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
+    if instant.action not in _ROLLED_BACK or instant.requested_time <= _LOWEST_TIME:
+        return False
+    if instant.action is not ActionKind.REPLACECOMMIT:
+        return True
+    # Below version 8 a pending clustering is called replacecommit too; its plan tells it from an insert overwrite.
+    writer = TimelineWriter(context.meta.storage, context.meta.config)
+    return decode_requested_replace(writer.read_body(instant, State.REQUESTED))["clusteringPlan"] is None
+
+
+# ---- which files -----------------------------------------------------------------------------------------------------
+
+
+def _requests(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+    """One request per file that the target wrote."""
+    storage = context.meta.storage
+    if target.is_completed:
+        stats = context.meta.commits.metadata(target).stats()
+        paths = [stat.path for stat in stats if stat.path is not None]
+    elif storage.list(marker_folder(target.requested_time)):
+        markers = list_markers(storage, target.requested_time)
+        if any(marker.io_type == APPEND for marker in markers):
+            raise _log_files(target, storage)
+        paths = [marker.data_path for marker in markers]
+    else:
+        paths = list(_listed(target, storage))
+    if any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in paths):
+        raise _log_files(target, storage)
+    return tuple(
+        RollbackRequest(path.rpartition("/")[0], files_to_be_deleted=(_absolute(storage, path),))
+        for path in sorted(dict.fromkeys(paths))
+    )
+
+
+def _listed(target: Instant, storage: Storage) -> Iterable[str]:
+    """Data files of an instant, found by their names in all partitions."""
+    folders = [""]
+    while folders:
+        entries = storage.list(folders.pop())
+        folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
+        if not any(is_partition_metadata(entry.name) for entry in entries):
+            continue
+        for entry in entries:
+            base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
+            instant_time = base.instant_time if base is not None else log.instant_time if log is not None else None
+            if instant_time == target.requested_time:
+                yield entry.path
+
+
+def _absolute(storage: Storage, path: str) -> str:
+    """As Hudi writes paths of files to delete: absolute, without scheme on a local disk."""
+    root = storage.root.removeprefix("file://").removeprefix("file:")
+    return f"{root.rstrip('/')}/{path}"
+
+
+def _delete_files(plan: RollbackPlan, storage: Storage) -> dict[str, RollbackPartition]:
+    """Delete what the plan names. A moved table has other absolute paths, so partition and file name decide."""
+    deleted: dict[str, list[str]] = {}
+    for request in plan.requests:
+        if request.log_blocks_to_be_deleted:
+            raise UnsupportedTable(
+                f"{storage.root}: the pending rollback of {plan.instant_to_rollback.commit_time} undoes log blocks, which "
+                f"this release can't do. Let Apache Hudi finish it."
+            )
+        for path in request.files_to_be_deleted:
+            name = path.rpartition("/")[2]
+            if plan.instant_to_rollback.commit_time not in name or ".." in request.partition_path.split("/"):
+                raise CorruptFile(
+                    f"{storage.root}: the plan to roll back {plan.instant_to_rollback.commit_time} names {path!r}, which that "
+                    f"instant did not write. Nothing was deleted for it; check the rollback.requested file."
+                )
+            storage.delete(data_path(request.partition_path, name))
+            deleted.setdefault(request.partition_path, []).append(path)
+    return {path: RollbackPartition(path, tuple(files)) for path, files in deleted.items()}
+
+
+def _log_files(target: Instant, storage: Storage) -> HudiError:
+    return UnsupportedTable(
+        f"{storage.root}: the write {target.requested_time} wrote log files, and this release undoes copy-on-write "
+        f"writes only. Let Apache Hudi roll it back."
+    )

@@ -1,0 +1,130 @@
+"""The key generator of a table, as a write uses it.
+
+The table says what its keys are; a call may name the same again, and must name a generator of its own class. For COMPLEX
+with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec, files
+and records 4.2).
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import ConfigError, KeyGenError
+from pyhudi.formats.base import open_base_file
+from pyhudi.keygen import KEY_GENERATORS, KeyGenerator, detect_single_key_encoding, from_options
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
+
+__all__ = ["is_automatic", "keygen_options", "table_keygen"]
+
+_ENCODING = "hoodie.table.complex.keygenerator.encoding"
+_ENCODING_FROM_VERSION = 9  # from here on Hudi always writes `f:v`
+_SAMPLED_KEYS = 1000
+
+
+def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]:
+    """Options for `keygen.from_options`: what the table stores, completed by what only writers know."""
+    given = {
+        "hoodie.datasource.write.recordkey.field": ",".join(config.record_key_fields),
+        "hoodie.datasource.write.partitionpath.field": ",".join(_partition_fields(config, options)),
+        "hoodie.datasource.write.hive_style_partitioning": _text(config.hive_style_partitioning),
+        "hoodie.datasource.write.partitionpath.urlencode": _text(config.url_encode_partitioning),
+        "hoodie.datasource.write.slash.separated.date.partitioning": _text(config.slash_separated_dates),
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": _text(
+            options.consistent_logical_timestamp
+        ),
+        **config.keygen_properties,
+        **options.keygen_options,
+    }
+    generator = _generator(config, options)
+    if generator:
+        given["hoodie.datasource.write.keygenerator.class"] = generator
+    if options.complex_key_new_encoding is not None:
+        given["hoodie.write.complex.keygen.new.encoding"] = _text(options.complex_key_new_encoding)
+    if _ENCODING in config.properties:
+        given[_ENCODING] = config.properties[_ENCODING]
+    return given
+
+
+def is_automatic(config: TableConfig) -> bool:
+    """True when the table has no key fields: every row gets a key of its own."""
+    return not config.record_key_fields
+
+
+def table_keygen(context: ActionContext, instant_time: str | None) -> KeyGenerator:
+    """The generator for one write. Raises ConfigError, and KeyGenError when the table's keys have another form."""
+    config = context.meta.config
+    given = keygen_options(config, context.options)
+    generator = from_options(given, table_version=config.table_version, instant_time=instant_time)
+    if generator.type_name == "COMPLEX" and len(config.record_key_fields) == 1 and config.populate_meta_fields:
+        return _with_stored_form(generator, given, context, instant_time)
+    return generator
+
+
+def _with_stored_form(
+    generator: KeyGenerator, given: dict[str, str], context: ActionContext, instant_time: str | None
+) -> KeyGenerator:
+    config = context.meta.config
+    if _ENCODING in given:
+        return generator
+    stored = detect_single_key_encoding(_sample_keys(context), config.record_key_fields[0])
+    if stored is None:
+        return generator
+    if config.table_version >= _ENCODING_FROM_VERSION and stored == "VALUE_ONLY":
+        raise KeyGenError(
+            f"{context.meta.storage.root}: the table has version {config.table_version} and the key generator COMPLEX with one "
+            f"key field, so every writer spells its keys '{config.record_key_fields[0]}:value', but its files hold "
+            f"bare values. Writing would make silent duplicates of rows that exist; nothing was written. "
+            f"If the files are right, say so with {_ENCODING}=VALUE_ONLY in the table's properties."
+        )
+    return from_options(
+        {**given, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time
+    )
+
+
+def _sample_keys(context: ActionContext) -> list[str]:
+    """Some record keys of the newest base file that has rows, and of the oldest."""
+    files = sorted(FileSystemView.load(context.meta).all_base_files(), key=lambda file: file.instant_time)
+    keys: list[str] = []
+    for file in dict.fromkeys((*reversed(files[-2:]), *files[:1])):
+        with open_base_file(context.meta.storage, file.path) as reader:
+            batches = reader.batches([RECORD_KEY], batch_rows=_SAMPLED_KEYS)
+            for batch in islice(batches, 1):
+                keys += [key for key in batch.column(0).to_pylist() if key is not None]
+    return keys
+
+
+def _partition_fields(config: TableConfig, options: WriteOptions) -> tuple[str, ...]:
+    typed = tuple(
+        f"{name}:{kind}" if kind else name
+        for name, kind in zip(config.partition_fields, config.partition_field_types, strict=True)
+    )
+    # Below version 8 the table stores bare names, and only the caller knows the types of the CUSTOM generator.
+    bare = tuple(field.partition(":")[0] for field in options.partition_fields)
+    if bare == config.partition_fields and not any(config.partition_field_types):
+        return options.partition_fields
+    return typed
+
+
+def _generator(config: TableConfig, options: WriteOptions) -> str | None:
+    asked = KEY_GENERATORS.canonical(options.key_generator) if options.key_generator else None
+    stored = config.key_generator if config.key_generator in KEY_GENERATORS.entries else None
+    if asked and stored and asked != stored:
+        raise ConfigError(
+            f"The call names the key generator {options.key_generator}, but the table {config.table_name!r} was made with "
+            f"{config.key_generator}. Another generator would give rows other keys; leave the option out."
+        )
+    if stored is None and asked is None and config.key_generator is not None:
+        raise ConfigError(
+            f"The table {config.table_name!r} was made with the key generator {config.key_generator}, which is not one of "
+            f"Hudi's own. Name a Python class that makes the same keys: "
+            f"hoodie.datasource.write.keygenerator.class='module:Class'."
+        )
+    return asked or stored
+
+
+def _text(flag: bool) -> str:
+    return "true" if flag else "false"

@@ -1,0 +1,155 @@
+"""Bulk insert: rows go to new files as they come, sorted first if asked; no keys are looked for, no small files filled.
+
+Sort modes (`hoodie.bulkinsert.sort.mode`): NONE; GLOBAL_SORT by partition path and key over the whole input; PARTITION_SORT
+the same inside each task; PARTITION_PATH_REPARTITION brings a partition path to one task, ..._AND_SORT sorts it too. Chosen
+columns (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`) replace partition path and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.actions.action import Action, ActionContext, Order, Schedule
+from pyhudi.actions.rows import CombineRows
+from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.writes.insert import insert
+from pyhudi.actions.writes.keyed_write import checked, commit_body
+from pyhudi.actions.writes.preparation import data_columns, ordering_fields, schedule_write, write_spec
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.errors import ConfigError
+from pyhudi.filegroup.create import write_partitioned
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
+from pyhudi.keygen import KeyGenerator
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["BulkInsert", "WritePartitioned", "bulk_insert"]
+
+
+def bulk_insert(frame: Frame, options: WriteOptions) -> Action:
+    """The action; into a table of buckets it goes the road of insert, because a key's bucket is its file group."""
+    if options.index_type.upper() == "BUCKET":
+        return insert(frame, options, operation=OperationType.BULK_INSERT)
+    return BulkInsert(frame)
+
+
+@dataclass(frozen=True, slots=True)
+class BulkInsert:
+    """Rows to new files."""
+
+    frame: Frame
+    kind: ActionKind = field(default=ActionKind.COMMIT)
+
+    @property
+    def operation(self) -> str:
+        return OperationType.BULK_INSERT
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        return schedule_write(self.frame, table_keygen(context, None), context)
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+        keygen = table_keygen(context, instant.requested_time)
+        spec = write_spec(schedule, keygen, instant, context)
+        rows = self._arranged(data_columns(self.frame, context), keygen, context)
+        # What goes where is known only when it is written, so the profile is empty, as Hudi's is.
+        return Order(instant, schedule, spec, CommitMetadata({}, {}, self.operation), rows, plan=keygen)
+
+    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+        work = WritePartitioned(order.spec, order.plan, context.clock)
+        written = context.engine.map(order.frame, work, STATUS_SCHEMA)
+        return checked(from_table(context.engine.collect(written)))
+
+    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+        return commit_body(self.operation, order.schedule, statuses, context)
+
+    def _arranged(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
+        """The rows in the order of the sort mode; keys stay beside them when they were needed for it."""
+        engine, options = context.engine, context.options
+        mode, chosen = options.bulk_insert_sort_mode.upper(), options.bulk_insert_sort_columns
+        missing = [name for name in chosen if name not in engine.schema(rows).names]
+        if missing:
+            raise ConfigError(
+                f"hoodie.bulkinsert.user.defined.partitioner.sort.columns names {', '.join(missing)}, which the data "
+                f"doesn't have; its columns: {', '.join(engine.schema(rows).names)}."
+            )
+        if options.combine_before_bulk_insert:
+            rows = self._combined(self._keyed(rows, keygen, context), context)
+        if chosen:
+            return engine.arrange(rows, sort_by=list(chosen), scope="global")
+        if mode == "NONE":
+            return rows
+        keyed = rows if RECORD_KEY in engine.schema(rows).names else self._keyed(rows, keygen, context)
+        order = [PARTITION_PATH, RECORD_KEY]
+        if mode == "GLOBAL_SORT":
+            return engine.arrange(keyed, sort_by=order, scope="global")
+        if mode == "PARTITION_SORT":
+            return engine.arrange(keyed, sort_by=order)
+        sort_by = order if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else []
+        return engine.arrange(keyed, partition_by=[PARTITION_PATH], sort_by=sort_by)
+
+    def _keyed(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
+        columns = list(keygen.input_columns) or list(context.engine.schema(rows).names)
+        return context.engine.extend(rows, columns, AddKeyColumns(keygen), _KEY_SCHEMA)
+
+    def _combined(self, keyed: Frame, context: ActionContext) -> Frame:
+        engine, config = context.engine, context.meta.config
+        fields = ordering_fields(context)
+        mode = "EVENT_TIME_ORDERING" if fields and config.table_version < 8 else config.record_merge_mode
+        work = CombineRows((RECORD_KEY, PARTITION_PATH), mode, fields)
+        return engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work, engine.schema(keyed))
+
+
+_KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])
+
+
+@dataclass(frozen=True)
+class AddKeyColumns:
+    """Column work: record key and partition path."""
+
+    keygen: KeyGenerator
+    _arrived: dict[tuple[int, int, int], int] = field(default_factory=dict, compare=False, repr=False)
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        task = (context.partition_id, context.stage_id, context.attempt_id)
+        first = self._arrived.get(task, 0)
+        self._arrived[task] = first + batch.num_rows
+        keys = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+        return pa.RecordBatch.from_arrays([keys.record_key, keys.partition_path], schema=_KEY_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class WritePartitioned:
+    """Stream work: a task's rows become files. Keys are made here unless they are there already."""
+
+    spec: WriteSpec
+    keygen: KeyGenerator
+    clock: Clock
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for status in write_partitioned(self.spec, context, self._fitted(context, batches), self.clock):
+            yield to_batch([status])
+
+    def _fitted(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in batches:
+            if batch.num_rows == 0:
+                continue
+            if RECORD_KEY in batch.schema.names:
+                keys = [batch.column(RECORD_KEY), batch.column(PARTITION_PATH)]
+            else:
+                made = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+                keys = [made.record_key, made.partition_path]
+            first += batch.num_rows
+            data = [name for name in batch.schema.names if name not in (RECORD_KEY, PARTITION_PATH)]
+            fitted = project(batch.select(data), self.spec.schema)
+            schema = pa.schema([*fitted.schema, *_KEY_SCHEMA])
+            yield pa.RecordBatch.from_arrays([*fitted.columns, *keys], schema=schema)

@@ -1,0 +1,18 @@
+"""Delete: the rows name keys, and whatever the table holds under them goes; unknown keys change nothing.
+
+The frame needs the key and partition columns only (with a global index the record key's are looked at everywhere, but
+the partition columns must be there to make the key). Source: spec, files and records 5.5.
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
+from pyhudi.engine.base import Frame
+from pyhudi.model.commit import OperationType
+
+__all__ = ["delete"]
+
+
+def delete(frame: Frame) -> KeyedWrite:
+    """The action."""
+    return KeyedWrite(frame, Rules(OperationType.DELETE, deletes=True))

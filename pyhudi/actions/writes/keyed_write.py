@@ -1,0 +1,255 @@
+"""The one road of upsert, insert and delete: rows get keys, places and slots; each slot is one write task.
+
+    frame → keys → (one row per key) → location → counts → slots → files
+
+What the three differ in stands in `Rules`; their files next to this one make them.
+Source: house 3.5; spec, metadata and indexes part 4 and 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
+from pyhudi.actions.rows import (
+    KEYED_FIELDS,
+    AddKeys,
+    AssignSlots,
+    CombineRows,
+    KeepUnknown,
+    MoveRows,
+    batch_by_partition,
+    count_groups,
+    delete_flag_columns,
+)
+from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.writes.preparation import (
+    data_columns,
+    ordering_fields,
+    schedule_delete,
+    schedule_write,
+    sizing,
+    write_spec,
+)
+from pyhudi.actions.writes.slot_work import Combining, WriteSlot
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.errors import TaskFailed
+from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.index import INDEXES
+from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
+from pyhudi.keygen import KeyGenerator
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.file_group import BaseFile
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["KeyedWrite", "Rules", "commit_body", "table_index"]
+
+_EVENT_TIME = "EVENT_TIME_ORDERING"
+_COMMIT_TIME = "COMMIT_TIME_ORDERING"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one operation walks the road.
+
+    `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its key
+    counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in the
+    table are an error, or left out (insert with a policy on duplicates).
+    """
+
+    operation: str
+    tags: bool = True
+    combines: bool = True
+    deletes: bool = False
+    match_keys: bool = True
+    drop_known: bool = False
+    refuse_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedWrite:
+    """An action that brings rows to file groups by their keys."""
+
+    frame: Frame
+    rules: Rules
+    kind: ActionKind = field(default=ActionKind.COMMIT)
+
+    @property
+    def operation(self) -> str:
+        return self.rules.operation
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        keygen = table_keygen(context, None)
+        if self.rules.deletes:
+            return schedule_delete(self.frame, keygen, context)
+        delete_flag_columns(context.engine.schema(self.frame))
+        return schedule_write(self.frame, keygen, context)
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+        engine = context.engine
+        keygen = table_keygen(context, instant.requested_time)
+        spec = write_spec(schedule, keygen, instant, context)
+        if self.rules.deletes:
+            # The delete operation names keys: its deletes win whatever ordering value is stored.
+            spec = replace(spec, merge_mode=_COMMIT_TIME)
+        keyed = engine.cache(self._keyed(keygen, context))
+        batch = batch_by_partition(engine, keyed)
+        index = table_index(context)
+        tags = self.rules.tags or index.places_inserts
+        view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
+        kept: tuple[Frame, ...] = (keyed,)
+        if tags:
+            rows, counts, kept = self._tagged(keyed, index, batch, view, keygen, context)
+        else:
+            rows = engine.extend(keyed, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
+            counts = {(path, None): part.rows for path, part in batch.items()}
+        listed = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
+        plan = self._plan(listed, view, index, context)
+        work = AssignSlots(plan)
+        slotted = engine.extend(rows, work.columns, work, work.schema)
+        return Order(instant, schedule, spec, profile_of(listed, plan, self.operation), slotted, kept, plan)
+
+    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan: SlotPlan = order.plan
+        if not plan.tasks:
+            return ()
+        combining = self._combining(context) if self.rules.combines else None
+        work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock)
+        written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
+        return checked(from_table(context.engine.collect(written)))
+
+    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+        return commit_body(self.operation, order.schedule, statuses, context)
+
+    def _keyed(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
+        """Rows with KEYED_FIELDS; a delete keeps nothing else."""
+        engine = context.engine
+        rows = data_columns(self.frame, context)
+        schema = engine.schema(rows)
+        columns = list(keygen.input_columns) or list(schema.names)
+        columns = [name for name in columns if name in schema.names]
+        flag = [] if self.rules.deletes else [c for c in delete_flag_columns(schema) if c not in columns]
+        work = AddKeys(keygen, self.rules.deletes)
+        keyed = engine.extend(rows, [*columns, *flag], work, pa.schema(KEYED_FIELDS))
+        if self.rules.deletes:
+            keyed = engine.select(keyed, [column.name for column in KEYED_FIELDS])
+        if self.rules.combines and table_index(context).is_global:
+            # With a global index rows of one key but different partitions must meet before they are placed; otherwise
+            # rows of one key meet in their slot.
+            combining = self._combining(context)
+            work_ = CombineRows((RECORD_KEY,), combining.mode, combining.ordering_fields)
+            keyed = engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work_, engine.schema(keyed))
+        return keyed
+
+    def _combining(self, context: ActionContext) -> Combining:
+        config, fields = context.meta.config, ordering_fields(context)
+        if self.rules.deletes:
+            return Combining(_COMMIT_TIME, ())
+        # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload does later.
+        by_value = config.record_merge_mode == _EVENT_TIME or (config.table_version < 8 and bool(fields))
+        return Combining(_EVENT_TIME, fields) if by_value else Combining(_COMMIT_TIME, ())
+
+    def _tagged(
+        self,
+        keyed: Frame,
+        index: Index,
+        batch: Mapping[str, PartitionRows],
+        view: FileSystemView,
+        keygen: KeyGenerator,
+        context: ActionContext,
+    ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
+        """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
+        engine, config = context.engine, context.meta.config
+        judged = index.is_global and index.settings.update_partition_path and self._is_judged(context)
+        fields = config.ordering_fields if judged else ()
+        lookup = Lookup(
+            engine,
+            context.meta.storage,
+            view,
+            batch,
+            None if config.populate_meta_fields else keygen,
+            pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
+        )
+        tagged = index.tag(keyed, lookup)
+        rows, counts = tagged.rows, tagged.counts
+        if index.is_global:
+            schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
+            moves = index.settings.update_partition_path and not self.rules.deletes
+            rows = engine.map(rows, MoveRows(schema, moves, config.record_merge_mode, fields), schema)
+        if self.rules.drop_known or self.rules.refuse_known:
+            rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
+            counts = None
+        if counts is not None:
+            return rows, counts, (keyed,)
+        rows = engine.cache(rows)
+        return rows, count_groups(engine, rows), (rows, keyed)
+
+    def _is_judged(self, context: ActionContext) -> bool:
+        config = context.meta.config
+        return not self.rules.deletes and config.record_merge_mode == _EVENT_TIME and bool(config.ordering_fields)
+
+    def _plan(self, counts: list[RowCount], view: FileSystemView, index: Index, context: ActionContext) -> SlotPlan:
+        base_files: dict[str, tuple[BaseFile, ...]] = {
+            path: view.base_files(path) for path in {count.partition_path for count in counts}
+        }
+        return plan_slots(
+            counts,
+            base_files,
+            sizing(context),
+            new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
+            drop_inserts=self.rules.deletes,
+        )
+
+
+def table_index(context: ActionContext) -> Index:
+    """The index that the options name."""
+    options = context.options
+    name = INDEXES.canonical(options.index_type)
+    settings = IndexSettings(
+        update_partition_path=options.update_partition_path.get(name, True),
+        bucket_num=options.bucket_num,
+        bucket_hash_fields=options.bucket_hash_fields or context.meta.config.record_key_fields,
+    )
+    index: Index = INDEXES.load(name)(settings)
+    return index
+
+
+def commit_body(
+    operation: str, schedule: Schedule, statuses: tuple[WriteStatus, ...], context: ActionContext
+) -> CommitMetadata:
+    """Commit metadata of a write (spec, timeline 4.5, 4.6)."""
+    stats: dict[str, list[WriteStat]] = {}
+    for status in statuses:
+        stats.setdefault(status.stat.partition_path or "", []).append(status.stat)
+    ordered = {path: tuple(sorted(stats[path], key=lambda stat: stat.file_id)) for path in sorted(stats)}
+    return CommitMetadata(ordered, {**context.options.extra_metadata, "schema": schedule.schema_json}, operation)
+
+
+def checked(statuses: list[WriteStatus]) -> tuple[WriteStatus, ...]:
+    """The statuses of tasks that all went well. Raises TaskFailed with the first words of those that did not."""
+    errors = [error for status in statuses for error in status.errors]
+    if errors:
+        raise TaskFailed(f"{len(errors)} files could not be written; the first: {errors[0]}")
+    return tuple(statuses)
+
+
+_LOCATION_SCHEMA = pa.schema([pa.field(LOCATION, pa.string())])
+
+
+def _no_location(context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, pa.string())], schema=_LOCATION_SCHEMA)
+
+
+def _type_of(schema: pa.Schema, path: str) -> pa.DataType:
+    top, *rest = path.split(".") if path not in schema.names else [path]
+    kind = schema.field(top).type
+    for name in rest:
+        kind = kind.field(name).type
+    return kind

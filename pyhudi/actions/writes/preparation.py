@@ -1,0 +1,113 @@
+"""What every write does first: fit the incoming schema to the table, and say how files are written.
+
+Source: spec, files and records 6.3 and 6.4; timeline 4.6.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.partitioner import Sizing, record_size_bytes
+from pyhudi.engine.base import Frame
+from pyhudi.errors import SchemaMismatch
+from pyhudi.filegroup.spec import FileOptions, WriteSpec
+from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
+from pyhudi.keygen import KeyGenerator
+from pyhudi.model.instant import Instant
+from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
+from pyhudi.schema.evolution import evolve
+
+__all__ = ["check_keys", "data_columns", "ordering_fields", "schedule_delete", "schedule_write", "sizing", "write_spec"]
+
+
+def data_columns(frame: Frame, context: ActionContext) -> Frame:
+    """The frame without meta columns: rows that were read from a Hudi table bring old ones along."""
+    names = context.engine.schema(frame).names
+    kept = [name for name in names if name not in META_COLUMNS]
+    return frame if len(kept) == len(names) else context.engine.select(frame, kept)
+
+
+def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
+    """The table's schema after this write. Raises SchemaMismatch, KeyGenError; nothing is on disk yet."""
+    config, options = context.meta.config, context.options
+    incoming = without_meta(context.engine.schema(frame))
+    reserved = [name for name in incoming.names if name in CONTROL_COLUMNS]
+    if reserved:
+        raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
+    dropped = frozenset(config.partition_fields) if config.drop_partition_columns else frozenset[str]()
+    stored = evolve(
+        context.meta.table_schema(),
+        pa.schema([column for column in incoming if column.name not in dropped]),
+        null_for_missing=options.null_for_missing_columns,
+        allow_drop=options.allow_column_drop,
+        reconcile=options.reconcile_schema,
+        protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
+        ordering_fields=ordering_fields(context),
+    )
+    check_keys(keygen, incoming)
+    everything = pa.schema([*stored, *(column for column in incoming if column.name in dropped)])
+    return Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
+
+
+def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
+    """A delete by key: the table's schema stays, and of the data only the key columns must be there."""
+    schema = context.meta.table_schema()
+    check_keys(keygen, without_meta(context.engine.schema(frame)))
+    return Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
+
+
+def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
+    """Raises KeyGenError when the columns that keys are made of are missing or of a type without keys."""
+    columns = keygen.input_columns or tuple(incoming.names)
+    present = pa.schema([incoming.field(name) for name in columns if name in incoming.names])
+    empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in present], schema=present)
+    keygen.columns(empty)
+
+
+def ordering_fields(context: ActionContext) -> tuple[str, ...]:
+    """What rows are ordered by: the table's fields, else the call's own, which then only combine its batch."""
+    return context.meta.config.ordering_fields or context.options.ordering_fields
+
+
+def write_spec(schedule: Schedule, keygen: KeyGenerator, instant: Instant, context: ActionContext) -> WriteSpec:
+    """What tasks need to write files of this instant."""
+    config, options = context.meta.config, context.options
+    return WriteSpec(
+        storage=context.meta.storage,
+        instant_time=instant.requested_time,
+        table_name=config.table_name,
+        table_version=config.table_version,
+        schema=schedule.schema,
+        populate_meta_fields=config.populate_meta_fields,
+        partition_columns_dropped=config.partition_fields if config.drop_partition_columns else (),
+        ordering_fields=config.ordering_fields,
+        merge_mode=config.record_merge_mode,
+        key_generator=None if config.populate_meta_fields else keygen,
+        file=FileOptions(
+            format=config.base_file_format,
+            codec=options.codec,
+            compression_level=options.compression_level,
+            max_file_size_bytes=options.max_file_size_bytes,
+            bloom_enabled=options.bloom_enabled and config.populate_meta_fields,
+            bloom_num_entries=options.bloom_num_entries,
+            bloom_fpp=options.bloom_fpp,
+            bloom_kind=options.bloom_kind,
+            bloom_max_entries=options.bloom_max_entries,
+        ),
+    )
+
+
+def sizing(context: ActionContext) -> Sizing:
+    """How large files should get, from the options and from what earlier commits wrote."""
+    options, meta = context.options, context.meta
+    newest_first = (meta.commits.metadata(instant) for instant in reversed(meta.timeline.commits().instants))
+    return Sizing(
+        small_file_limit_bytes=options.small_file_limit_bytes,
+        max_file_size_bytes=options.max_file_size_bytes,
+        record_size_bytes=record_size_bytes(
+            newest_first, options.small_file_limit_bytes, options.record_size_estimate_bytes
+        ),
+        auto_split=options.insert_auto_split,
+        split_rows=options.insert_split_rows,
+    )

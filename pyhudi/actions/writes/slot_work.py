@@ -1,0 +1,93 @@
+"""What runs in the write tasks of upsert, insert and delete: one slot, one file group (or a run of new ones).
+
+Source: spec, files and records 5.6 ("Upsert into COW"); house 3.5 stops 5 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.partitioner import WriteTask
+from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.create import create_files
+from pyhudi.filegroup.merge import merge_file
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import to_batch
+from pyhudi.merge import combine
+from pyhudi.model.keys import CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["Combining", "WriteSlot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Combining:
+    """How rows with one key become one."""
+
+    mode: str
+    ordering_fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSlot:
+    """Group work: the rows of a slot become files.
+
+    `combining` None keeps rows of the same key side by side. `match_keys` False appends rows to a file without looking
+    for their keys in it (operation insert).
+    """
+
+    spec: WriteSpec
+    tasks: tuple[WriteTask, ...]
+    combining: Combining | None
+    match_keys: bool
+    clock: Clock
+
+    def __call__(
+        self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        task = self.tasks[slot]
+        if task.kind == "drop":
+            for _ in batches:  # Spark wants its rows taken
+                pass
+        elif task.kind == "merge":
+            assert task.base_file is not None
+            rows = self._fitted(self._table(batches))
+            status = merge_file(self.spec, context, task.base_file, rows, self.clock, match_keys=self.match_keys)
+            yield to_batch([status])
+        else:
+            for status in create_files(
+                self.spec, context, task.partition_path, self._new_rows(batches), file_id=task.file_id, clock=self.clock
+            ):
+                yield to_batch([status])
+
+    def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
+        """All rows of the slot, one per key when keys are combined. A slot is sized to fit in memory."""
+        table = pa.Table.from_batches(list(batches))
+        if self.combining is None:
+            return table
+        return combine(table, self.combining.mode, self.combining.ordering_fields, (RECORD_KEY, PARTITION_PATH))
+
+    def _new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows for new files: deletes among them delete nothing."""
+        source = batches if self.combining is None else iter(self._table(batches).to_batches())
+        for batch in source:
+            live = pc.invert(batch.column(IS_DELETE))
+            rows = batch if pc.all(live).as_py() else batch.filter(live)
+            if rows.num_rows:
+                yield self._fitted(rows)
+
+    def _fitted(self, rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+        """Data columns in the table's types, keys and delete flags beside them."""
+        control = [name for name in (RECORD_KEY, PARTITION_PATH, IS_DELETE) if name in rows.schema.names]
+        data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
+        if not data:
+            return rows.select(control)
+        fitted = project(rows.select(data), self.spec.schema)
+        columns = [*(fitted.column(i) for i in range(fitted.num_columns)), *(rows.column(name) for name in control)]
+        schema = pa.schema([*fitted.schema, *(rows.schema.field(name) for name in control)])
+        return type(rows).from_arrays(columns, schema=schema)

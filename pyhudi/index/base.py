@@ -1,0 +1,102 @@
+"""Index: tells for each incoming row which file group holds its key.
+
+`tag` adds LOCATION to the rows: the file id of the group, null for a key that no file holds. A global index looks in
+every partition and adds LOCATION_PARTITION too; if it moves rows and rows win by ordering value, it also adds what the
+stored row has in the ordering fields (STORED_ORDERING + number), so that the move can be judged.
+Source: spec, metadata and indexes part 4; house 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.keygen.base import KeyGenerator
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.file_group import BaseFile
+from pyhudi.storage.base import Storage
+
+__all__ = ["LOCATION_PARTITION", "STORED_ORDERING", "Index", "IndexSettings", "Lookup", "PartitionRows", "Tagged"]
+
+LOCATION_PARTITION = "_pyhudi_file_partition"  # string: partition of the file group in LOCATION
+STORED_ORDERING = "_pyhudi_stored_ordering_"  # + number of the ordering field
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    """What the caller set for indexes. `update_partition_path`: a global index moves rows to their new partition."""
+
+    update_partition_path: bool = True
+    bucket_num: int = 256
+    bucket_hash_fields: tuple[str, ...] = ()
+    key_bytes_in_tasks_max: int = 64 << 20  # more incoming key bytes than this are joined by the engine
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRows:
+    """How much of the batch is for one partition path."""
+
+    partition_path: str
+    rows: int
+    key_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """What an index is handed.
+
+    `view` covers the batch's partitions, all partitions for a global index. `batch`: the incoming rows by partition.
+    `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`
+    are the ordering fields with the table's types, for a global index that must judge moves, else empty.
+    """
+
+    engine: Engine
+    storage: Storage
+    view: FileSystemView
+    batch: Mapping[str, PartitionRows]
+    keygen: KeyGenerator | None = None
+    ordering: pa.Schema = pa.schema([])
+
+    def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
+        """Base files that may hold a key of the batch: those of its partitions, or all."""
+        partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
+        return tuple(file for partition in partitions for file in self.view.base_files(partition))
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """Rows with LOCATION. `counts`: rows by (partition path, file id or None), where the index came to know them."""
+
+    rows: Frame
+    counts: Mapping[tuple[str, str | None], int] | None = None
+
+
+class Index(Protocol):
+    """One kind of index. Made from `IndexSettings`."""
+
+    @property
+    def is_global(self) -> bool:
+        """True: a key is unique in the table, not in its partition."""
+        ...
+
+    @property
+    def settings(self) -> IndexSettings:
+        """What the caller set."""
+        ...
+
+    @property
+    def places_inserts(self) -> bool:
+        """True: the index also decides the file group of new keys, so plain inserts go through it too."""
+        ...
+
+    def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
+        """Add LOCATION to rows that carry RECORD_KEY and PARTITION_PATH; the frame may be read several times."""
+        ...
+
+    def new_file_id(self, location: str, new_uuid: str) -> str:
+        """File id for a LOCATION that names no file group yet (bucket index only)."""
+        ...

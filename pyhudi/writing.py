@@ -1,0 +1,135 @@
+"""One write from the table's path to its result: the road that all doors take.
+
+    open or create the table → take out a metadata table → undo dead writers → run the action
+
+Source: house 3.5; spec, timeline 8.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+
+from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.create import check_writable, open_or_create
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.runner import run
+from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.actions.services.rollback import rollback as roll_back
+from pyhudi.actions.table_keys import is_automatic
+from pyhudi.actions.writes.bulk_insert import bulk_insert
+from pyhudi.actions.writes.delete import delete
+from pyhudi.actions.writes.insert import insert
+from pyhudi.actions.writes.upsert import upsert
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
+from pyhudi.model.filenames import SCHEMA_FOLDER
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.plans import RollbackMetadata
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+
+__all__ = ["OPERATIONS", "rollback_write", "write_table"]
+
+_SYSTEM_CLOCK = SystemClock()
+
+OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], Action]] = {
+    "upsert": upsert,
+    "insert": insert,
+    "bulk_insert": bulk_insert,
+    "delete": lambda frame, _: delete(frame),
+}
+
+
+def write_table(
+    table: Storage | str | os.PathLike[str],
+    frame: Frame,
+    engine: Engine,
+    options: WriteOptions,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> WriteResult:
+    """Write rows to a table; the table is made first when there is none.
+
+    Args:
+        table: storage rooted at the table, or its path.
+        frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or anything
+            with `__arrow_c_stream__`.
+        options: what to do (`options.operation`: upsert, insert, bulk_insert, delete) and how.
+    Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
+        the commit is complete.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    operation = OPERATIONS.get(options.operation.lower())
+    if operation is None:
+        raise ConfigError(
+            f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
+        )
+    meta = open_or_create(storage, options, clock)
+    action = operation(frame, options)
+    if options.operation.lower() == "upsert" and is_automatic(meta.config):
+        if "hoodie.datasource.write.operation" in options.explicit:
+            raise ConfigError(
+                f"{storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to upsert. "
+                f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
+            )
+        action = insert(frame, options)
+    context, undone = _ready(meta, engine, options, clock)
+    return run(action, context, undone)
+
+
+def rollback_write(
+    table: Storage | str | os.PathLike[str],
+    instant_time: str,
+    options: WriteOptions,
+    engine: Engine,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> RollbackMetadata:
+    """Undo the newest completed write of a table, or a pending one, by its instant time. Raises TableError."""
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    meta = MetaClient.load(storage, clock)
+    check_writable(meta.config)
+    target = meta.timeline.find(instant_time)
+    policy = "NEVER" if target is not None and not target.is_completed else options.failed_writes_policy
+    context, _ = _ready(meta, engine, options, clock, policy)
+    return roll_back(context, instant_time)
+
+
+def _ready(
+    meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, policy: str | None = None
+) -> tuple[ActionContext, tuple[str, ...]]:
+    """The table without metadata table and without leftovers of dead writers, and which instants were undone."""
+    _check_no_schema_history(meta)
+    lock = _lock(options, meta.storage, clock)
+    if has_metadata_table(meta):
+        with hold(lock, options.lock.wait_timeout_s):
+            remove_metadata_table(meta.reload())
+        meta = meta.reload()
+    context = ActionContext(meta, engine, options, lock, clock)
+    undone = () if policy == "NEVER" else roll_back_failed_writes(context)
+    return (context.reloaded() if undone else context), undone
+
+
+def _lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:
+    given = options.lock
+    settings = LockOptions(
+        provider=given.provider or "IN_PROCESS",
+        filesystem_path=given.filesystem_path,
+        expire_min=given.expire_min,
+        wait_timeout_s=given.wait_timeout_s,
+    )
+    return open_lock(settings, storage, clock)
+
+
+def _check_no_schema_history(meta: MetaClient) -> None:
+    """A table with a schema history matches columns by id; a write by name could give rows to the wrong column."""
+    if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
+        raise UnsupportedTable(
+            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this release "
+            f"reads such tables and does not write them. Write to it with Apache Hudi."
+        )
