@@ -79,8 +79,8 @@ def test_a_file_that_does_not_start_with_the_magic_is_no_log_file() -> None:
 def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:
     keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a", "b"], "_hoodie_partition_path": ["p", "p"]})
     deletes = delete.encode(keys, [pa.array([5, None], pa.int64())])
-    log = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: "001"}, deletes) + command.rollback_block("002", "001")
-
+    log = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: "001"}, deletes)
+    log += command.rollback_block("002", "001")
     refused = 0
 
     def read(data: bytes) -> None:
