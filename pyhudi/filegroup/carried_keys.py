@@ -1,7 +1,8 @@
 """The bloom filter and key range of a file that is rewritten, going on from those of the old version.
 
-Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, so new
-keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is built anew.
+Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, so
+new keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is built
+anew.
 """
 
 from __future__ import annotations

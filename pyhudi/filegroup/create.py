@@ -1,7 +1,7 @@
 """New base files: one partition's rows, or the rows of many partitions as they come.
 
-Files of one writer are `<uuid>-0`, `<uuid>-1`, ...; a file that reaches the size limit is closed and the next one opened.
-Memory is bounded: rows are buffered up to a row group, and over all partitions up to `_BUFFER_BYTES`.
+Files of one writer are `<uuid>-0`, `<uuid>-1`, ...; a file that reaches the size limit is closed and the next one
+opened. Memory is bounded: rows are buffered up to a row group, and over all partitions up to `_BUFFER_BYTES`.
 """
 
 from __future__ import annotations
@@ -93,10 +93,16 @@ class _Counter:
 
 
 class _PartitionFiles:
-    """The files that one task writes in one partition, one after the other, with the rows that wait for the next group."""
+    """The files that one task writes in one partition, one after the other, and the rows waiting for a row group."""
 
     def __init__(
-        self, spec: WriteSpec, task: TaskContext, partition_path: str, clock: Clock, counter: _Counter, file_id: str | None
+        self,
+        spec: WriteSpec,
+        task: TaskContext,
+        partition_path: str,
+        clock: Clock,
+        counter: _Counter,
+        file_id: str | None,
     ) -> None:
         self._spec, self._task, self._partition_path, self._clock = spec, task, partition_path, clock
         self._counter = counter

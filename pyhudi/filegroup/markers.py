@@ -1,7 +1,7 @@
 """Markers: what each attempt of a write is about to create, so that what failed can be undone.
 
-    .hoodie/.temp/<instant>/<partition>/<data file>.marker.<CREATE|MERGE|APPEND>     empty, made before the data file
-    .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                    the timeline server's layout: one a line
+    .hoodie/.temp/<instant>/<partition>/<data file>.marker.<CREATE|MERGE|APPEND>    empty, made before the data file
+    .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                   timeline server: one marker a line
 
 We write the first layout and read both. Source: spec, timeline 6.1.
 """
@@ -15,7 +15,17 @@ from pyhudi.model.filenames import MarkerName as Marker
 from pyhudi.model.filenames import marker_folder
 from pyhudi.storage.base import Storage
 
-__all__ = ["APPEND", "CREATE", "MERGE", "Marker", "create_marker", "delete_markers", "list_markers", "marker_folder", "sweep"]
+__all__ = [
+    "APPEND",
+    "CREATE",
+    "MERGE",
+    "Marker",
+    "create_marker",
+    "delete_markers",
+    "list_markers",
+    "marker_folder",
+    "sweep",
+]
 
 CREATE = "CREATE"
 MERGE = "MERGE"
@@ -54,7 +64,9 @@ def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
 def _parse(name: str, folder: str) -> Marker:
     marker = Marker.parse(name)
     if marker is None:
-        raise CorruptFile(f"{folder}: {name!r} is not a marker; expected `<partition>/<data file>.marker.CREATE|MERGE|APPEND`.")
+        raise CorruptFile(
+            f"{folder}: {name!r} is not a marker; expected `<partition>/<data file>.marker.CREATE|MERGE|APPEND`."
+        )
     segments = marker.data_path.split("/")
     if segments[0] in (".hoodie", "") or ".." in segments:
         raise CorruptFile(f"{folder}: the marker {name!r} names a file that is no data file of the table.")
@@ -80,8 +92,8 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
             continue
         if instant_time not in marker.data_path.rpartition("/")[2]:
             raise CorruptFile(
-                f"{marker_folder(instant_time)}: a marker names {marker.data_path!r}, which instant {instant_time} did not write; "
-                f"nothing was deleted for it. Remove the marker if you know where it came from."
+                f"{marker_folder(instant_time)}: a marker names {marker.data_path!r}, which instant {instant_time} "
+                f"did not write; nothing was deleted for it. Remove the marker if you know where it came from."
             )
         if storage.delete(marker.data_path):
             gone.append(marker.data_path)

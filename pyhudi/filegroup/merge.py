@@ -1,8 +1,8 @@
 """Rewriting one base file: updates, deletes, and inserts that go into this file group.
 
-The key column is matched once against the incoming rows. Then the file is streamed: of each batch the rows that lose are
-filtered out and the incoming rows that replace them follow the batch, so that rows stay in their row group and statistics
-stay narrow; rows with new keys come last. Rows that stay keep their meta columns, but for the file name.
+The key column is matched once against the incoming rows. Then the file is streamed: of each batch the rows that lose
+are filtered out and the incoming rows that replace them follow the batch, so that rows stay in their row group and
+statistics stay narrow; rows with new keys come last. Rows that stay keep their meta columns, but for the file name.
 Source: spec, files and records 3.4 and 5.6; timeline 4.5.
 """
 
@@ -59,7 +59,14 @@ def merge_file(
         merge = _Merge(spec, base, reader, rows, match_keys)
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(
-            spec, task, base.partition_path, base.file_id, MERGE, clock, bloom=merge.keys.bloom, keys=merge.keys.key_range
+            spec,
+            task,
+            base.partition_path,
+            base.file_id,
+            MERGE,
+            clock,
+            bloom=merge.keys.bloom,
+            keys=merge.keys.key_range,
         )
         try:
             merge.run(file, first_seq)

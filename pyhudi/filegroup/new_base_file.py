@@ -36,7 +36,7 @@ def incoming_schema(stored: pa.Schema) -> pa.Schema:
 
 
 class NewBaseFile:
-    """A base file being written. Call `write` for new versions of rows, `carry_over` for rows with meta columns, `close`."""
+    """A base file being written: row groups of `new_rows` and `carried_rows` go to `write`, then `close`."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
@@ -134,7 +134,11 @@ def checked_rows(rows: pa.Table, stored: pa.Schema) -> pa.Table:
     """
     missing = [name for name in stored.names if name not in rows.column_names]
     if missing:
-        raise SchemaMismatch(f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}.")
+        raise SchemaMismatch(
+            f"Rows to write lack the columns {', '.join(missing)}; they have {', '.join(rows.column_names)}."
+        )
     if rows.column(RECORD_KEY).null_count:
-        raise KeyGenError(f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed.")
+        raise KeyGenError(
+            f"{rows.column(RECORD_KEY).null_count} rows to write have no record key; nothing was committed."
+        )
     return project(rows, incoming_schema(stored))

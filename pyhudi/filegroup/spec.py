@@ -17,8 +17,8 @@ __all__ = ["FileOptions", "WriteSpec"]
 class WriteSpec:
     """What a task must know to write base files of one instant. Picklable.
 
-    `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored. `key_generator`
-    recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
+    `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
+    `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
     storage: Storage

@@ -1,11 +1,12 @@
 """Bloom filters as base files carry them in their footers, bit for bit as Hudi writes them.
 
-A row of bits is big-endian `int32 -1 | int32 hashes | int8 1 | int32 bits | bits, lowest bit of a byte first`. SIMPLE is one
-row; DYNAMIC_V0 is `int32 -1 | int32 hashes | int8 1 | int32 bits | int32 keys per row | int32 keys in the last row | int32
-rows` and then whole rows. Source: spec, files and records 3.3.
+A row of bits is big-endian `int32 -1 | int32 hashes | int8 1 | int32 bits | bits, lowest bit of a byte first`. SIMPLE
+is one row; DYNAMIC_V0 is `int32 -1 | int32 hashes | int8 1 | int32 bits | int32 keys per row | int32 keys in the last
+row | int32 rows` and then whole rows. Source: spec, files and records 3.3.
 
-The hash is Hadoop's 32-bit Murmur variant, applied in a chain: each result seeds the next pass over the whole key. Mixing
-the words of a key does not depend on the seed, so it is done once for all passes, for a block of keys of one length.
+The hash is Hadoop's 32-bit Murmur variant, applied in a chain: each result seeds the next pass over the whole key.
+Mixing the words of a key does not depend on the seed, so it is done once for all passes, for a block of keys of one
+length.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Words = npt.NDArray[np.uint32]
 class BloomFilter:
     """A set of record keys that answers "surely not" or "maybe".
 
-    Keys are added in the order of the file: a dynamic filter starts a new row after `keys_per_row` keys until it may hold
-    `max_entries`, then deals further keys over its rows in turn.
+    Keys are added in the order of the file: a dynamic filter starts a new row after `keys_per_row` keys until it may
+    hold `max_entries`, then deals further keys over its rows in turn.
     """
 
     def __init__(self, num_entries: int, fpp: float, kind: str = DYNAMIC_V0, max_entries: int = 100_000) -> None:
@@ -58,7 +59,8 @@ class BloomFilter:
             raise ConfigError(f"Unknown bloom filter type {kind!r}; known: {', '.join(BLOOM_KINDS)}.")
         if num_entries < 1 or not 0.0 < fpp < 1.0:
             raise ConfigError(
-                f"A bloom filter needs at least 1 entry and a probability between 0 and 1, found {num_entries} and {fpp}."
+                f"A bloom filter needs at least 1 entry and a probability between 0 and 1, "
+                f"found {num_entries} and {fpp}."
             )
         bits = math.ceil(num_entries * -math.log(fpp) / math.log(2) ** 2)
         if bits >= _MAX_BITS:
@@ -148,7 +150,9 @@ class BloomFilter:
         for at, block in _blocks_by_length(keys):
             open_ = np.arange(len(at))  # keys of the block that no row so far contains
             for flags in rows:
-                found = _probe(block.select(open_) if len(open_) < len(at) else block, flags, self.num_bits, self.num_hashes)
+                found = _probe(
+                    block.select(open_) if len(open_) < len(at) else block, flags, self.num_bits, self.num_hashes
+                )
                 answer[at[open_[found]]] = True
                 open_ = np.setdiff1d(open_, open_[found], assume_unique=True)
                 if len(open_) == 0:
@@ -160,7 +164,13 @@ class BloomFilter:
         out = bytearray()
         if self.kind == DYNAMIC_V0:
             out += _DYNAMIC_HEADER.pack(
-                _VERSION, self.num_hashes, _MURMUR, self.num_bits, self.keys_per_row, self._keys_in_last_row, len(self._rows)
+                _VERSION,
+                self.num_hashes,
+                _MURMUR,
+                self.num_bits,
+                self.keys_per_row,
+                self._keys_in_last_row,
+                len(self._rows),
             )
         for bits in self._rows:
             out += _ROW_HEADER.pack(_VERSION, self.num_hashes, _MURMUR, self.num_bits)
@@ -201,7 +211,9 @@ class BloomFilter:
         size = (bloom.num_bits + 7) // 8
         expected = at + rows * (_ROW_HEADER.size + size)
         if len(data) != expected:
-            raise CorruptFile(f"Bloom filter of {rows} rows of {bloom.num_bits} bits: expected {expected} bytes, found {len(data)}.")
+            raise CorruptFile(
+                f"Bloom filter of {rows} rows of {bloom.num_bits} bits: expected {expected} bytes, found {len(data)}."
+            )
         bloom._rows = []
         for _ in range(rows):
             if _header(data, at, _ROW_HEADER)[:2] != (bloom.num_hashes, bloom.num_bits):
@@ -266,7 +278,9 @@ def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.i
     if len(keys) == 0:
         return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
     offsets = np.frombuffer(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
-    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None and data_buffer.size else np.zeros(0, np.uint8)
+    data = (
+        np.frombuffer(data_buffer, np.uint8) if data_buffer is not None and data_buffer.size else np.zeros(0, np.uint8)
+    )
     return data, offsets[:-1], np.diff(offsets)
 
 

@@ -1,7 +1,8 @@
 """Java's `String.hashCode` and the buckets of a SIMPLE bucket index, for whole columns.
 
-`hashCode` is `31 * h + unit` over UTF-16 code units, in 32 bits. The bucket of a key is `(h & 0x7fffffff) mod buckets`, where
-h is Java's list hash of the values of the hash fields. Source: spec, files and records 1.1, metadata and indexes 4.1.
+`hashCode` is `31 * h + unit` over UTF-16 code units, in 32 bits. The bucket of a key is `(h & 0x7fffffff) mod
+buckets`, where h is Java's list hash of the values of the hash fields. Source: spec, files and records 1.1, metadata
+and indexes 4.1.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _hash_block(
     starts: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.uint32]:
-    """Hash codes of one block, one pass per character position; longest strings first, so that a pass takes a prefix."""
+    """Hash codes of one block: a pass per character position, longest strings first, so that it takes a prefix."""
     longest = int(lengths.max())
     even = longest == int(lengths.min())
     order = None if even else np.argsort(-lengths, kind="stable")
@@ -87,8 +88,9 @@ def _hash_block(
 def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: int) -> npt.NDArray[np.int32]:
     """The bucket of each record key (strings, no nulls) among `num_buckets`.
 
-    A key that holds both "," and ":" is taken as `field:value,...`: the values of the fields in `hash_fields` count, in the
-    order of the key. Any other key counts as a whole. This is what Hudi 1.2 does; 0.15 differs on keys with one of the two.
+    A key that holds both "," and ":" is taken as `field:value,...`: the values of the fields in `hash_fields` count,
+    in the order of the key. Any other key counts as a whole. This is what Hudi 1.2 does; 0.15 differs on keys with one
+    of the two.
     """
     if num_buckets < 1:
         raise ConfigError(f"A bucket index needs at least 1 bucket, found {num_buckets}.")
@@ -109,7 +111,6 @@ def _list_hash(value_hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:
         hashes *= _31
         hashes += values.view(np.uint32)
     return hashes
-
 
 
 # Before the name of a field of a composite key: a comma, then a name without "," and ":".

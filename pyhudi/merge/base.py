@@ -41,8 +41,8 @@ class MergeMode(Protocol):
 def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
     """Deletes without ordering value: they remove what came before, and whatever comes later replaces them.
 
-    That is a delete with no ordering field, with null in all of them, or with the int (not long) 0 in the only one, which
-    is how Hudi marks the deletes of its `delete` operation.
+    That is a delete with no ordering field, with null in all of them, or with the int (not long) 0 in the only one,
+    which is how Hudi marks the deletes of its `delete` operation.
     """
     bare = is_delete.copy()
     for values in ordering:

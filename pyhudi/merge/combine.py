@@ -67,7 +67,9 @@ def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | No
         if top not in table.column_names:
             if IS_DELETE in table.column_names and pc.all(table.column(IS_DELETE)).as_py():
                 return []
-            raise SchemaMismatch(f"Ordering field {field!r} is not in the data; columns: {', '.join(table.column_names)}.")
+            raise SchemaMismatch(
+                f"Ordering field {field!r} is not in the data; columns: {', '.join(table.column_names)}."
+            )
         values = table.column(top) if rows is None else table.column(top).take(rows)
         for name in path:
             values = pc.struct_field(values, name)

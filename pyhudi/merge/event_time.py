@@ -43,14 +43,15 @@ class EventTimeOrdering:
         # The last key of lexsort is the first to sort by.
         order = np.lexsort([arrival, *reversed(ordering_keys(ordering)), eligible, groups])
         last = np.append(np.flatnonzero(np.diff(groups[order])), rows - 1)
-        return order[last].astype(np.int64)
+        positions: npt.NDArray[np.int64] = order[last].astype(np.int64)
+        return positions
 
 
 def _after_bare_deletes(groups: npt.NDArray[np.int64], bare: Mask, is_delete: Mask) -> Mask:
     """Rows that compete by ordering value: those that no delete without ordering value has wiped out.
 
-    After such a delete further deletes change nothing until a row comes; from that row on all compete again. When no row
-    comes, the delete itself is the only one that is left.
+    After such a delete further deletes change nothing until a row comes; from that row on all compete again. When no
+    row comes, the delete itself is the only one that is left.
     """
     rows = len(groups)
     if not bare.any():
@@ -65,4 +66,5 @@ def _after_bare_deletes(groups: npt.NDArray[np.int64], bare: Mask, is_delete: Ma
     np.minimum.at(first_row, groups[live], at[live])
     reborn = np.where(last_bare >= 0, first_row, -1)  # groups without such a delete compete from their first row
     gone = (last_bare >= 0) & (first_row == rows)
-    return (at >= reborn[groups]) & ~gone[groups] | (gone[groups] & (at == last_bare[groups]))
+    competes: Mask = (at >= reborn[groups]) & ~gone[groups] | (gone[groups] & (at == last_bare[groups]))
+    return competes

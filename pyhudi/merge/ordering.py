@@ -1,7 +1,7 @@
 """Comparing ordering values column-wise, as Java's `compareTo` does.
 
-Numbers by value over all widths, -0.0 below 0.0 and NaN above all, text by UTF-16 unit, bytes unsigned, false below true.
-Null is smaller than everything and equal to null. Source: spec, files and records 5.4.
+Numbers by value over all widths, -0.0 below 0.0 and NaN above all, text by UTF-16 unit, bytes unsigned, false below
+true. Null is smaller than everything and equal to null. Source: spec, files and records 5.4.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from pyhudi.merge.base import Mask
 
 __all__ = ["ordering_keys", "stored_is_greater"]
 
+Key = npt.NDArray[np.int64] | npt.NDArray[np.bool_]
+
 _SIGNLESS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) -> Mask:
-    """Pair by pair: is the tuple of stored values greater than the incoming one? Arrays of one length, one per field."""
+    """Pair by pair: is the tuple of stored values the greater one? One array per field, all of one length."""
     rows = len(stored[0])
     greater = np.zeros(rows, np.bool_)
     undecided = np.ones(rows, np.bool_)
@@ -35,7 +37,7 @@ def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) 
     return greater
 
 
-def ordering_keys(fields: Sequence[pa.Array]) -> list[npt.NDArray[np.generic]]:
+def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
     """Arrays to sort by, most significant first, that order rows as the tuple of `fields` does."""
     return [key for values in fields for key in _comparable(values)]
 
@@ -53,7 +55,9 @@ def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
         elif all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) for kind in kinds):
             scale = max(kind.scale for kind in kinds if pa.types.is_decimal(kind))
             target = pa.decimal256(76, scale)
-        elif all(pa.types.is_decimal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        elif all(
+            pa.types.is_decimal(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds
+        ):
             target = pa.float64()
         elif all(pa.types.is_timestamp(kind) for kind in kinds):
             target = pa.timestamp("us", "UTC")
@@ -65,11 +69,11 @@ def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
     return pa.concat_arrays([left, right])
 
 
-def _comparable(values: pa.Array) -> list[npt.NDArray[np.generic]]:
+def _comparable(values: pa.Array) -> list[Key]:
     """Arrays that compare, most significant first, as the values do."""
     if pa.types.is_null(values.type):
         return [np.zeros(len(values), np.int64)]
-    keys: list[npt.NDArray[np.generic]] = []
+    keys: list[Key] = []
     if values.null_count:
         keys.append(values.is_valid().to_numpy(zero_copy_only=False))
     keys.append(_ranked(values))

@@ -113,7 +113,8 @@ class BaseFileReader(Protocol):
         """Rows in file order, streamed: never more than a batch is decoded.
 
         Args:
-            columns: top-level names in the wanted order (None = all, in file order); names that the file lacks are left out.
+            columns: top-level names in the wanted order (None = all, in file order); names that the file lacks are
+                left out.
             dictionaries: string columns to hand out dictionary-encoded.
             may_match: told what is known of a part of the file, says whether a wanted row may be in it; parts that it
                 denies are left out, where the format knows parts. Rows are not filtered.
@@ -128,7 +129,9 @@ class BaseFileReader(Protocol):
 
     def __enter__(self) -> BaseFileReader: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 class BaseFileWriter(Protocol):

@@ -1,7 +1,7 @@
 """Which columns of a Parquet file are worth a dictionary.
 
-A dictionary on a column of mostly different values is paid twice, in time and in size; on few values it is the best encoding.
-A sample of the first rows decides, leaf by leaf.
+A dictionary on a column of mostly different values is paid twice, in time and in size; on few values it is the best
+encoding. A sample of the first rows decides, leaf by leaf.
 """
 
 from __future__ import annotations

@@ -28,7 +28,9 @@ def _optional(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(pa.field("element", _optional(kind.value_type)))
     if pa.types.is_map(kind):
-        return pa.map_(pa.field("key", _optional(kind.key_type), nullable=False), pa.field("value", _optional(kind.item_type)))
+        return pa.map_(
+            pa.field("key", _optional(kind.key_type), nullable=False), pa.field("value", _optional(kind.item_type))
+        )
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(child.name, _optional(child.type)) for child in kind])
     return kind

@@ -1,7 +1,8 @@
 """The least and the greatest record key of a base file, as its footer names them.
 
 Java compares strings by UTF-16 unit. That is the order of UTF-8 bytes, except that characters beyond U+FFFF come before
-those from U+E000 on. Hudi's row writer compares bytes and its look-up compares units, so for such keys a range is only a hint.
+those from U+E000 on. Hudi's row writer compares bytes and its look-up compares units, so for such keys a range is only
+a hint.
 Source: spec, files and records 3.2.
 """
 

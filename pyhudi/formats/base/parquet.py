@@ -1,8 +1,9 @@
 """Parquet base files.
 
-Reading takes what real writers leave: lists in the layouts `array`, `bag.array` and `list.element`, decimals as fixed bytes or
-integers, INT96, one row group per file. Writing gives v1 data pages, optional columns, three-level lists, statistics, and a
-dictionary only for columns where a sample says that it pays. Source: spec, files and records 3.1 and 3.2.
+Reading takes what real writers leave: lists in the layouts `array`, `bag.array` and `list.element`, decimals as fixed
+bytes or integers, INT96, one row group per file. Writing gives v1 data pages, optional columns, three-level lists,
+statistics, and a dictionary only for columns where a sample says that it pays. Source: spec, files and records 3.1 and
+3.2.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 
-# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for. Level 9, pyarrow's own choice for
-# gzip, costs ten times level 1 for a few per cent of size.
+# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for. Level 9, pyarrow's own choice
+# for gzip, costs ten times level 1 for a few per cent of size.
 _CODECS: dict[str, tuple[str, int | None]] = {
     "zstd": ("zstd", 1),
     "gzip": ("gzip", 1),
@@ -101,7 +102,8 @@ class ParquetReader:
         names = []
         for index in range(metadata.num_columns):
             chunk = metadata.row_group(0).column(index)
-            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings' bytes.
+            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
+            # bytes.
             if (
                 chunk.path_in_schema in strings
                 and chunk.has_dictionary_page
@@ -122,8 +124,8 @@ class ParquetReader:
         with _blaming(self._path):
             if dictionaries:
                 file = pq.ParquetFile(
-                    self._input, metadata=file.metadata, pre_buffer=self._pre_buffer, read_dictionary=list(dictionaries),
-                    coerce_int96_timestamp_unit="us",
+                    self._input, metadata=file.metadata, pre_buffer=self._pre_buffer,
+                    read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us",
                 )  # fmt: skip
             # One row group at a time, so that no more than one is ever buffered ahead.
             for row_group in row_groups_that_may_match(file.metadata, may_match):
@@ -156,7 +158,9 @@ class ParquetReader:
     def __enter__(self) -> ParquetReader:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -202,7 +206,8 @@ class ParquetWriter:
     def write(self, table: pa.Table) -> None:
         writer = self._writer or self._start(table)
         columns = [
-            _arrive(column, kind, name) for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+            _arrive(column, kind, name)
+            for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
         ]
         rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
         writer.write_table(rows, row_group_size=max(1, len(rows)))

@@ -1,0 +1,85 @@
+"""Which blocks of a slice's log files count, in the order in which they are merged.
+
+Source: spec, files and records 1.3 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pyhudi.formats.log.envelope import CorruptRange
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.model.file_group import LogFile
+from pyhudi.storage.base import Storage
+
+__all__ = ["BlockRules", "blocks_of", "blocks_to_merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRules:
+    """What makes a block count.
+
+    `is_committed`: is the block's instant completed, or older than the active timeline? Asked below table version 8
+    only; from 8 on whole files are left out before they get here. `latest_instant`: blocks of later instants do not
+    count (time travel); None: all do. `instants`: only blocks of these (incremental reads); None: all.
+    """
+
+    table_version: int
+    is_committed: Callable[[str], bool]
+    latest_instant: str | None = None
+    instants: frozenset[str] | None = None
+
+    def counts(self, instant_time: str) -> bool:
+        """Does a data or delete block of this instant count?"""
+        if self.latest_instant is not None and instant_time > self.latest_instant:
+            return False
+        if self.instants is not None and instant_time not in self.instants:
+            return False
+        return self.table_version >= 8 or self.is_committed(instant_time)
+
+
+def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: BlockRules) -> tuple[LogBlock, ...]:
+    """Data and delete blocks of one slice, oldest first; rolled-back, uncommitted and compacted ones are left out.
+
+    Args:    log_files: of the slice, in their order (instant, version, token), without change logs.
+    Raises:  CorruptFile, UnsupportedTable.
+    """
+    return blocks_of((found for log in log_files for found in scan_log(storage, log.path)), rules)
+
+
+def blocks_of(found: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
+    """`blocks_to_merge` of blocks that were scanned already."""
+    kept: list[LogBlock] = []
+    for block in found:
+        if isinstance(block, CorruptRange):
+            continue
+        target = block.rollback_target
+        if target is not None:
+            kept = [earlier for earlier in kept if earlier.instant_time != target]
+        elif (block.is_data or block.is_delete) and rules.counts(block.instant_time):
+            kept.append(block)
+    if any(block.compacted_instants for block in kept):
+        return _without_compacted(kept)
+    return tuple(kept)
+
+
+def _without_compacted(blocks: Sequence[LogBlock]) -> tuple[LogBlock, ...]:
+    """Blocks that a log compaction folded give way to its block, which stands where the newest of them stood."""
+    by_instant: dict[str, list[LogBlock]] = {}
+    for block in blocks:
+        by_instant.setdefault(block.instant_time, []).append(block)
+    replaced_by: dict[str, str] = {}
+    emitted: set[str] = set()
+    newest_first: list[list[LogBlock]] = []
+    for instant, group in reversed(list(by_instant.items())):
+        members = [time for block in group for time in block.compacted_instants]
+        final = replaced_by.get(instant, instant)
+        if members:
+            for member in members:
+                replaced_by[member] = final
+            continue
+        if final not in emitted:
+            emitted.add(final)
+            newest_first.append(by_instant[final])
+    return tuple(block for group in reversed(newest_first) for block in group)
