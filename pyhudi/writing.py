@@ -57,8 +57,8 @@ def write_table(
 
     Args:
         table: storage rooted at the table, or its path.
-        frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or anything
-            with `__arrow_c_stream__`.
+        frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
+            anything with `__arrow_c_stream__`.
         options: what to do (`options.operation`: upsert, insert, bulk_insert, delete) and how.
     Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
         the commit is complete.
@@ -74,7 +74,8 @@ def write_table(
     if options.operation.lower() == "upsert" and is_automatic(meta.config):
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
-                f"{storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to upsert. "
+                f"{storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to "
+                f"upsert. "
                 f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
             )
         action = insert(frame, options)
@@ -130,6 +131,7 @@ def _check_no_schema_history(meta: MetaClient) -> None:
     """A table with a schema history matches columns by id; a write by name could give rows to the wrong column."""
     if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
         raise UnsupportedTable(
-            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this release "
+            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "
+            f"release "
             f"reads such tables and does not write them. Write to it with Apache Hudi."
         )

@@ -5,6 +5,8 @@ Source: spec, timeline 2.5; files and records 4.1, 5.3.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
 from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.meta_client import MetaClient
@@ -23,10 +25,9 @@ _BASE_FORMATS = ("PARQUET", "ORC")
 def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient:
     """The table at this place; when there is none, a new one with the options' properties."""
     if not table_exists(storage):
-        try:
+        # Another writer may be faster: then its table is written, if it is what our options say.
+        with suppress(TableExists):
             create_from_options(storage, options, clock)
-        except TableExists:
-            pass  # another writer was faster: write to its table, if it is what our options say
     meta = MetaClient.load(storage, clock)
     check_writable(meta.config)
     return meta
@@ -98,13 +99,15 @@ def check_writable(config: TableConfig) -> None:
         )
     if config.cdc_enabled:
         raise UnsupportedTable(
-            f"The table {name!r} records changes (hoodie.table.cdc.enabled=true); this release can't write change logs, and "
+            f"The table {name!r} records changes (hoodie.table.cdc.enabled=true); this release can't write change "
+            f"logs, and "
             f"commits without them would be missing from CDC queries. Write to it with Apache Hudi."
         )
     merging = [key for key in config.properties if key.startswith("hoodie.record.merge.property.")]
     if config.partial_update_mode != "NONE" or merging or config.record_merge_mode == "CUSTOM":
         raise UnsupportedTable(
             f"The table {name!r} merges rows in a way this release does not: mode {config.record_merge_mode}, payload "
-            f"{config.payload_class or config.legacy_payload_class or 'none'}, partial updates {config.partial_update_mode}. "
+            f"{config.payload_class or config.legacy_payload_class or 'none'}, partial updates "
+            f"{config.partial_update_mode}. "
             f"Write to it with Apache Hudi."
         )

@@ -20,7 +20,16 @@ from pyhudi.formats.java_hash import java_string_hash
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile
 
-__all__ = ["RowCount", "Sizing", "SlotPlan", "WriteTask", "pick_small_files", "plan_slots", "profile_of", "record_size_bytes"]
+__all__ = [
+    "RowCount",
+    "Sizing",
+    "SlotPlan",
+    "WriteTask",
+    "pick_small_files",
+    "plan_slots",
+    "profile_of",
+    "record_size_bytes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +170,11 @@ def plan_slots(
 
 
 def _place_inserts(
-    count: RowCount, files: Sequence[BaseFile], sizing: Sizing, tasks: list[WriteTask], updates: dict[tuple[str, str], int]
+    count: RowCount,
+    files: Sequence[BaseFile],
+    sizing: Sizing,
+    tasks: list[WriteTask],
+    updates: dict[tuple[str, str], int],
 ) -> tuple[tuple[float, int], ...]:
     """Fill small files first, new file groups take the rest: (cumulative share, slot) for one partition."""
     shares: list[tuple[int, int]] = []  # rows, slot
@@ -194,7 +207,9 @@ def pick_small_files(base_files: Iterable[BaseFile], limit_bytes: int) -> tuple[
     return tuple(sorted(small, key=lambda file: (file.size_bytes, file.file_id)))
 
 
-def record_size_bytes(commits_newest_first: Iterable[CommitMetadata], threshold_bytes: float, default_bytes: int) -> int:
+def record_size_bytes(
+    commits_newest_first: Iterable[CommitMetadata], threshold_bytes: float, default_bytes: int
+) -> int:
     """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default."""
     for commit in commits_newest_first:
         stats = commit.stats()

@@ -75,7 +75,9 @@ class WriteResult:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
-        files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten ({_size(self.bytes_written)})"
+        files = (
+            f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten ({_size(self.bytes_written)})"
+        )
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
         return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}; {self.total_s:.2f} s ({phases})"
 

@@ -77,7 +77,9 @@ def delete_flag_columns(schema: pa.Schema) -> list[str]:
         return []
     found = schema.field(DELETE_FLAG_COLUMN).type
     if not pa.types.is_boolean(found):
-        raise SchemaMismatch(f"Column {DELETE_FLAG_COLUMN}: expected boolean, found {found}. Cast it; nothing was written.")
+        raise SchemaMismatch(
+            f"Column {DELETE_FLAG_COLUMN}: expected boolean, found {found}. Cast it; nothing was written."
+        )
     return [DELETE_FLAG_COLUMN]
 
 
@@ -104,7 +106,9 @@ class CountRows:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())])
+        return pa.schema(
+            [*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())]
+        )
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows: Counter[tuple[str | None, ...]] = Counter()
@@ -151,9 +155,9 @@ def count_groups(engine: Engine, tagged: Frame) -> dict[tuple[str, str | None], 
 class MoveRows:
     """Stream work for a global index: what becomes of rows whose key lives in another partition.
 
-    Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the stored
-    one is written to its new partition as an insert, beside a delete of the old place; a row that loses, and a delete, goes
-    to the old place alone. Extra columns of the index are taken out.
+    Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the
+    stored one is written to its new partition as an insert, beside a delete of the old place; a row that loses, and a
+    delete, goes to the old place alone. Extra columns of the index are taken out.
     """
 
     schema: pa.Schema  # result: the rows with LOCATION
@@ -163,11 +167,15 @@ class MoveRows:
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            elsewhere = pc.fill_null(pc.not_equal(batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)), False)
+            elsewhere = pc.fill_null(
+                pc.not_equal(batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH)), False
+            )
             if not pc.any(elsewhere).as_py():
                 yield batch.select(self.schema.names)
                 continue
-            moves = pc.and_(elsewhere, self._moves(batch)) if self.update_partition_path else pa.repeat(False, len(batch))
+            moves = (
+                pc.and_(elsewhere, self._moves(batch)) if self.update_partition_path else pa.repeat(False, len(batch))
+            )
             stays = pc.and_(elsewhere, pc.invert(moves))
             at_home = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), batch.column(PARTITION_PATH))
             # Rows that stay where their key is (all of them updates), and the inserts of rows that move.
@@ -192,9 +200,13 @@ class MoveRows:
             wins = pa.array(winners(existing, incoming, deletes, self.mode))
         return pc.and_(wins, pc.invert(batch.column(IS_DELETE)))
 
-    def _with(self, batch: pa.RecordBatch, partition: pa.Array, location: pa.Array, is_delete: pa.Array) -> pa.RecordBatch:
+    def _with(
+        self, batch: pa.RecordBatch, partition: pa.Array, location: pa.Array, is_delete: pa.Array
+    ) -> pa.RecordBatch:
         changed = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
-        arrays = [changed.get(name, batch.column(name) if name in batch.schema.names else None) for name in self.schema.names]
+        arrays = [
+            changed.get(name, batch.column(name) if name in batch.schema.names else None) for name in self.schema.names
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

@@ -48,7 +48,7 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
     with undone_on_error(instant, context, heartbeat):
         if options.failed_writes_policy == "LAZY":
             heartbeat.start()  # with EAGER nobody looks at it
-        statuses, order, completed = _perform(action, schedule, instant, context, watch, heartbeat)
+        statuses, completed = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
     assert completed.completion_time is not None
@@ -65,7 +65,7 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
 
 def _perform(
     action: Action, schedule: Schedule, instant: Instant, context: ActionContext, watch: Stopwatch, heartbeat: Heartbeat
-) -> tuple[tuple[WriteStatus, ...], Order, Instant]:
+) -> tuple[tuple[WriteStatus, ...], Instant]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
@@ -78,12 +78,10 @@ def _perform(
     kept = [status.stat.path for status in statuses if status.stat.path is not None]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     completed = watch.time("commit", lambda: _complete(action, order, inflight, statuses, context, heartbeat))
-    return statuses, order, completed
+    return statuses, completed
 
 
-def _request(
-    action: Action, schedule: Schedule, context: ActionContext
-) -> tuple[Schedule, ActionContext, Instant]:
+def _request(action: Action, schedule: Schedule, context: ActionContext) -> tuple[Schedule, ActionContext, Instant]:
     """Draw the instant time and make the requested file; the context that comes back is the table as of then."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
@@ -108,7 +106,8 @@ def _complete(
     options = context.options
     if options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses):
         raise WriteConflict(
-            f"{context.meta.storage.root}: the heartbeat of {inflight.requested_time} expired while it was running, so other "
+            f"{context.meta.storage.root}: the heartbeat of {inflight.requested_time} expired while it was running, so "
+            f"other "
             f"writers may have taken it for dead. Nothing of it is visible; write again, or raise "
             f"hoodie.client.heartbeat.interval_in_ms."
         )
@@ -153,7 +152,7 @@ def instant_times(context: ActionContext) -> InstantTimes:
 def undone_on_error(instant: Instant, context: ActionContext, heartbeat: Heartbeat) -> Iterator[None]:
     """Undo the instant when the block fails, and let the error go on its way.
 
-    When undoing fails too (the store is gone, the lock is taken) the instant stays pending and the next writer undoes it.
+    When undoing fails too (the store is gone, the lock is taken) the instant stays pending; the next writer undoes it.
     """
     try:
         yield
@@ -162,7 +161,9 @@ def undone_on_error(instant: Instant, context: ActionContext, heartbeat: Heartbe
             heartbeat.stop()
             undo(instant.at(State.REQUESTED), context)
         except (HudiError, OSError) as second:
-            note = f"{instant.requested_time} could not be undone yet ({second}); the next write to the table will do it."
+            note = (
+                f"{instant.requested_time} could not be undone yet ({second}); the next write to the table will do it."
+            )
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(note)
         raise

@@ -1,7 +1,7 @@
 """The key generator of a table, as a write uses it.
 
-The table says what its keys are; a call may name the same again, and must name a generator of its own class. For COMPLEX
-with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec, files
+The table says what its keys are; a call may name the same again, and must name a generator of its own class. For
+COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec, files
 and records 4.2).
 """
 
@@ -75,14 +75,13 @@ def _with_stored_form(
         return generator
     if config.table_version >= _ENCODING_FROM_VERSION and stored == "VALUE_ONLY":
         raise KeyGenError(
-            f"{context.meta.storage.root}: the table has version {config.table_version} and the key generator COMPLEX with one "
+            f"{context.meta.storage.root}: the table has version {config.table_version} and the key generator COMPLEX "
+            f"with one "
             f"key field, so every writer spells its keys '{config.record_key_fields[0]}:value', but its files hold "
             f"bare values. Writing would make silent duplicates of rows that exist; nothing was written. "
             f"If the files are right, say so with {_ENCODING}=VALUE_ONLY in the table's properties."
         )
-    return from_options(
-        {**given, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time
-    )
+    return from_options({**given, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time)
 
 
 def _sample_keys(context: ActionContext) -> list[str]:
@@ -114,12 +113,14 @@ def _generator(config: TableConfig, options: WriteOptions) -> str | None:
     stored = config.key_generator if config.key_generator in KEY_GENERATORS.entries else None
     if asked and stored and asked != stored:
         raise ConfigError(
-            f"The call names the key generator {options.key_generator}, but the table {config.table_name!r} was made with "
+            f"The call names the key generator {options.key_generator}, but the table {config.table_name!r} was made "
+            f"with "
             f"{config.key_generator}. Another generator would give rows other keys; leave the option out."
         )
     if stored is None and asked is None and config.key_generator is not None:
         raise ConfigError(
-            f"The table {config.table_name!r} was made with the key generator {config.key_generator}, which is not one of "
+            f"The table {config.table_name!r} was made with the key generator {config.key_generator}, which is not one "
+            f"of "
             f"Hudi's own. Name a Python class that makes the same keys: "
             f"hoodie.datasource.write.keygenerator.class='module:Class'."
         )

@@ -230,10 +230,14 @@ class LocalEngine:
         aligned = [first, *(self.select(other, first.schema.names) for other in others)]
         return LocalFrame(first.schema, tuple(part for frame in aligned for part in frame.parts))
 
-    def scan(self, files: Sequence[str], columns: Sequence[str], schema: pa.Schema, file_column: str | None) -> LocalFrame:
+    def scan(
+        self, files: Sequence[str], columns: Sequence[str], schema: pa.Schema, file_column: str | None
+    ) -> LocalFrame:
         """Parquet files, one part each."""
         names = [name for name in columns if name != file_column]
-        result = pa.schema([*(schema.field(name) for name in names), *([pa.field(file_column, pa.string())] if file_column else [])])
+        result = pa.schema(
+            [*(schema.field(name) for name in names), *([pa.field(file_column, pa.string())] if file_column else [])]
+        )
 
         def part(path: str) -> Part:
             return lambda: _read_parquet(path, names, result, file_column)
@@ -340,7 +344,9 @@ def _row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["i
     return joined.select(["left", "right"]).sort_by([("left", "ascending"), ("right", "ascending")])
 
 
-def _read_parquet(path: str, columns: list[str], schema: pa.Schema, file_column: str | None) -> Iterator[pa.RecordBatch]:
+def _read_parquet(
+    path: str, columns: list[str], schema: pa.Schema, file_column: str | None
+) -> Iterator[pa.RecordBatch]:
     folder, _, name = path.rpartition("/")
     with open_storage(folder).open_input(name) as source, pq.ParquetFile(source) as reader:
         for batch in reader.iter_batches(BATCH_ROWS, columns=columns):

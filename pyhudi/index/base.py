@@ -9,7 +9,7 @@ Source: spec, metadata and indexes part 4; house 3.7.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -59,7 +59,7 @@ class Lookup:
     view: FileSystemView
     batch: Mapping[str, PartitionRows]
     keygen: KeyGenerator | None = None
-    ordering: pa.Schema = pa.schema([])
+    ordering: pa.Schema = field(default_factory=lambda: pa.schema([]))
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""

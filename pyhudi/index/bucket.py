@@ -1,14 +1,14 @@
 """Index BUCKET, simple engine: the bucket of a key is a hash of it, and a partition has one file group per bucket.
 
-The number is in the first eight characters of the file id (`00000077-...-0`), so nothing is looked up but names. A row of
-a bucket without file group gets those eight characters as LOCATION; the planner makes the file id from them.
+The number is in the first eight characters of the file id (`00000077-...-0`), so nothing is looked up but names. A row
+of a bucket without file group gets those eight characters as LOCATION; the planner makes the file id from them.
 Source: spec, metadata and indexes 4.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +28,7 @@ BUCKET_DIGITS = 8
 class BucketIndex:
     """Where a key lives is computed. Unique per partition."""
 
-    settings: IndexSettings = IndexSettings()
+    settings: IndexSettings = field(default_factory=IndexSettings)
     is_global: bool = False
     places_inserts: bool = True
 
@@ -47,7 +47,8 @@ class BucketIndex:
 
 @dataclass(frozen=True, slots=True)
 class FindBucket:
-    """Column work: (record key, partition path) → file id of the bucket, or its eight digits when it has no file yet."""
+    """Column work: (record key, partition path) → file id of the bucket, or its eight digits when it has no file "
+    "yet."""
 
     bucket_num: int
     hash_fields: tuple[str, ...]
@@ -80,7 +81,8 @@ def _groups_by_bucket(partition_path: str, lookup: Lookup, bucket_num: int) -> d
         if bucket is None or bucket >= bucket_num or bucket in groups:
             found = "holds two file groups of one bucket" if bucket in groups else "holds a file group of no bucket"
             raise TableError(
-                f"Partition {partition_path!r} of {lookup.storage.root}: expected one file group for each of {bucket_num} "
+                f"Partition {partition_path!r} of {lookup.storage.root}: expected one file group for each of "
+                f"{bucket_num} "
                 f"buckets, but it {found}: {file.file_id}. The table was written with another index or another "
                 f"hoodie.bucket.index.num.buckets; write with the same one as before."
             )

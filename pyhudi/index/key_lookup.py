@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,7 +35,7 @@ _READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key column
 class KeyLookupIndex:
     """An index that reads key columns of base files."""
 
-    settings: IndexSettings = IndexSettings()
+    settings: IndexSettings = field(default_factory=IndexSettings)
     is_global: bool = False
     places_inserts: bool = False
     uses_bloom: bool = False
@@ -52,7 +51,8 @@ class KeyLookupIndex:
         return Tagged(tagged, None if self.is_global else _counts(keys, hits, lookup))
 
     def find(self, keys: pa.Table, files: Sequence[BaseFile], lookup: Lookup) -> pa.Table:
-        """The places of `keys` among `files`: RECORD_KEY, PARTITION_PATH of the file, LOCATION, stored ordering values."""
+        """The places of `keys` among `files`: RECORD_KEY, PARTITION_PATH of the file, LOCATION, stored ordering "
+        "values."""
         work = self.work(_wanted(keys, self.is_global), lookup)
         tasks = _chunks(files, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(tasks, work, work.schema))

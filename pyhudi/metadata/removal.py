@@ -3,8 +3,8 @@
 This release does not maintain the metadata table, and nothing in Hudi notices a stale one: its readers would silently
 miss the rows that we wrote. So a write of ours takes it out first; real Hudi builds it again on its next write.
 
-The order survives a crash at every step: first the properties, then the folder. Readers that find no partition in the
-properties list files; a folder that is left is garbage, which our next write removes and real Hudi builds anew in place.
+The order survives a crash at every step: first the properties, then the folder. Readers that find no partition in
+the properties list files; a folder that is left is garbage, which our next write removes and real Hudi builds anew in place.
 The other order would leave properties that name a folder which is gone, and real Hudi then fails every write.
 index.json stays: real Hudi rebuilds the indexes defined there. Source: spec, metadata and indexes 3.8.
 """
@@ -55,6 +55,7 @@ def check_metadata_table_gone(meta: MetaClient) -> None:
     """Raises HudiError when a metadata table is there: for the moment before a commit becomes visible."""
     if has_metadata_table(meta):
         raise HudiError(
-            f"{meta.storage.root}: another writer made a metadata table while this write was running. Committing beside "
+            f"{meta.storage.root}: another writer made a metadata table while this write was running. Committing "
+            f"beside "
             f"it would hide the new rows from Hudi's readers, so nothing was committed; write again."
         )

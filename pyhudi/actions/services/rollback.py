@@ -44,8 +44,8 @@ _ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     """Undo pending writes of dead writers, newest first, and finish rollbacks that were left half done.
 
-    EAGER takes every pending write for dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions and
-    clusterings are plans that wait, and stay. Returns the undone instant times.
+    EAGER takes every pending write for dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
+    and clusterings are plans that wait, and stay. Returns the undone instant times.
     """
     policy = context.options.failed_writes_policy
     if policy == "NEVER":
@@ -87,7 +87,7 @@ def undo(instant: Instant, context: ActionContext) -> None:
 
 
 def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
-    """Undo a write by its instant time: a pending one, or the newest completed one. The caller has no other writer running.
+    """Undo a write by its instant time: a pending one, or the newest completed one. No other writer may be running.
 
     Raises TableError when there is no such write, a later one is complete, or a savepoint protects it.
     """
@@ -101,11 +101,14 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
             f"{newest.requested_time if newest else 'none'}."
         )
     if any(i.action is ActionKind.SAVEPOINT and i.requested_time == instant_time for i in timeline):
-        raise TableError(f"{where}: {instant_time} has a savepoint. Delete the savepoint first; nothing was rolled back.")
+        raise TableError(
+            f"{where}: {instant_time} has a savepoint. Delete the savepoint first; nothing was rolled back."
+        )
     later = [i.requested_time for i in timeline.commits() if i.requested_time > instant_time]
     if target.is_completed and later:
         raise TableError(
-            f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on it: "
+            f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on "
+            f"it: "
             f"{', '.join(later[:5])}. Roll those back first, newest first."
         )
     return _roll_back(target, context)
@@ -131,7 +134,9 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata:
 def _resume(instant: Instant, context: ActionContext) -> str:
     """Finish a pending rollback by its plan; returns the instant that it undoes."""
     writer = TimelineWriter(context.meta.storage, context.meta.config)
-    plan = decode_rollback_plan(writer.read_body(instant, State.REQUESTED), f"{instant.requested_time}.rollback.requested")
+    plan = decode_rollback_plan(
+        writer.read_body(instant, State.REQUESTED), f"{instant.requested_time}.rollback.requested"
+    )
     if instant.state is State.REQUESTED:
         instant = writer.start(instant)
     info = plan.instant_to_rollback
@@ -140,10 +145,9 @@ def _resume(instant: Instant, context: ActionContext) -> str:
     return info.commit_time
 
 
-def _perform(
-    instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
-) -> RollbackMetadata:
-    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files already."""
+def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
+    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files "
+    "already."""
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     started_s = context.clock.monotonic_s()
@@ -241,14 +245,16 @@ def _delete_files(plan: RollbackPlan, storage: Storage) -> dict[str, RollbackPar
     for request in plan.requests:
         if request.log_blocks_to_be_deleted:
             raise UnsupportedTable(
-                f"{storage.root}: the pending rollback of {plan.instant_to_rollback.commit_time} undoes log blocks, which "
+                f"{storage.root}: the pending rollback of {plan.instant_to_rollback.commit_time} undoes log blocks, "
+                f"which "
                 f"this release can't do. Let Apache Hudi finish it."
             )
         for path in request.files_to_be_deleted:
             name = path.rpartition("/")[2]
             if plan.instant_to_rollback.commit_time not in name or ".." in request.partition_path.split("/"):
                 raise CorruptFile(
-                    f"{storage.root}: the plan to roll back {plan.instant_to_rollback.commit_time} names {path!r}, which that "
+                    f"{storage.root}: the plan to roll back {plan.instant_to_rollback.commit_time} names {path!r}, "
+                    f"which that "
                     f"instant did not write. Nothing was deleted for it; check the rollback.requested file."
                 )
             storage.delete(data_path(request.partition_path, name))

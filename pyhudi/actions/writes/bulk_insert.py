@@ -1,8 +1,8 @@
 """Bulk insert: rows go to new files as they come, sorted first if asked; no keys are looked for, no small files filled.
 
-Sort modes (`hoodie.bulkinsert.sort.mode`): NONE; GLOBAL_SORT by partition path and key over the whole input; PARTITION_SORT
-the same inside each task; PARTITION_PATH_REPARTITION brings a partition path to one task, ..._AND_SORT sorts it too. Chosen
-columns (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`) replace partition path and key.
+Sort modes (`hoodie.bulkinsert.sort.mode`): NONE; GLOBAL_SORT by partition path and key over the whole input;
+PARTITION_SORT the same inside each task; PARTITION_PATH_REPARTITION brings a partition path to one task, ..._AND_SORT
+sorts it too. Chosen columns (`hoodie.bulkinsert.user.defined.partitioner.sort.columns`) replace partition path and key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Insert: rows are added without looking for their keys; small files are filled first.
 
-`hoodie.datasource.insert.dup.policy` drop leaves out rows whose key the table holds, fail refuses them. Duplicates inside
-the batch stay unless `hoodie.combine.before.insert` is set. Source: spec, metadata and indexes 5.1.
+`hoodie.datasource.insert.dup.policy` drop leaves out rows whose key the table holds, fail refuses them. Duplicates
+inside the batch stay unless `hoodie.combine.before.insert` is set. Source: spec, metadata and indexes 5.1.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 class Rules:
     """How one operation walks the road.
 
-    `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its key
-    counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in the
+    `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
+    key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in the
     table are an error, or left out (insert with a policy on duplicates).
     """
 

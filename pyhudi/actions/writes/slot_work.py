@@ -47,9 +47,7 @@ class WriteSlot:
     match_keys: bool
     clock: Clock
 
-    def __call__(
-        self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]
-    ) -> Iterator[pa.RecordBatch]:
+    def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
         if task.kind == "drop":
             for _ in batches:  # Spark wants its rows taken
