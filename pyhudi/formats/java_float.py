@@ -86,24 +86,18 @@ def _estimate_exponent(mantissa: int, top_bit: int) -> int:
 def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -> tuple[str, int]:
     """Digits and decimal exponent of mantissa * 2 ** exponent; the mantissa is odd."""
     estimate = _estimate_exponent(mantissa, top_bit)
-    power = max(estimate, 0)
-    lift = max(-estimate, 0)
-    # B / S is the value over 10 ** estimate, M / S half a unit in the last known place; all scaled to be whole.
-    half_unit = top_bit - significant_bits - (1 if mantissa == 1 else 0)
-    shift = max(0, -exponent, -half_unit)
-    b = mantissa * 10**lift << (exponent + shift)
-    m = 10**lift << (half_unit + shift)
-    s = 10**power << shift
+    b, s, m, width = _scaled(mantissa, exponent, top_bit - significant_bits, estimate)
     ten_s = 10 * s
-    # The small and the large arithmetic of Java disagree about a tie, so the width of the numbers matters.
-    small = _fits_in_long(mantissa, lift, power, exponent, half_unit)
     digits: list[int] = []
     first = True
     while True:
         quotient, rest = divmod(b, s)
-        b, m = rest * 10, m * 10
+        b, m = rest * 10, _wrapped(m * 10, width)
         low = b < m
-        high = b + m > ten_s if small else b + m >= ten_s
+        # The small and the large arithmetic of Java disagree about a tie, and the small one can run over.
+        high = _wrapped(b + m, width) > ten_s if width else b + m >= ten_s
+        if m <= 0:
+            low = high = True
         if first:
             first = False
             if quotient == 0 and not high:
@@ -116,25 +110,45 @@ def _digits(mantissa: int, exponent: int, top_bit: int, significant_bits: int) -
             digits.append(quotient)
         if low or high:
             break
-    if high and (not low or 2 * b > ten_s or (2 * b == ten_s and digits[-1] % 2)):
-        estimate += _round_up(digits)
-    text = "".join(map(str, digits))
-    return text, estimate + 1
+    if high:
+        beyond_half = _wrapped(2 * b - ten_s, width)
+        if not low or beyond_half > 0 or (beyond_half == 0 and digits[-1] % 2):
+            estimate += _round_up(digits)
+    return "".join(map(str, digits)), estimate + 1
 
 
-def _fits_in_long(mantissa: int, lift: int, power: int, exponent: int, half_unit: int) -> bool:
-    """True when Java's bounds say that 64 bits are enough, in its own scaling (powers of two in common divided out)."""
-    b2 = lift + exponent + max(0, -exponent)
-    s2 = power + max(0, -exponent)
-    m2 = lift + half_unit + max(0, -exponent) + (1 if mantissa == 1 else 0)
+def _scaled(mantissa: int, exponent: int, half_unit: int, estimate: int) -> tuple[int, int, int, int]:
+    """B, S, M and the width in bits of the numbers that Java counts with, 0 when they have no bound.
+
+    B / S is the value over 10 ** estimate, M / S half a unit (2 ** half_unit) in the last known place. Powers of two
+    that B and S have in common are left out, as in Java, since they decide about the width.
+    """
+    lift, power, below_point = max(-estimate, 0), max(estimate, 0), max(-exponent, 0)
+    b2, s2, m2 = lift + below_point + exponent, power + below_point, lift + below_point + half_unit
     common = min(b2, s2)
     b2, s2, m2 = b2 - common, s2 - common, m2 - common
     if mantissa == 1:
-        m2 -= 1
+        m2 -= 1  # below a power of two the next number is only half as far away
     if m2 < 0:
-        b2, s2 = b2 - m2, s2 - m2
-    bits_of_5 = lambda n: (5**n).bit_length() if n < 28 else 3 * n  # noqa: E731
-    return mantissa.bit_length() + b2 + bits_of_5(lift) < 64 and s2 + 1 + bits_of_5(power + 1) < 64
+        b2, s2, m2 = b2 - m2, s2 - m2, 0
+    bits = max(mantissa.bit_length() + b2 + _bits_of_power(lift), s2 + 1 + _bits_of_power(power + 1))
+    width = 32 if bits < 32 else 64 if bits < 64 else 0
+    return (mantissa * 5**lift) << b2, 5**power << s2, 5**lift << m2, width
+
+
+def _wrapped(number: int, width: int) -> int:
+    """The number as a signed integer of this width; 0 stands for no bound."""
+    if not width:
+        return number
+    half = 1 << (width - 1)
+    return (number + half) % (2 * half) - half
+
+
+def _bits_of_power(n: int) -> int:
+    """Bits that Java reckons for 5 ** n."""
+    if n == 0:
+        return 0
+    return (5**n).bit_length() if n < 27 else 3 * n
 
 
 def _round_up(digits: list[int]) -> int:

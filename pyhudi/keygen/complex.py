@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.keygen.base import BuiltInKey, top_level
-from pyhudi.keygen.partition_path import PathStyle, join_parts, value_part
+from pyhudi.keygen.partition_path import PLAIN, PathStyle, join_parts, value_part
 from pyhudi.keygen.record_keys import composite_key, single_key
 from pyhudi.keygen.settings import KeySettings
 
@@ -28,7 +28,7 @@ class ComplexKey(BuiltInKey):
 
     record_fields: tuple[str, ...]
     partition_fields: tuple[str, ...]
-    style: PathStyle = PathStyle()
+    style: PathStyle = PLAIN
     single_field_prefix: bool = True
 
     @classmethod

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.base import BuiltInKey, top_level
-from pyhudi.keygen.partition_path import PathStyle, join_parts, value_part
+from pyhudi.keygen.partition_path import PLAIN, PathStyle, join_parts, value_part
 from pyhudi.keygen.record_keys import composite_key, single_key
 from pyhudi.keygen.settings import PARTITION_PATH, KeySettings
 from pyhudi.keygen.timebased import TimeSettings, timestamp_part
@@ -26,7 +26,7 @@ class CustomKey(BuiltInKey):
 
     record_fields: tuple[str, ...]
     partition_parts: tuple[tuple[str, str], ...]
-    style: PathStyle = PathStyle()
+    style: PathStyle = PLAIN
     time: TimeSettings | None = None
 
     @classmethod

@@ -19,8 +19,9 @@ from pyhudi.keygen.zones import Zone, offset_text
 __all__ = ["LONG_DAYS", "LONG_MONTHS", "Token", "finest_ms", "format_instant", "is_number", "shows_zone", "tokenize"]
 
 LONG_MONTHS = (
-    "January February March April May June July August September October November December"
-).split()  # fmt: skip
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 LONG_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 _LETTERS = "GCxyYMdDEewahHkKmsSzZ"
@@ -89,7 +90,9 @@ def finest_ms(pattern: str) -> int:
 def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
     """Text of an instant in a zone."""
     local = _Local.of(utc_ms, zone)
-    return "".join([token.text if not token.letter else _PRINT[token.letter](local, token) for token in tokenize(pattern)])
+    return "".join(
+        [token.text if not token.letter else _PRINT[token.letter](local, token) for token in tokenize(pattern)]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +157,13 @@ def _fraction(local: _Local, token: Token) -> str:
 def _zone_offset(local: _Local, token: Token) -> str:
     if token.count > 2:
         return local.zone.id
-    return offset_text(local.zone.offset_at(local.utc_ms), colon=token.count == 2)
+    colon = token.count == 2
+    return offset_text(local.zone.offset_at(local.utc_ms), colon=colon)[: 6 if colon else 5]  # never seconds
 
 
 _PRINT: dict[str, Printer] = {
     "G": lambda local, token: "AD" if local.year > 0 else "BC",
-    "C": _number(lambda local: local.year_of_era // 100),
+    "C": _number(lambda local: abs(local.year) // 100),
     "x": _year(lambda local: iso_week(local.days)[0]),
     "y": _year(lambda local: local.year),
     "Y": _year(lambda local: local.year_of_era),

@@ -1,8 +1,9 @@
 """Calendar fields as Joda-Time sets them one after the other on a local date and time.
 
 Fields are sorted by the length of the field they are counted in, then by their own, both from long to short, and set
-twice: first each cuts off all smaller fields, then again without cutting, so that a value that only fits another month
-is found out of range. Source: Joda-Time's documentation of DateTimeParserBucket; checked against Joda-Time 2.14.
+twice: first each cuts off all smaller fields, then again with only the last one cutting, so that a value that only fits
+another month is found out of range. Source: Joda-Time's documentation of DateTimeParserBucket; checked against
+Joda-Time 2.14.
 """
 
 from __future__ import annotations
@@ -49,14 +50,18 @@ def local_millis(values: Sequence[tuple[str, int]]) -> int:
         ordered.insert(0, ("y", _BASE_YEAR))
     local: LocalTime = (0, 0)
     for name, value in ordered:
-        local = _cut(FIELDS[name].set(local, value), FIELDS[name].duration)
+        local = _cut(FIELDS[name].set(local, value), name)
     for name, value in ordered:
         local = FIELDS[name].set(local, value)
+    if ordered:
+        local = _cut(local, ordered[-1][0])
     return local[0] * _DAY_MS + local[1]
 
 
-def _cut(local: LocalTime, duration: int) -> LocalTime:
+def _cut(local: LocalTime, name: str) -> LocalTime:
+    """The beginning of the named field's current value."""
     days, of_day = local
+    duration = FIELDS[name].duration
     if duration >= _HALFDAY:
         unit = {_HALFDAY: 12 * _HOUR_MS, _HOUR: _HOUR_MS, _MINUTE: _MINUTE_MS, _SECOND: _SECOND_MS}.get(duration, 1)
         return days, of_day - of_day % unit
@@ -64,7 +69,11 @@ def _cut(local: LocalTime, duration: int) -> LocalTime:
         return days, 0
     if duration == _WEEK:
         return days - (days + 3) % 7, 0
+    if name == "x":
+        return _first_monday(iso_week(days)[0]), 0
     year, month, _ = civil_from_days(days)
+    if duration == _CENTURY:
+        year -= year % 100
     return days_from_civil(year, month if duration == _MONTH else 1, 1), 0
 
 

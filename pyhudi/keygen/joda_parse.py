@@ -1,8 +1,8 @@
 """Parsing text with Joda-Time's date patterns.
 
 Numbers take as many digits as they find (`yyyy` reads `24` as the year 24), month and day names any of their usual
-spellings, `Z` an offset or the letter Z. Fields are then set from the largest to the smallest on 1970-01-01T00:00, or in
-the year 2000 when the largest is a month or a day; a value out of its range is an error. Several formats: the first
+spellings, `Z` an offset or the letter Z. Fields are then set from the largest to the smallest on 1970-01-01T00:00, or
+in the year 2000 when the largest is a month or a day; a value out of its range is an error. Several formats: the first
 whose shape fits the whole text decides, even if its values are then out of range.
 Source: spec, files and records 4.5; checked against Joda-Time 2.14.
 """
@@ -41,7 +41,7 @@ def parse_text(text: str, patterns: Sequence[str], zone: Zone | None, current_ye
     """Instant (epoch milliseconds) and zone of a text.
 
     Args:    zone: of texts without offset; also the zone of the answer. None: the text's own offset, else UTC.
-    Raises:  ParseError when no pattern fits or a value is out of range; IllegalInstant for skipped local times.
+    Raises:  ParseError when no pattern fits or a value is out of range; SkippedTimeError for skipped local times.
     """
     for pattern in patterns:
         found = _read(text, pattern, current_year)
@@ -111,8 +111,8 @@ def _literal(expected: str) -> Reader:
 
 
 def _number(name: str, max_digits: int, *, signed: bool) -> Reader:
-    # A sign does not count as a digit; digits are ASCII, as in Java.
-    shape = re.compile(rf"{'[-+]?' if signed else ''}[0-9]{{1,{max_digits}}}")
+    # A sign does not count as a digit, but there is none before a single one; digits are ASCII, as in Java.
+    shape = re.compile(rf"{'[-+]?' if signed and max_digits > 1 else ''}[0-9]{{1,{max_digits}}}")
 
     def read(text: str, position: int, found: _Found) -> int | None:
         match = shape.match(text, position)

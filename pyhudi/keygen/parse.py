@@ -1,7 +1,7 @@
 """Back from record keys and partition paths to the values of their fields, as text.
 
-Needed where a table stores the path only (dropped partition columns) and to leave partitions out of a scan. Neither form
-escapes enough to be parsed back in every case; where a path does not fit its fields, it is said and not guessed.
+Needed where a table stores the path only (dropped partition columns) and to leave partitions out of a scan. Neither
+form escapes enough to be parsed back in every case; where a path does not fit its fields, it is said and not guessed.
 Source: spec, files and records 4.2 and 4.3.
 """
 

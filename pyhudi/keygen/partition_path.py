@@ -18,7 +18,17 @@ from pyhudi.keygen.base import read_field
 from pyhudi.keygen.java_text import text_of
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
 
-__all__ = ["PathStyle", "check_path", "constant_path", "join_parts", "place", "url_decode", "url_encode", "value_part"]
+__all__ = [
+    "PLAIN",
+    "PathStyle",
+    "check_path",
+    "constant_path",
+    "join_parts",
+    "place",
+    "url_decode",
+    "url_encode",
+    "value_part",
+]
 
 # U+0001 to U+001F, U+007F and these; everything else stays, also blanks and all of Unicode.
 _ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
@@ -42,6 +52,9 @@ class PathStyle:
         if self.slash_dates:
             path = path.replace("-", "/")
         return f"{field}={path}" if self.hive_style else path
+
+
+PLAIN = PathStyle()
 
 
 def url_encode(text: str) -> str:

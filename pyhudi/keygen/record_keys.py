@@ -93,6 +93,6 @@ def _check_parents(batch: pa.RecordBatch, field: str, first_row: int) -> None:
 
 def _no_key(row: int, reason: str) -> str:
     return (
-        f"Row {row} (counted from 0 in its partition) has no record key: {reason}. Every row needs one: leave such rows "
-        f"out, fill the field, or choose other fields with {OPTION}."
+        f"Row {row} (counted from 0 in its partition) has no record key: {reason}. Every row needs one: leave such "
+        f"rows out, fill the field, or choose other fields with {OPTION}."
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.partition_path import PathStyle
 
-__all__ = ["KeySettings", "TIMEBASED_PREFIXES", "infer", "option_text", "parse_settings", "split_fields"]
+__all__ = ["TIMEBASED_PREFIXES", "KeySettings", "infer", "option_text", "parse_settings", "split_fields"]
 
 RECORD_KEY = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
 PARTITION_PATH = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")

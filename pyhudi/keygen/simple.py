@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.base import BuiltInKey, top_level
-from pyhudi.keygen.partition_path import PathStyle, value_part
+from pyhudi.keygen.partition_path import PLAIN, PathStyle, value_part
 from pyhudi.keygen.record_keys import single_key
 from pyhudi.keygen.settings import PARTITION_PATH, RECORD_KEY, KeySettings
 
@@ -24,7 +24,7 @@ class SimpleKey(BuiltInKey):
 
     key_field: str
     partition_field: str
-    style: PathStyle = PathStyle()
+    style: PathStyle = PLAIN
 
     @classmethod
     def from_settings(cls, settings: KeySettings) -> SimpleKey:

@@ -1,9 +1,9 @@
 """Partition paths from time: the TIMESTAMP generator's settings, and one partition part made with them.
 
-A value becomes an instant (epoch milliseconds) by the timestamp type, the instant a text by the output format, the text
-a path by URL encoding of the whole and the hive prefix once. Null is the number 1 in the type's unit (or the text of the
-first millisecond), never the default partition. Without an output zone, numbers are shown in UTC (Hudi: the zone of its
-Java process). Source: spec, files and records 4.5.
+A value becomes an instant (epoch milliseconds) by the timestamp type, the instant a text by the output format, the
+text a path by URL encoding of the whole and the hive prefix once. Null is the number 1 in the type's unit (or the text
+of the first millisecond), never the default partition. Without an output zone, numbers are shown in UTC (Hudi: the zone
+of its Java process). Source: spec, files and records 4.5.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pyhudi.keygen.java_text import RAW_NUMBER_UNITS, epoch_number
 from pyhudi.keygen.joda import finest_ms, format_instant, shows_zone, tokenize
 from pyhudi.keygen.joda_parse import ParseError, parse_text
 from pyhudi.keygen.partition_path import PathStyle, constant_path, place
-from pyhudi.keygen.zones import UTC, IllegalInstant, Zone, java_zone
+from pyhudi.keygen.zones import UTC, SkippedTimeError, Zone, java_zone
 
 __all__ = ["TimeSettings", "timestamp_part"]
 
@@ -60,7 +60,9 @@ class TimeSettings:
         """Read settings without their prefix. Raises ConfigError for missing and unknown ones."""
         kind = _required(settings, "timestamp.type", "one of " + ", ".join(_TYPES))
         if kind not in _TYPES:
-            raise ConfigError(f"{_PREFIX}timestamp.type is {kind!r}; expected one of {', '.join(_TYPES)} (in capitals).")
+            raise ConfigError(
+                f"{_PREFIX}timestamp.type is {kind!r}; expected one of {', '.join(_TYPES)} (in capitals)."
+            )
         formats = _input_formats(settings)
         if kind in ("DATE_STRING", "MIXED") and not formats:
             raise ConfigError(f"{_PREFIX}input.dateformat is missing; timestamp type {kind} reads text with it.")
@@ -81,7 +83,7 @@ class TimeSettings:
         )
 
     def text_path(self, text: str) -> str:
-        """Path text of an input text. Raises ParseError or IllegalInstant."""
+        """Path text of an input text. Raises ParseError or SkippedTimeError."""
         millis, zone = parse_text(text, self.input_formats, self.input_zone, self.current_year)
         return format_instant(self.output_format, millis, self.output_zone or zone)
 
@@ -110,9 +112,7 @@ def timestamp_part(
     return _from_numbers(_millis(column, field, style, settings), field, style, settings, first_row)
 
 
-def _from_text(
-    column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int
-) -> pa.Array:
+def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
     null_path = _decorate(style, field, settings.null_path()) if column.null_count else ""
     encoded = column.cast(pa.string()).dictionary_encode()
     if not settings.input_formats and len(encoded.dictionary):
@@ -124,7 +124,7 @@ def _from_text(
     for number, text in enumerate(encoded.dictionary.to_pylist()):
         try:
             paths.append(_decorate(style, field, settings.text_path(text)))
-        except (ParseError, IllegalInstant) as error:
+        except (ParseError, SkippedTimeError) as error:
             row = first_row + pc.index(encoded.indices, pa.scalar(number, encoded.indices.type)).as_py()
             raise KeyGenError(
                 f"Row {row} (counted from 0 in its partition): partition field {field!r} holds {text!r}: {error}. "
@@ -133,9 +133,7 @@ def _from_text(
     return place(encoded.indices, paths, null_path, field, first_row)
 
 
-def _from_numbers(
-    millis: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int
-) -> pa.Array:
+def _from_numbers(millis: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
     null_path = _decorate(style, field, settings.null_path()) if millis.null_count else ""
     encoded = _shown_alike(millis, settings).dictionary_encode()
     paths = [_decorate(style, field, settings.number_path(value)) for value in encoded.dictionary.to_pylist()]

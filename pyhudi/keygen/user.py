@@ -33,9 +33,7 @@ class UserKey:
             if hasattr(user_class, "from_options"):
                 generator = user_class.from_options(dict(settings.options))
             else:
-                generator = user_class(
-                    record_fields=settings.record_fields, partition_fields=settings.partition_fields
-                )
+                generator = user_class(record_fields=settings.record_fields, partition_fields=settings.partition_fields)
         except TypeError as error:
             raise KeyGenError(
                 f"Key generator {name} can't be made: {error}. Give the class a class method from_options(options), or "

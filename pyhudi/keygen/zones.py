@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["UTC", "IllegalInstant", "Zone", "fixed_zone", "java_zone", "offset_text", "region"]
+__all__ = ["UTC", "SkippedTimeError", "Zone", "fixed_zone", "java_zone", "offset_text", "region"]
 
 _CYCLE_MS = 146_097 * 86_400_000  # 400 years, after which dates and weekdays repeat
 _FIRST_MS, _LAST_MS = -62_104_060_800_000, 253_370_764_800_000  # a year inside what datetime can hold
@@ -57,7 +57,7 @@ _OLD_NAMES = {
 }
 
 
-class IllegalInstant(ValueError):
+class SkippedTimeError(ValueError):
     """A local time that the zone's clocks skipped."""
 
 
@@ -76,22 +76,27 @@ class Zone:
         return _milliseconds(moment.astimezone(_load(self.id)).utcoffset())
 
     def offset_of_local(self, local_ms: int) -> int:
-        """Offset for a local time; in an overlap that of the earlier instant. Raises IllegalInstant in a gap."""
+        """Offset for a local time; in an overlap that of the earlier instant. Raises SkippedTimeError in a gap."""
         if self.fixed_ms is not None:
             return self.fixed_ms
         moment = _EPOCH + timedelta(milliseconds=_within_datetime(local_ms))
         offset = _milliseconds(moment.replace(tzinfo=_load(self.id)).utcoffset())
         if self.offset_at(local_ms - offset) != offset:
-            raise IllegalInstant(f"clocks in {self.id} skipped this local time")
+            raise SkippedTimeError(f"clocks in {self.id} skipped this local time")
         return offset
 
     def short_name(self, utc_ms: int) -> str:
-        """Abbreviation such as PST; the offset where the tz database has none."""
+        """Abbreviation such as PST. Raises ConfigError where the tz database has none: Java has its own then."""
         if self.fixed_ms is not None:
             return self.id
         moment = _EPOCH_UTC + timedelta(milliseconds=_within_datetime(utc_ms))
         name = moment.astimezone(_load(self.id)).tzname() or ""
-        return name if name[:1].isalpha() else offset_text(self.offset_at(utc_ms), colon=True)
+        if not name[:1].isalpha():
+            raise ConfigError(
+                f"Time zone {self.id} has no short name in the tz database, and Java's would differ between versions. "
+                f"Use ZZ (its offset) or ZZZ (its id) instead of z in the date format."
+            )
+        return name
 
 
 UTC = Zone("UTC", 0)
@@ -100,7 +105,7 @@ UTC = Zone("UTC", 0)
 @lru_cache(maxsize=256)
 def java_zone(name: str) -> Zone:
     """The zone behind a name in the options."""
-    if name in ("UTC", "GMT", "UCT", "Zulu", "Universal", "Greenwich", "Etc/UTC", "Etc/GMT"):
+    if name in ("UTC", "GMT"):
         return UTC
     known = region(_OLD_NAMES.get(name, name))
     if known is not None:
