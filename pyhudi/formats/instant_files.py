@@ -257,7 +257,7 @@ def decode_avro_record(data: bytes, where: str = "Avro body") -> dict[str, Any]:
 
 
 def _expect(data: bytes, record: str, where: str) -> dict[str, Any]:
-    body, name = decode_container(data, where)
+    body, name = decode_container(data, where, body_schema(record))
     if name.rpartition(".")[2] != record:
         raise CorruptFile(f"{where}: expected an Avro body of {record}, found {name}.")
     return body

@@ -43,10 +43,14 @@ def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
     return b"".join((header, _long(1), _long(len(record)), record, sync))
 
 
-def decode_container(data: bytes, where: str = "Avro container") -> tuple[dict[str, Any], str]:
-    """The one record of a container, decoded with the schema it was written with, and that record's full name.
+def decode_container(
+    data: bytes, where: str = "Avro container", reader_schema: str | None = None
+) -> tuple[dict[str, Any], str]:
+    """The one record of a container, and the full name of the record that was written.
 
     Args:    where: the file's path, for messages.
+             reader_schema: resolve the record to this schema (fields that it lacks get their defaults); without one it
+             comes as it was written.
     Raises:  CorruptFile when these bytes are not a whole, uncompressed container of one record.
     """
     if len(data) > MAX_BODY_BYTES:
@@ -54,7 +58,7 @@ def decode_container(data: bytes, where: str = "Avro container") -> tuple[dict[s
     if data[:4] != MAGIC:
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:
-        reader = fastavro.reader(io.BytesIO(data))
+        reader = fastavro.reader(io.BytesIO(data), None if reader_schema is None else _parsed(reader_schema))
         name = _check(reader, where)
         record = next(iter(reader))
     except CorruptFile:
