@@ -73,6 +73,7 @@ class ArrowStorage:
             file.write(data)
 
     def create_new(self, path: str, data: bytes) -> None:
+        inside(path, self.root)
         kind = self._filesystem.type_name
         with self._translated(path):
             if kind in _OBJECT_STORES:
@@ -145,11 +146,13 @@ class ArrowStorage:
             self.make_folder(folder)
 
     def _put_if_absent(self, path: str, data: bytes) -> None:
-        store, put, exists_error = _object_store(self.root, dict(self._options), self._filesystem.type_name)
+        store, put, exceptions = _object_store(self.root, dict(self._options), self._filesystem.type_name)
         try:
             put(store, path, data, mode="create")
-        except exists_error as error:
+        except exceptions.AlreadyExistsError as error:
             raise PathExists(f"{self.full_path(path)} exists already.") from error
+        except exceptions.BaseError as error:
+            raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:
@@ -212,10 +215,8 @@ def _s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def _object_store(
-    uri: str, options: Mapping[str, str], kind: str
-) -> tuple[Any, Callable[..., Any], type[BaseException]]:
-    """obstore's store for a URI, its `put`, and what it raises when the object exists."""
+def _object_store(uri: str, options: Mapping[str, str], kind: str) -> tuple[Any, Callable[..., Any], Any]:
+    """obstore's store for a URI, its `put`, and its module of exceptions."""
     try:
         obstore = importlib.import_module("obstore")
         stores = importlib.import_module("obstore.store")
@@ -225,7 +226,7 @@ def _object_store(
             f"{uri}: writing needs puts that refuse an existing object, which pyarrow can't do. Install the extra "
             f"`pyhudi[{_OBJECT_STORES[kind]}]` (package obstore); reading works without."
         ) from error
-    return stores.from_url(uri, **_obstore_arguments(options)), obstore.put, exceptions.AlreadyExistsError
+    return stores.from_url(uri, **_obstore_arguments(options)), obstore.put, exceptions
 
 
 def _obstore_arguments(options: Mapping[str, str]) -> dict[str, Any]:
