@@ -1,24 +1,30 @@
 """The key generator of a table, as a write uses it.
 
 The table says what its keys are; a call may name the same again, and must name a generator of its own class. For
-COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec, files
-and records 4.2).
+COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec,
+files and records 4.2).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
+
+import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
-from pyhudi.keygen import KEY_GENERATORS, KeyGenerator, detect_single_key_encoding, from_options
+from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
 from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["is_automatic", "keygen_options", "table_keygen"]
+__all__ = ["PROBE_TIME", "delete_keygen", "is_automatic", "keygen_options", "table_keygen"]
+
+PROBE_TIME = "19700101000000000"  # stands for the instant time while columns are checked, before it is drawn
 
 _ENCODING = "hoodie.table.complex.keygenerator.encoding"
 _ENCODING_FROM_VERSION = 9  # from here on Hudi always writes `f:v`
@@ -54,7 +60,34 @@ def is_automatic(config: TableConfig) -> bool:
     return not config.record_key_fields
 
 
-def table_keygen(context: ActionContext, instant_time: str | None) -> KeyGenerator:
+@dataclass(frozen=True, slots=True)
+class KeysInRows:
+    """The keys that rows bring along in their meta columns: how rows of a table with automatic keys are named."""
+
+    type_name: str = "SIMPLE"
+    input_columns: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH)
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        arrays = [batch.column(name).cast(pa.string()) for name in self.input_columns]
+        for name, array in zip(self.input_columns, arrays, strict=True):
+            if array.null_count:
+                raise KeyGenError(f"{array.null_count} rows have no {name}; read the rows to delete from the table.")
+        return KeyColumns(*arrays)
+
+
+def delete_keygen(frame_columns: Sequence[str], context: ActionContext, instant_time: str) -> KeyGenerator:
+    """The generator for a delete. With automatic keys only the rows themselves can say what their keys are."""
+    if not is_automatic(context.meta.config):
+        return table_keygen(context, instant_time)
+    if RECORD_KEY in frame_columns and PARTITION_PATH in frame_columns:
+        return KeysInRows()
+    raise ConfigError(
+        f"{context.meta.storage.root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and "
+        f"{PARTITION_PATH}. Read the rows to delete from the table and pass them with these columns."
+    )
+
+
+def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
     """The generator for one write. Raises ConfigError, and KeyGenError when the table's keys have another form."""
     config = context.meta.config
     given = keygen_options(config, context.options)
@@ -65,7 +98,7 @@ def table_keygen(context: ActionContext, instant_time: str | None) -> KeyGenerat
 
 
 def _with_stored_form(
-    generator: KeyGenerator, given: dict[str, str], context: ActionContext, instant_time: str | None
+    generator: KeyGenerator, given: dict[str, str], context: ActionContext, instant_time: str
 ) -> KeyGenerator:
     config = context.meta.config
     if _ENCODING in given:

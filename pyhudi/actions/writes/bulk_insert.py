@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule
 from pyhudi.actions.rows import CombineRows
-from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import checked, commit_body
 from pyhudi.actions.writes.preparation import data_columns, ordering_fields, schedule_write, write_spec
@@ -54,7 +54,7 @@ class BulkInsert:
         return OperationType.BULK_INSERT
 
     def schedule(self, context: ActionContext) -> Schedule:
-        return schedule_write(self.frame, table_keygen(context, None), context)
+        return schedule_write(self.frame, table_keygen(context, PROBE_TIME), context)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
         keygen = table_keygen(context, instant.requested_time)

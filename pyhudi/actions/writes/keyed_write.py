@@ -26,7 +26,7 @@ from pyhudi.actions.rows import (
     count_groups,
     delete_flag_columns,
 )
-from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
     ordering_fields,
@@ -60,8 +60,8 @@ class Rules:
     """How one operation walks the road.
 
     `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
-    key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in the
-    table are an error, or left out (insert with a policy on duplicates).
+    key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in
+    the table are an error, or left out (insert with a policy on duplicates).
     """
 
     operation: str
@@ -86,7 +86,7 @@ class KeyedWrite:
         return self.rules.operation
 
     def schedule(self, context: ActionContext) -> Schedule:
-        keygen = table_keygen(context, None)
+        keygen = self._keygen(PROBE_TIME, context)
         if self.rules.deletes:
             return schedule_delete(self.frame, keygen, context)
         delete_flag_columns(context.engine.schema(self.frame))
@@ -94,7 +94,7 @@ class KeyedWrite:
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
         engine = context.engine
-        keygen = table_keygen(context, instant.requested_time)
+        keygen = self._keygen(instant.requested_time, context)
         spec = write_spec(schedule, keygen, instant, context)
         if self.rules.deletes:
             # The delete operation names keys: its deletes win whatever ordering value is stored.
@@ -128,10 +128,15 @@ class KeyedWrite:
     def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)
 
+    def _keygen(self, instant_time: str, context: ActionContext) -> KeyGenerator:
+        if self.rules.deletes:
+            return delete_keygen(context.engine.schema(self.frame).names, context, instant_time)
+        return table_keygen(context, instant_time)
+
     def _keyed(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
         """Rows with KEYED_FIELDS; a delete keeps nothing else."""
         engine = context.engine
-        rows = data_columns(self.frame, context)
+        rows = self.frame if self.rules.deletes else data_columns(self.frame, context)
         schema = engine.schema(rows)
         columns = list(keygen.input_columns) or list(schema.names)
         columns = [name for name in columns if name in schema.names]

@@ -53,7 +53,7 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
     """A delete by key: the table's schema stays, and of the data only the key columns must be there."""
     schema = context.meta.table_schema()
-    check_keys(keygen, without_meta(context.engine.schema(frame)))
+    check_keys(keygen, context.engine.schema(frame))
     return Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
 
 

@@ -1,0 +1,91 @@
+"""A small table in memory (or wherever a storage is) for tests of writing: write rows, read them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.engine.local import LocalEngine
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.snapshot import read_batches
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.table_properties import load_table_config, table_exists
+from pyhudi.writing import write_table
+
+SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+DEFAULTS = {
+    "hoodie.table.name": "trips",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.index.bloom.num_entries": "50",  # small filters make small files, and fast tests
+    "hoodie.bloom.index.filter.dynamic.max.entries": "200",
+    "hoodie.index.bloom.fpp": "0.001",
+}
+
+Row = tuple[str, str, int, int]
+
+
+def rows_of(*rows: Row) -> pa.Table:
+    """Rows (id, p, ts, v) as a table."""
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], SCHEMA)
+
+
+@dataclass
+class TestTable:
+    """A table that tests write to."""
+
+    __test__ = False
+
+    storage: Storage = field(default_factory=MemoryStorage)
+    options: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = field(default_factory=SystemClock)
+    engine: LocalEngine = field(default_factory=lambda: LocalEngine(2))
+
+    def write(self, operation: str, data: Any, **options: str) -> WriteResult:
+        """One write; keyword options have "_" for ".", behind "hoodie."."""
+        given = {**DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
+        given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
+        config = load_table_config(self.storage) if table_exists(self.storage) else None
+        return write_table(self.storage, data, self.engine, WriteOptions.parse(given, table=config), clock=self.clock)
+
+    def upsert(self, *rows: Row, **options: str) -> WriteResult:
+        return self.write("upsert", rows_of(*rows), **options)
+
+    def insert(self, *rows: Row, **options: str) -> WriteResult:
+        return self.write("insert", rows_of(*rows), **options)
+
+    def bulk_insert(self, *rows: Row, **options: str) -> WriteResult:
+        return self.write("bulk_insert", rows_of(*rows), **options)
+
+    def delete(self, *keys: tuple[str, str], **options: str) -> WriteResult:
+        table = pa.table(
+            {"id": pa.array([k for k, _ in keys], pa.string()), "p": pa.array([p for _, p in keys], pa.string())}
+        )
+        return self.write("delete", table, **options)
+
+    @property
+    def meta(self) -> MetaClient:
+        return MetaClient.load(self.storage)
+
+    def read(self, as_of: str | None = None) -> pa.Table:
+        """The snapshot, meta columns included."""
+        plan = plan_snapshot(self.meta, as_of=as_of)
+        return pa.Table.from_batches(list(read_batches(plan, self.storage)), plan.schema)
+
+    def rows(self, columns: Sequence[str] = SCHEMA.names, as_of: str | None = None) -> list[tuple[Any, ...]]:
+        """The snapshot's rows, sorted."""
+        table = self.read(as_of).select(list(columns))
+        return sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True), key=repr)
+
+
+def sorted_rows(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=repr)
