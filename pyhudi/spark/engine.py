@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork

@@ -1,0 +1,157 @@
+"""How the files of a plan are to be read by Spark: as they are, with columns renamed and cast, or by Python.
+
+Spark's Parquet scan finds columns by name and gives null for missing ones, nested ones too. It can't convert most
+types, and knows nothing of ids; so files are sorted by *shape*: what each wanted column is called and typed in the
+file.
+Source: spec, files and records 6.4 and 6.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.types as at
+
+from pyhudi.formats.base import open_base_file
+from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.schema.internal import InternalSchema, schema_as_of
+from pyhudi.storage.base import Storage
+
+__all__ = ["AS_IS", "BY_PYTHON", "FileShape", "shapes_of"]
+
+_FOOTERS_AT_ONCE = 8
+_WHOLE_NUMBERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """What differs from the query. `columns`: wanted name → (name and type in the file), only where they differ.
+
+    A name in the file of None: the file has no such column (one of that name would be another). `native` False: Python
+    must read these files.
+    """
+
+    columns: tuple[tuple[str, str | None, pa.DataType], ...] = ()
+    native: bool = True
+
+
+AS_IS = FileShape()
+BY_PYTHON = FileShape(native=False)
+
+
+def shapes_of(plan: ReadPlan, storage: Storage) -> dict[FileShape, tuple[ReadSlice, ...]]:
+    """The plan's slices by the shape of their files.
+
+    One footer is read per instant and format: all files that one commit writes have one schema.
+    """
+    one_of_each: dict[tuple[str, str], ReadSlice] = {}
+    for read in plan.slices:
+        one_of_each.setdefault(_era(read), read)
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        shapes = dict(
+            zip(one_of_each, pool.map(lambda read: _shape(plan, storage, read), one_of_each.values()), strict=True)
+        )
+    result: dict[FileShape, list[ReadSlice]] = {}
+    for read in plan.slices:
+        result.setdefault(shapes[_era(read)], []).append(read)
+    return {shape: tuple(reads) for shape, reads in result.items()}
+
+
+def _era(read: ReadSlice) -> tuple[str, str]:
+    return read.base_file.instant_time, read.base_file.name.rpartition(".")[2]
+
+
+def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
+    from_path = {name for name, _ in read.path_values}
+    wanted = [field for field in plan.read_schema if field.name not in from_path]
+    with open_base_file(storage, read.base_file.path) as reader:
+        stored = reader.schema
+    names = {field.name: field.name for field in wanted}
+    if plan.internal_schemas:
+        renamed = _names_by_id(plan.internal_schemas, read.base_file.instant_time, names)
+        if renamed is None:
+            return BY_PYTHON
+        names = renamed
+    differing: list[tuple[str, str | None, pa.DataType]] = []
+    for field in wanted:
+        name = names.get(field.name)
+        if name is None:
+            differing.append((field.name, None, field.type))
+        elif stored.get_field_index(name) >= 0:
+            kind = stored.field(name).type
+            same = _reads_as(kind, field.type)
+            if not same and not _spark_casts(kind, field.type):
+                return BY_PYTHON
+            if not same or name != field.name:
+                differing.append((field.name, name, field.type if same else kind))
+        elif name != field.name:
+            differing.append((field.name, None, field.type))
+    if read.base_file.name.endswith(".orc") and any(_has_timestamp(field.type) for field in wanted):
+        return BY_PYTHON  # ORC's plain timestamps mean the writer's zone to Spark
+    return FileShape(tuple(differing))
+
+
+def _names_by_id(history: Sequence[InternalSchema], instant_time: str, wanted: dict[str, str]) -> dict[str, str] | None:
+    """Wanted name → name in files of that instant, without those that had no such column; None: Python must look."""
+    query, written = history[0], schema_as_of(history, instant_time)
+    if written is None:
+        return wanted
+    by_id = {column.id: column for column in written.columns}
+    result = {name: name for name in wanted if name not in {column.name for column in query.columns}}  # meta columns
+    for column in query.columns:
+        then = by_id.get(column.id)
+        if column.name in wanted and then is not None:
+            if not isinstance(column.type, pa.DataType) and column.type != then.type:
+                return None  # something inside was renamed, added or dropped
+            result[column.name] = then.name
+    return result
+
+
+def _reads_as(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Spark's scan reads the stored type as the wanted one by itself."""
+    if stored == wanted:
+        return True
+    if at.is_timestamp(stored) and at.is_timestamp(wanted):
+        return (stored.tz is None) == (wanted.tz is None)
+    if _is_text(stored) and _is_text(wanted):
+        return True
+    if at.is_struct(stored) and at.is_struct(wanted):
+        known = {stored.field(i).name: stored.field(i).type for i in range(stored.num_fields)}
+        fields = [wanted.field(i) for i in range(wanted.num_fields)]
+        # Without any common field Spark can't tell a null struct from one of nulls.
+        return any(f.name in known for f in fields) and all(
+            _reads_as(known[f.name], f.type) for f in fields if f.name in known
+        )
+    if at.is_map(stored) and at.is_map(wanted):
+        return _reads_as(stored.key_type, wanted.key_type) and _reads_as(stored.item_type, wanted.item_type)
+    if _is_list(stored) and _is_list(wanted):
+        return _reads_as(stored.value_type, wanted.value_type)
+    return stored in _WHOLE_NUMBERS[:3] and wanted in _WHOLE_NUMBERS[:3]
+
+
+def _spark_casts(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Conversions in which Spark's CAST gives Java's answer; texts of floating point numbers are not among them."""
+    if stored in _WHOLE_NUMBERS:
+        return wanted in _WHOLE_NUMBERS or at.is_floating(wanted) or at.is_decimal(wanted) or _is_text(wanted)
+    if at.is_floating(stored):
+        return bool(at.is_float64(wanted))
+    if at.is_decimal(stored):
+        return bool(at.is_decimal(wanted))
+    return _is_text(stored) and at.is_binary(wanted)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(at.is_string(kind) or at.is_large_string(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(at.is_list(kind) or at.is_large_list(kind))
+
+
+def _has_timestamp(kind: pa.DataType) -> bool:
+    if at.is_nested(kind):
+        return any(_has_timestamp(kind.field(i).type) for i in range(kind.num_fields))
+    return bool(at.is_timestamp(kind))

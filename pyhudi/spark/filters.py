@@ -1,0 +1,114 @@
+"""A bound predicate as a Spark column, with the answers that the Arrow reader gives.
+
+Spark takes NaN for the greatest number and equal to itself, Arrow compares it as IEEE 754 says; so comparisons of
+floating point columns say what is meant about NaN. Everything else is Spark's own operator, which its Parquet scan can
+push down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timezone
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from pyhudi.model.predicate import (
+    And,
+    Column,
+    Compare,
+    CompareColumns,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+)
+from pyhudi.queries.filters import resolve
+
+__all__ = ["to_spark"]
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": lambda left, right: left == right,
+    "<>": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}
+_ONLY_PREFIX = re.compile(r"[^%_\\]*%")
+_EPOCH = datetime(1970, 1, 1)
+
+
+def to_spark(predicate: Predicate, schema: pa.Schema) -> Any:
+    """The predicate as a column of truth values; `schema` is that of the rows. Opaque predicates are not for Spark."""
+    match predicate:
+        case And(children):
+            return reduce(lambda left, right: left & right, [to_spark(c, schema) for c in children], F.lit(True))
+        case Or(children):
+            return reduce(lambda left, right: left | right, [to_spark(c, schema) for c in children], F.lit(False))
+        case Not(child):
+            return ~to_spark(child, schema)
+        case Constant(value):
+            return F.lit(value).cast("boolean")
+        case Compare(column, op, value):
+            kind = resolve(column, schema)[1]
+            return _compare(_column(column), op, _literal(value, kind), kind)
+        case CompareColumns(left, op, right):
+            return _compare(_column(left), op, _column(right), resolve(left, schema)[1])
+        case In(column, values, has_null):
+            return _in(column, values, has_null, schema)
+        case IsNull(column):
+            return _column(column).isNull()
+        case Like(column, pattern) as like:
+            plain = _ONLY_PREFIX.fullmatch(pattern)
+            return _column(column).startswith(like.prefix) if plain else F.rlike(_column(column), F.lit(like.regex()))
+    raise AssertionError(predicate)
+
+
+def _column(column: Column) -> Any:
+    first, *rest = column.path
+    return reduce(lambda outer, name: outer.getField(name), rest, F.col("`" + first.replace("`", "``") + "`"))
+
+
+def _compare(left: Any, op: str, right: Any, kind: pa.DataType) -> Any:
+    answer = _OPERATORS[op](left, right)
+    if not pa.types.is_floating(kind):
+        return answer
+    not_a_number = F.isnan(left) | F.isnan(right)
+    return answer | not_a_number if op == "<>" else answer & ~not_a_number
+
+
+def _in(column: Column, values: tuple[Any, ...], has_null: bool, schema: pa.Schema) -> Any:
+    kind = resolve(column, schema)[1]
+    if pa.types.is_floating(kind) or not values:
+        equal = tuple(Compare(column, "=", value) for value in values)
+        # null IN (...) is unknown, also for an empty list
+        answer = to_spark(Or((*equal, And((IsNull(column), Constant(None))))), schema)
+    else:
+        answer = _column(column).isin([_literal(value, kind) for value in values])
+    return answer | F.lit(None).cast("boolean") if has_null else answer
+
+
+def _literal(value: Any, kind: pa.DataType) -> Any:
+    """A literal of the column's type; moments go as numbers or text, so that no time zone of Python's comes in."""
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            return F.lit(value.isoformat(sep=" ")).cast("timestamp_ntz")
+        since = value.astimezone(timezone.utc).replace(tzinfo=None) - _EPOCH
+        return F.timestamp_micros(F.lit((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds))
+    if pa.types.is_decimal(kind):
+        return F.lit(str(Decimal(value))).cast(f"decimal({kind.precision},{kind.scale})")
+    if pa.types.is_integer(kind):
+        return F.lit(value).cast("bigint")
+    if pa.types.is_floating(kind):
+        return F.lit(float(value))
+    if isinstance(value, bytes):
+        return F.unhex(F.lit(value.hex()))
+    return F.lit(value)

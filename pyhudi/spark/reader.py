@@ -1,0 +1,262 @@
+"""A Hudi table as a DataFrame: the plan is made here, the reading is Spark's own Parquet (or ORC) scan.
+
+    options → plan (files, schema) → files by shape → one native scan per shape → columns as wanted → union
+
+Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
+In a hive-style table Spark prunes partitions by their paths, where those tell the same values as the files. Files that
+Spark can't convert are read by Python tasks. Source: design, decision 3; spec, files and records 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import SchemaMismatch
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import ReadOptions
+from pyhudi.model.predicate import is_opaque
+from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
+from pyhudi.queries.snapshot import read_slice
+from pyhudi.schema.casts import cast
+from pyhudi.spark.engine import SparkEngine, literal_path
+from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
+from pyhudi.spark.filters import to_spark
+from pyhudi.spark.session import hudi_options
+from pyhudi.spark.types import relaxed, spark_from_arrow
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+
+__all__ = ["frame_of_plan", "plan_read", "read_frame"]
+
+# A literal column per partition lets Spark prune; beyond this many branches planning costs more than that saves.
+_BRANCHES_MAX = 32
+_FILE_NAME = "_pyhudi_file_name"
+_SAME_IN_PATH: dict[pa.DataType, re.Pattern[str]] = {
+    pa.string(): re.compile(r"(?!__HIVE_DEFAULT_PARTITION__$)[\w .:,@+-]+", re.ASCII),
+    pa.int32(): re.compile(r"0|-?[1-9]\d{0,9}", re.ASCII),
+    pa.int64(): re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII),
+    pa.date32(): re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+}
+
+
+def read_frame(spark: SparkSession, path: str, options: Mapping[str, Any], *, schema: Any = None) -> DataFrame:
+    """The table at `path` as a DataFrame of its state now, or as of the option `as.of.instant`.
+
+    Args:    options: Hudi's read options; the session's `spark.hoodie.*` stand behind them.
+             schema: a StructType or DDL text of the wanted columns; None reads all, meta columns first.
+    Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
+    """
+    wanted = _as_struct(spark, schema)
+    meta, plan = plan_read(path, options, hudi_options(spark), wanted.names if wanted is not None else None)
+    if wanted is not None:
+        _check_types(wanted, plan.schema, path)
+    return frame_of_plan(spark, meta, plan)
+
+
+def plan_read(
+    path: str, options: Mapping[str, Any], session: Mapping[str, str], columns: Sequence[str] | None
+) -> tuple[MetaClient, ReadPlan]:
+    """The plan of a read by its options; `columns` None reads all."""
+    asked = ReadOptions.parse(options, session)
+    meta = MetaClient.load(open_storage(path))
+    return meta, plan_snapshot(meta, columns=columns, as_of=asked.as_of, query_type=asked.query_type)
+
+
+def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:
+    """The rows of a plan as a lazy DataFrame of `plan.schema`."""
+    engine = SparkEngine(spark)
+    if not plan.slices:
+        return engine.from_arrow(plan.schema.empty_table())
+    if is_opaque(plan.predicate):
+        return _read_by_python(engine, meta.storage, plan, plan.slices)
+    shapes = shapes_of(plan, meta.storage)
+    frames = [
+        _read_by_python(engine, meta.storage, plan, reads)
+        if shape == BY_PYTHON
+        else _filtered(_read_natively(spark, meta, plan, shape, reads), plan)
+        for shape, reads in shapes.items()
+    ]
+    return engine.union(frames)
+
+
+def _filtered(frame: DataFrame, plan: ReadPlan) -> DataFrame:
+    if not plan.keeps_all_rows:
+        frame = frame.where(to_spark(plan.predicate, plan.read_schema))
+    return frame if frame.columns == plan.schema.names else frame.select([_named(name) for name in plan.schema.names])
+
+
+# ---- native ----------------------------------------------------------------------------------------------------------
+
+
+def _read_natively(
+    spark: SparkSession, meta: MetaClient, plan: ReadPlan, shape: FileShape, reads: Sequence[ReadSlice]
+) -> DataFrame:
+    """The files of one shape as columns of `plan.read_schema`."""
+    if _paths_tell_the_values(meta.config, plan.read_schema, reads):
+        return _shaped(
+            _scan(spark, meta.storage, plan.read_schema, shape, reads, base=meta.storage.full_path("")), plan, shape
+        )
+    from_path = [name for name, _ in reads[0].path_values]
+    stored = pa.schema([field for field in plan.read_schema if field.name not in from_path])
+    if not from_path:
+        return _shaped(_scan(spark, meta.storage, stored, shape, reads), plan, shape)
+    groups: dict[tuple[tuple[str, str | None], ...], list[ReadSlice]] = {}
+    for read in reads:
+        groups.setdefault(read.path_values, []).append(read)
+    if len(groups) <= _BRANCHES_MAX:
+        branches = [
+            _with_constants(_scan(spark, meta.storage, stored, shape, group), values, plan)
+            for values, group in groups.items()
+        ]
+        return _shaped(SparkEngine(spark).union(branches), plan, shape)
+    frame = _scan(spark, meta.storage, stored, shape, reads, file_name=True)
+    looked_up = SparkEngine(spark).from_arrow(_values_by_file(reads, plan.read_schema))
+    return _shaped(frame.join(F.broadcast(looked_up), on=_FILE_NAME), plan, shape)
+
+
+def _scan(
+    spark: SparkSession,
+    storage: Storage,
+    schema: pa.Schema,
+    shape: FileShape,
+    reads: Sequence[ReadSlice],
+    *,
+    base: str | None = None,
+    file_name: bool = False,
+) -> DataFrame:
+    """Spark's scan of the files, with the names and types that the columns have in them."""
+    there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
+    fields: dict[str, pa.Field] = {}
+    for field in schema:
+        name, kind = there.get(field.name, (field.name, field.type))
+        if name is not None:
+            fields[name] = pa.field(name, kind)
+    orc = reads[0].base_file.name.endswith(".orc")
+    reader = spark.read.schema(spark_from_arrow(pa.schema(fields.values())))
+    # The session may let Spark skip what it can't read; rows of a table are never skipped.
+    reader = reader.option("ignoreCorruptFiles", "false").option("ignoreMissingFiles", "false")
+    if not orc:
+        reader = reader.option("datetimeRebaseMode", "CORRECTED").option("int96RebaseMode", "CORRECTED")
+    if base is not None:
+        reader = reader.option("basePath", base)
+    files = [literal_path(storage.full_path(read.base_file.path)) for read in reads]
+    frame = reader.orc(files) if orc else reader.parquet(*files)
+    return frame.withColumn(_FILE_NAME, F.col("_metadata.file_name")) if file_name else frame
+
+
+def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
+    """Columns of the files as those of `plan.read_schema`."""
+    names = plan.read_schema.names
+    if not shape.columns:
+        return frame if frame.columns == names else frame.select([_named(name) for name in names])
+    there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
+    columns = []
+    for field, target in zip(plan.read_schema, spark_from_arrow(plan.read_schema).fields, strict=True):
+        name, kind = there.get(field.name, (field.name, field.type))
+        if name is None:
+            column = F.lit(None).cast(target.dataType)
+        else:
+            column = _named(name) if kind == field.type else _named(name).cast(target.dataType)
+        columns.append(column.alias(field.name))
+    return frame.select(columns)
+
+
+def _paths_tell_the_values(config: TableConfig, schema: pa.Schema, reads: Iterable[ReadSlice]) -> bool:
+    """Whether Spark's reading of `field=value` folders gives every partition column the value it has in the rows."""
+    fields = config.partition_fields
+    plain = config.key_generator in ("SIMPLE", "COMPLEX") and not config.slash_separated_dates
+    if not fields or not plain or not config.hive_style_partitioning:
+        return False
+    kinds = [schema.field(name).type if schema.get_field_index(name) >= 0 else None for name in fields]
+    patterns = [_SAME_IN_PATH.get(kind) if kind is not None else None for kind in kinds]
+    if None in patterns:
+        return False
+    expressions = [
+        re.compile(f"{re.escape(name)}=({pattern.pattern})")
+        for name, pattern in zip(fields, patterns, strict=True)
+        if pattern
+    ]
+    for partition_path in {read.base_file.partition_path for read in reads}:
+        folders = partition_path.split("/")
+        if len(folders) != len(fields):
+            return False
+        if not all(expression.fullmatch(folder) for expression, folder in zip(expressions, folders, strict=True)):
+            return False
+    return True
+
+
+# ---- values that only the path has -----------------------------------------------------------------------------------
+
+
+def _with_constants(frame: DataFrame, values: Sequence[tuple[str, str | None]], plan: ReadPlan) -> DataFrame:
+    for name, text in values:
+        kind = plan.read_schema.field(name).type
+        value = None if text is None else cast(pa.array([text]), kind)[0].as_py()
+        target = spark_from_arrow(pa.schema([pa.field(name, kind)])).fields[0].dataType
+        frame = frame.withColumn(name, F.lit(value).cast(target))
+    return frame
+
+
+def _values_by_file(reads: Sequence[ReadSlice], schema: pa.Schema) -> pa.Table:
+    columns: dict[str, pa.Array] = {_FILE_NAME: pa.array([read.base_file.name for read in reads])}
+    for index, (name, _) in enumerate(reads[0].path_values):
+        texts = pa.array([read.path_values[index][1] for read in reads], pa.string())
+        columns[name] = cast(texts, schema.field(name).type)
+    return pa.table(columns)
+
+
+# ---- by Python -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSlices:
+    """Reads a few files of a plan in a task. `plan` comes without its slices: the task brings its own."""
+
+    storage: Storage
+    plan: ReadPlan
+
+    def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
+        for read in task:
+            yield from read_slice(self.plan, self.storage, read)
+
+
+def _read_by_python(engine: SparkEngine, storage: Storage, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
+    work = ReadSlices(storage, replace(plan, slices=()))
+    return engine.fan_out([(read,) for read in reads], work, plan.schema)
+
+
+# ---- the user's schema -----------------------------------------------------------------------------------------------
+
+
+def _as_struct(spark: SparkSession, schema: Any) -> StructType | None:
+    if schema is None or isinstance(schema, StructType):
+        return schema
+    return spark.createDataFrame([], schema).schema
+
+
+def _check_types(wanted: StructType, table: pa.Schema, path: str) -> None:
+    found = spark_from_arrow(table)
+    other = [
+        f"{field.name} ({found[field.name].dataType.simpleString()} in the table, not {field.dataType.simpleString()})"
+        for field in wanted.fields
+        if relaxed(field.dataType).simpleString() != relaxed(found[field.name].dataType).simpleString()
+    ]
+    if other:
+        raise SchemaMismatch(
+            f"{path}: the schema given to the read has other types than the table: {', '.join(other)}. Give the "
+            "table's types, and cast afterwards."
+        )
+
+
+def _named(name: str) -> Any:
+    return F.col("`" + name.replace("`", "``") + "`")

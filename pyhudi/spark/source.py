@@ -1,0 +1,75 @@
+"""What the data source `hudi` (module `pyspark_hudi`) does, once it is asked.
+
+Every function is called in a Python process of its own: schema, plan and reading share nothing but what is pickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pyhudi.errors import ConfigError
+from pyhudi.queries.snapshot import read_slice
+from pyhudi.spark.failures import spelled_out
+from pyhudi.spark.reader import plan_read
+from pyhudi.spark.tasks import conform
+from pyhudi.spark.types import spark_from_arrow
+
+__all__ = ["read_task", "source_schema", "source_tasks"]
+
+_TASK_BYTES = 32 << 20  # small files share a task, as a Python task costs some 30 ms
+
+
+def source_schema(options: Mapping[str, str]) -> StructType:
+    """The schema of the read: all columns, or those of the option `columns`."""
+    named = options.get("columns", "")
+    columns = [name.strip() for name in named.split(",") if name.strip()] or None
+    with spelled_out():
+        return spark_from_arrow(_plan(options, columns).schema)
+
+
+def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
+    """Pickled tasks, each a few files to be read under `schema`."""
+    with spelled_out():
+        meta, plan = plan_read(_path(options), _hudi(options), {}, schema.names)
+    bare = replace(plan, slices=())
+    tasks: list[list[Any]] = []
+    filled = _TASK_BYTES
+    for read in plan.slices:
+        if filled >= _TASK_BYTES:
+            tasks.append([])
+            filled = 0
+        tasks[-1].append(read)
+        filled += read.base_file.size_bytes
+    return [pickle.dumps((meta.storage, bare, tuple(reads)), protocol=5) for reads in tasks]
+
+
+def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Batches of exactly the Arrow schema that Spark expects for `schema`."""
+    target = to_arrow_schema(schema, timezone="UTC")
+    storage, plan, reads = pickle.loads(task)
+    with spelled_out():
+        for read in reads:
+            for batch in read_slice(plan, storage, read):
+                yield conform(batch, target)
+
+
+def _plan(options: Mapping[str, str], columns: list[str] | None) -> Any:
+    return plan_read(_path(options), _hudi(options), {}, columns)[1]
+
+
+def _path(options: Mapping[str, str]) -> str:
+    path = options.get("path")
+    if not path:
+        raise ConfigError("load of format hudi takes the path of one table; found none (or several).")
+    return path
+
+
+def _hudi(options: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in options.items() if key not in ("path", "paths", "columns")}

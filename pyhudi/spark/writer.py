@@ -1,0 +1,226 @@
+"""Writing a DataFrame: save modes, options, and who does the work.
+
+Small inputs (under the limits below) are fetched once and written by this process: a warm Spark job that runs Python
+costs more than the whole write. Larger ones go to Spark. Either way it is the same action on the same files.
+Source: design, decision 1; Hudi's meaning of Spark's save modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import types as st
+
+from pyhudi.actions.create import new_table
+from pyhudi.actions.result import WriteResult
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
+from pyhudi.model.new_table import new_table_properties
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.table import canonical_keys
+from pyhudi.spark.engine import SparkEngine, collect_arrow
+from pyhudi.spark.failures import translated
+from pyhudi.spark.session import hudi_options
+from pyhudi.spark.types import arrow_from_spark
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.table_properties import load_table_config, table_exists
+from pyhudi.writing import write_table
+
+__all__ = ["SAVE_MODES", "write_frame"]
+
+SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
+
+_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+_LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
+# On a local master the driver's machine is the whole cluster, so more is worth doing here.
+_LOCAL_MASTER_BYTES = 128 << 20
+_WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
+
+
+def write_frame(
+    df: DataFrame,
+    path: str,
+    options: Mapping[str, Any],
+    mode: str = "append",
+    partition_by: Sequence[str] = (),
+) -> WriteResult | None:
+    """Write the rows of a DataFrame to the table at `path`.
+
+    Args:
+        options: Hudi's write options; the session's `spark.hoodie.*` stand behind them.
+        mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place), `ignore`
+            (nothing when there is a table), `error` (also `errorifexists`, `default`: only a new table).
+        partition_by: the partition fields, if the option does not name them.
+    Returns: what was done; None when mode `ignore` found a table.
+    Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
+        is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
+    """
+    mode = _mode(mode)
+    storage = open_storage(path)
+    exists = table_exists(storage)
+    if exists and mode == "ignore":
+        return None
+    if exists and mode == "error":
+        raise TableExists(
+            f"There is a Hudi table at {storage.root} already. Write with mode append to add to it, or overwrite to "
+            "replace it."
+        )
+    _check_columns(df)
+    replaced = mode == "overwrite"
+    config = load_table_config(storage) if exists and not replaced else None
+    session = hudi_options(df.sparkSession)
+    given = _with_partition_by(options, partition_by)
+    parsed = WriteOptions.parse(given, session, config)
+    if config is None:
+        new_table_properties(new_table(parsed))
+        _check_fields(parsed, df.columns)
+        _check_place(storage, replaced)
+    rows = _fetched(df, parsed, canonical_keys([*given, *session]))
+    if replaced:
+        if rows is None:
+            _check_not_read_from(df, storage)
+        _remove_table(storage)
+    if rows is not None:
+        return write_table(storage, rows, LocalEngine(), parsed)
+    with translated():
+        return write_table(storage, df, SparkEngine(df.sparkSession), parsed)
+
+
+# ---- checks before anything is touched -------------------------------------------------------------------------------
+
+
+def _mode(mode: str) -> str:
+    word = mode.lower()
+    if word not in SAVE_MODES:
+        raise ConfigError(f"Save mode {mode!r} is not one of {', '.join(SAVE_MODES)}.")
+    return "error" if word in ("errorifexists", "default") else word
+
+
+def _with_partition_by(options: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+    """The options with `partitionBy` as the partition fields."""
+    given = dict(options)
+    if not columns:
+        return given
+    named = [key for key in given if canonical_keys([key]) == {_PARTITION_FIELDS} and given[key]]
+    for key in named:
+        if [text.strip().partition(":")[0] for text in str(given[key]).split(",")] != list(columns):
+            raise ConfigError(
+                f"partitionBy names {', '.join(columns)}, but {key}={given[key]}. Give one of them, or the "
+                "same columns."
+            )
+    if not named:
+        given[_PARTITION_FIELDS] = ",".join(columns)
+    return given
+
+
+def _check_columns(df: DataFrame) -> None:
+    """Every column has a type that can be stored, and a name of its own."""
+    names = arrow_from_spark(df.schema).names
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SchemaMismatch(f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others.")
+
+
+def _check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
+    """The fields of a new table's keys are columns of the input; those of an existing one are checked by the write."""
+    fields = {
+        "hoodie.datasource.write.recordkey.field": options.record_key_fields,
+        _PARTITION_FIELDS: tuple(text.partition(":")[0] for text in options.partition_fields),
+    }
+    for key, names in fields.items():
+        missing = [name for name in names if name not in columns and name.partition(".")[0] not in columns]
+        if missing:
+            raise ConfigError(
+                f"{key} names {', '.join(missing)}, which the input has not. Columns: {', '.join(columns)}."
+            )
+
+
+def _check_place(storage: Storage, replaced: bool) -> None:
+    """A new table goes into an empty place, or into one where a table is to be replaced."""
+    if table_exists(storage):
+        return
+    entries = {entry.name for entry in storage.list("")}
+    if replaced and entries and ".hoodie" not in entries:
+        raise ConfigError(
+            f"{storage.root} holds {', '.join(sorted(entries)[:3])} and no Hudi table, so mode overwrite would delete "
+            "files that are not PyHudi's. Choose another path, or empty the folder yourself."
+        )
+    if not replaced and ".hoodie" in entries and len(entries) > 1:
+        raise ConfigError(
+            f"{storage.root} holds data files and a .hoodie folder without table properties, as an interrupted "
+            "overwrite leaves them. Write with mode overwrite, or delete the folder."
+        )
+
+
+def _check_not_read_from(df: DataFrame, storage: Storage) -> None:
+    """Overwriting deletes the table before the input is read; an input that reads this table would lose its rows."""
+    root = _plain_path(storage.full_path("")).rstrip("/") + "/"
+    if any(_plain_path(file).startswith(root) for file in df.inputFiles()):
+        raise ConfigError(
+            f"The input reads from {storage.root}, which mode overwrite is about to delete. Write to another path, or "
+            "use operation upsert, insert or delete with mode append."
+        )
+
+
+def _plain_path(uri: str) -> str:
+    parts = urlsplit(uri)
+    return unquote(parts.netloc + parts.path)
+
+
+# ---- who does the work -----------------------------------------------------------------------------------------------
+
+
+def _fetched(df: DataFrame, options: WriteOptions, said: Iterable[str]) -> pa.Table | None:
+    """The input's rows if this process is to write them, None if Spark is."""
+    if options.engine == "local":
+        return collect_arrow(df)
+    if options.engine == "spark" or options.operation.lower() == "bulk_insert":
+        return None
+    rows_max = _rows_max(df, options, frozenset(said))
+    if rows_max <= 0:
+        return None
+    probe = collect_arrow(df.limit(rows_max + 1))
+    return probe if probe.num_rows <= rows_max else None
+
+
+def _rows_max(df: DataFrame, options: WriteOptions, said: frozenset[str]) -> int:
+    """The most rows that this process writes: by rows and by the bytes that they probably take."""
+    limits_are_the_users = bool(said & _LIMIT_KEYS)
+    if not limits_are_the_users and SparkEngine(df.sparkSession).is_local_master:
+        return _LOCAL_MASTER_BYTES // _width_bytes(df.schema)
+    return min(options.local_max_rows, options.local_max_bytes // _width_bytes(df.schema))
+
+
+def _width_bytes(kind: st.DataType) -> int:
+    """About how many bytes of Arrow data a value takes."""
+    if isinstance(kind, st.StructType):
+        return max(1, sum(_width_bytes(field.dataType) for field in kind.fields))
+    if isinstance(kind, st.ArrayType):
+        return 4 + 4 * _width_bytes(kind.elementType)
+    if isinstance(kind, st.MapType):
+        return 4 + 4 * (_width_bytes(kind.keyType) + _width_bytes(kind.valueType))
+    return _WIDTH_BYTES.get(type(kind), 8)
+
+
+# ---- overwrite -------------------------------------------------------------------------------------------------------
+
+
+def _remove_table(storage: Storage) -> None:
+    """Delete all that is in the table's folder.
+
+    The properties go first, so that a reader finds no table instead of a part of one; the timeline goes last, because
+    data files without it would count as committed in the table that follows.
+    """
+    for name in ("hoodie.properties", "hoodie.properties.backup"):
+        storage.delete(f".hoodie/{name}")
+    entries = sorted(storage.list(""), key=lambda entry: entry.name == ".hoodie")
+    for entry in entries:
+        if entry.is_dir:
+            storage.delete_tree(entry.path)
+        else:
+            storage.delete(entry.path)
