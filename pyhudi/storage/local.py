@@ -52,6 +52,7 @@ class LocalStorage:
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
         with self._translated(path):
+            _drop_hadoop_checksum(target)
             try:
                 return pa.OSFile(target, "wb")
             except FileNotFoundError:
@@ -63,6 +64,7 @@ class LocalStorage:
         with self._translated(path):
             temporary = _write_temporary(target, data)
             try:
+                _drop_hadoop_checksum(target)
                 os.replace(temporary, target)
             except BaseException:
                 _unlink_quietly(temporary)
@@ -118,6 +120,7 @@ class LocalStorage:
         with self._translated(path):
             try:
                 os.unlink(self._local(path))
+                _drop_hadoop_checksum(self._local(path))
             except (FileNotFoundError, NotADirectoryError):
                 return False
             return True
@@ -181,6 +184,16 @@ def _open_new(target: str) -> int:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         return os.open(target, flags, 0o666)
+
+
+def _drop_hadoop_checksum(target: str) -> None:
+    """Forget the checksum that Hadoop's local file system keeps in `.<name>.crc`.
+
+    A file that changes without it can't be read by Hudi any more (ChecksumException); without a checksum it can.
+    """
+    folder, name = os.path.split(target)
+    with suppress(OSError):
+        os.unlink(os.path.join(folder, f".{name}.crc"))
 
 
 def _unlink_quietly(temporary: str) -> None:

@@ -139,3 +139,17 @@ def test_folders_are_made_with_those_above(tmp_path: Path) -> None:
     storage.make_folder(".hoodie/.aux/deep")
 
     assert (tmp_path / "table" / ".hoodie" / ".aux" / "deep").is_dir()
+
+
+def test_what_hadoop_remembers_of_a_file_is_forgotten_when_the_file_changes(tmp_path: Path) -> None:
+    """Hadoop's local file system keeps checksums in `.<name>.crc` and refuses a file that changed beside its own."""
+    storage = LocalStorage(str(tmp_path))
+    for change in (
+        lambda: storage.write("hoodie.properties", b"new"),
+        lambda: storage.open_output("hoodie.properties").close(),
+        lambda: storage.delete("hoodie.properties"),
+    ):
+        (tmp_path / "hoodie.properties").write_bytes(b"old")
+        (tmp_path / ".hoodie.properties.crc").write_bytes(b"crc\0of old")
+        change()
+        assert not (tmp_path / ".hoodie.properties.crc").exists()
