@@ -27,7 +27,7 @@ from pyhudi.queries.pruning import partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
 
-__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "plan_snapshot"]
+__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot"]
 
 QUERY_TYPES = ("snapshot", "read_optimized")
 
@@ -92,7 +92,7 @@ def plan_snapshot(
         TableError when the table has nothing as of that moment, or not any more;
         UnsupportedTable for a snapshot of a merge-on-read table with log files.
     """
-    _check_query_type(query_type)
+    check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
@@ -132,7 +132,8 @@ def plan_snapshot(
     )
 
 
-def _check_query_type(query_type: str) -> None:
+def check_query_type(query_type: str) -> None:
+    """Raise ConfigError for a query type that there is not, or not in this release."""
     if query_type in ("incremental", "cdc"):
         raise ConfigError(f"query_type={query_type!r} is not in this release; snapshot, read_optimized and as_of are.")
     if query_type not in QUERY_TYPES:

@@ -1,0 +1,160 @@
+"""Scan: a query that has been described and not run yet. Made by `HudiTable.scan`; runs when rows are asked for.
+
+A scan sees the table as it was when the scan was made, however often and however late its rows are asked for.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
+from pyhudi.queries.as_of import parse_as_of
+from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
+from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
+from pyhudi.text_table import readable_bytes
+
+__all__ = ["FILES_SCHEMA", "Scan"]
+
+FILES_SCHEMA = pa.schema(
+    [
+        ("partition_path", pa.string()),
+        ("file_id", pa.string()),
+        ("path", pa.string()),
+        ("instant_time", pa.string()),
+        ("size_bytes", pa.int64()),
+        ("log_files", pa.int32()),
+    ]
+)
+
+
+class Scan:
+    """A lazy query of one table. Take rows with one of the `to_` methods, or look at it with `explain`."""
+
+    def __init__(
+        self,
+        meta: MetaClient,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Any = None,
+        as_of: Any = None,
+        query_type: str = "snapshot",
+        spark: Any = None,
+    ) -> None:
+        """See `HudiTable.scan`. What can be checked without reading is checked here."""
+        check_query_type(query_type)
+        self._meta = meta
+        self._columns = columns if columns is None or isinstance(columns, str) else tuple(columns)
+        self._where = parse_where(where)
+        self._as_of = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
+        self._query_type = query_type
+        self._spark = spark
+        self._planned: ReadPlan | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def plan(self) -> ReadPlan:
+        """The files and columns to read; made once. Raises what `plan_snapshot` raises."""
+        with self._lock:
+            if self._planned is None:
+                self._planned = plan_snapshot(
+                    self._meta,
+                    columns=self._columns,
+                    where=self._where,
+                    as_of=self._as_of,
+                    query_type=self._query_type,
+                )
+            return self._planned
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and types of the result."""
+        return self.plan.schema
+
+    def to_batches(self, *, threads: int = READ_THREADS) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory. `threads`: files that are read at the same time."""
+        plan = self.plan
+        return pa.RecordBatchReader.from_batches(plan.schema, read_batches(plan, self._meta.storage, threads=threads))
+
+    def to_arrow(self, *, threads: int = READ_THREADS) -> pa.Table:
+        """All rows in memory."""
+        return self.to_batches(threads=threads).read_all()
+
+    def to_pandas(self, **options: Any) -> Any:
+        """All rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        """The rows as a Spark DataFrame, planned natively by Spark.
+
+        Args:    spark: the session; None: the one that the table was opened with.
+        Raises:  ConfigError without a session.
+        """
+        session = spark if spark is not None else self._spark
+        if session is None:
+            raise ConfigError("to_spark needs a session: to_spark(spark), or HudiTable.open(path, spark=spark).")
+        from pyhudi.spark.reader import frame_of_plan  # pyspark is loaded only when it is used
+
+        return frame_of_plan(session, self._meta, self.plan)
+
+    def count(self) -> int:
+        """Number of rows: from the files' footers when there is no filter."""
+        return count_rows(self.plan, self._meta.storage)
+
+    def files(self) -> pa.Table:
+        """The files that the scan reads, after partition pruning: columns of `FILES_SCHEMA`, paths below the table."""
+        rows = [
+            {
+                "partition_path": base_file.partition_path,
+                "file_id": base_file.file_id,
+                "path": base_file.path,
+                "instant_time": base_file.instant_time,
+                "size_bytes": base_file.size_bytes,
+                "log_files": 0,
+            }
+            for base_file in (read.base_file for read in self.plan.slices)
+        ]
+        return pa.Table.from_pylist(rows, FILES_SCHEMA)
+
+    def explain(self) -> str:
+        """What will be read and why, as text."""
+        plan = self.plan
+        config = self._meta.config
+        newest = self._meta.timeline.last_commit()
+        moment = plan.instant_time or (f"now (commit {newest.requested_time})" if newest else "now (no commit yet)")
+        pruned = plan.partitions_total - plan.partitions_read
+        lines = [
+            f"{plan.query_type} of {self._meta.storage.root} ({config.table_type}, version {config.table_version})",
+            f"  as of       {moment}",
+            f"  columns     {len(plan.schema)}: {', '.join(plan.schema.names)}",
+            f"  filter      {_filter_text(plan)}",
+            f"  partitions  {plan.partitions_read} of {plan.partitions_total}"
+            + (f", {pruned} pruned" if pruned else ""),
+            f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
+        ]
+        if plan.internal_schemas:
+            lines.append("  schema      columns matched by id (schema on read)")
+        return "\n".join(lines)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Lets polars, DuckDB and others take the rows."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        parts = [f"columns={list(self._columns)}" if self._columns is not None else ""]
+        parts.append("" if self._where == Constant(True) else f"where={to_sql(self._where)!r}")
+        parts.append("" if self._as_of is None else f"as_of={self._as_of!r}")
+        parts.append("" if self._query_type == "snapshot" else f"query_type={self._query_type!r}")
+        return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
+
+
+def _filter_text(plan: ReadPlan) -> str:
+    if plan.keeps_all_rows:
+        return "none"
+    how = "each row" if is_opaque(plan.predicate) else "row groups by their statistics, then each row"
+    return f"{to_sql(plan.predicate)} ({how})"

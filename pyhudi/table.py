@@ -1,0 +1,271 @@
+"""HudiTable: the front desk. A method describes a query or a write and hands it on; nothing more happens here.
+
+table = HudiTable.create(path, schema, record_key="id", partition_by="day", ordering="updated_at")
+table.upsert(rows)                                          # Arrow, pandas, polars, a Spark DataFrame
+table.scan(columns=["id"], where="day >= '2024-01-01'").to_arrow()
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options import options_from_keywords
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.queries.history import History, load_table_history
+from pyhudi.queries.read_schema import read_schema
+from pyhudi.scan import FILES_SCHEMA, Scan
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.table_writes import create, write
+from pyhudi.timeline.table_properties import table_exists
+
+if TYPE_CHECKING:
+    from pyhudi.actions.result import WriteResult
+
+__all__ = ["HudiTable", "write_hudi"]
+
+Path = str | os.PathLike[str]
+Options = Mapping[str, Any]
+_PARTITIONS_SCHEMA = pa.schema(
+    [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
+)
+
+
+class HudiTable:
+    """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
+
+    def __init__(self, meta: MetaClient, spark: Any = None) -> None:
+        self._meta = meta
+        self._spark = spark
+
+    @classmethod
+    def open(cls, path: Path, spark: Any = None, *, storage_options: Mapping[str, str] | None = None) -> HudiTable:
+        """Open an existing table.
+
+        Args:
+            path: folder or URI (`s3://`, `gs://`, `abfss://`, `hdfs://`, `memory://`).
+            spark: a session for `to_spark` and for session-wide `spark.hoodie.*` options; not needed otherwise.
+            storage_options: Hadoop's keys for remote stores.
+        Raises: TableNotFound, UnsupportedTable, CorruptFile.
+        """
+        return cls(MetaClient.load(open_storage(path, storage_options or {})), spark)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        schema: Any,
+        *,
+        record_key: str | Sequence[str] | None = None,
+        partition_by: str | Sequence[str] | None = None,
+        ordering: str | Sequence[str] | None = None,
+        table_name: str | None = None,
+        table_type: str | None = None,
+        spark: Any = None,
+        storage_options: Mapping[str, str] | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> HudiTable:
+        """Make an empty table.
+
+        Args:
+            schema: the data columns: a `pyarrow.Schema`, or a Spark StructType.
+            record_key, partition_by, ordering: column names; no record key: Hudi's generated keys.
+            table_name: None: the folder's name. table_type: COPY_ON_WRITE.
+            options: Hudi's own keys; `more`: Python names of options (docs/options.md), or Hudi's keys by `**{...}`.
+        Raises: TableExists, ConfigError, SchemaMismatch.
+        """
+        keywords = {
+            "record_key": record_key,
+            "partition_by": partition_by,
+            "ordering": ordering,
+            "table_name": table_name,
+            "table_type": table_type,
+            **more,
+        }
+        storage = open_storage(path, storage_options or {})
+        create(storage, schema, _merged(options, keywords), spark)
+        return cls(MetaClient.load(storage), spark)
+
+    @staticmethod
+    def exists(path: Path, *, storage_options: Mapping[str, str] | None = None) -> bool:
+        """True when there is a Hudi table at the path."""
+        return table_exists(open_storage(path, storage_options or {}))
+
+    # ---- looking at it
+
+    @property
+    def path(self) -> str:
+        """Where the table is."""
+        return self._meta.storage.root
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
+        fields = read_schema(self._fresh(), None)
+        return pa.schema([field for field in fields if field.name not in META_COLUMNS])
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, typed."""
+        return self._fresh().config
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active instants."""
+        return self._fresh().timeline
+
+    def history(self, limit: int | None = None) -> History:
+        """The newest `limit` instants (None: all active ones), newest first; prints as a table."""
+        return load_table_history(self._fresh(), limit)
+
+    def files(self) -> pa.Table:
+        """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
+        rows = [
+            {
+                "partition_path": s.group.partition_path,
+                "file_id": s.group.file_id,
+                "path": s.base_file.path if s.base_file else None,
+                "instant_time": s.base_instant,
+                "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
+                "log_files": len(s.log_files),
+            }
+            for s in FileSystemView.load(self._fresh()).all_slices()
+        ]
+        return pa.Table.from_pylist(rows, FILES_SCHEMA)
+
+    def partitions(self) -> pa.Table:
+        """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
+        view = FileSystemView.load(self._fresh())
+        rows = []
+        for partition in view.partitions():
+            slices = view.slices(partition)
+            logs = [log for s in slices for log in s.log_files]
+            size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
+            rows.append(dict(zip(_PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
+        return pa.Table.from_pylist(rows, _PARTITIONS_SCHEMA)
+
+    # ---- reading
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: Any = None,
+        as_of: Any = None,
+        query_type: str = "snapshot",
+    ) -> Scan:
+        """Describe a query; nothing is read until rows are asked for.
+
+        Args:
+            columns: names in the wanted order; None: Hudi's meta columns and all data columns.
+            where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
+                tuples that all must hold, or a `pyarrow.compute` expression.
+            as_of: the table at that moment: an instant time, a date, a time (text or object; without a zone it is
+                in the table's timeline zone).
+            query_type: "snapshot", or "read_optimized" for the base files of a merge-on-read table.
+        Raises: ConfigError for what can't be meant; the rest when rows are asked for.
+        """
+        return Scan(self._fresh(), columns=columns, where=where, as_of=as_of, query_type=query_type, spark=self._spark)
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> pa.Table:
+        """`scan(...).to_arrow()`."""
+        return self.scan(columns, where, as_of).to_arrow()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> Any:
+        """`scan(...).to_pandas()`."""
+        return self.scan(columns, where, as_of).to_pandas()
+
+    # ---- writing
+
+    def upsert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
+        return self._write(data, "upsert", options, more)
+
+    def insert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Add rows without looking for their keys; small files are filled up."""
+        return self._write(data, "insert", options, more)
+
+    def bulk_insert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Add many rows at once, sorted as asked, without looking for keys or small files."""
+        return self._write(data, "bulk_insert", options, more)
+
+    def delete(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Delete the rows whose keys are in `data`, which needs the key and partition columns only."""
+        return self._write(data, "delete", options, more)
+
+    def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
+        given = _merged(options, {**more, "operation": operation})
+        result = write(self._meta.storage, data, given, "append", self._spark)
+        assert result is not None
+        return result
+
+    def _fresh(self) -> MetaClient:
+        self._meta = self._meta.reload()
+        return self._meta
+
+    def __repr__(self) -> str:
+        config = self._meta.config
+        keys = ", ".join(config.record_key_fields) or "generated keys"
+        partitions = f", partitioned by {', '.join(config.partition_fields)}" if config.partition_fields else ""
+        return (
+            f"HudiTable({config.table_name!r} at {self.path}: {config.table_type}, version {config.table_version}, "
+            f"key {keys}{partitions})"
+        )
+
+    def _repr_html_(self) -> str:
+        config = self._meta.config
+        last = self._meta.timeline.last_commit()
+        shown = {
+            "table": config.table_name,
+            "path": self.path,
+            "type": f"{config.table_type}, version {config.table_version}",
+            "record key": ", ".join(config.record_key_fields) or "generated",
+            "partitioned by": ", ".join(config.partition_fields) or "nothing",
+            "last commit": last.requested_time if last else "none yet",
+        }
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td></tr>"
+            for name, value in shown.items()
+        )
+        return f"<table>{rows}</table>"
+
+
+def write_hudi(
+    path: Path | Storage,
+    data: Any,
+    operation: str = "upsert",
+    *,
+    mode: str = "append",
+    spark: Any = None,
+    storage_options: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    **more: Any,
+) -> WriteResult | None:
+    """Write rows to a table, which is made when there is none.
+
+    Args:
+        data: a Spark DataFrame; pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; an object
+            with `__arrow_c_stream__`; a list of dicts.
+        operation: upsert, insert, bulk_insert or delete.
+        mode: append; overwrite (the table is made anew); ignore or error when there is a table already.
+        options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
+            docs/options.md), or Hudi's keys by `**{...}`.
+    Returns: what was done; None when mode is ignore and there is a table.
+    Raises:  errors of the family; unless the call returns, nothing became visible.
+    """
+    storage = path if isinstance(path, Storage) else open_storage(path, storage_options or {})
+    return write(storage, data, _merged(options, {**more, "operation": operation}), mode, spark)
+
+
+def _merged(options: Options | None, keywords: Options) -> dict[str, Any]:
+    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    return {**(options or {}), **given}

@@ -1,0 +1,129 @@
+"""From the front desk to the write path: which engine takes the data, and what a save mode means.
+
+Spark DataFrames go to `pyhudi.spark.writer`, everything else is Arrow and is written by the LocalEngine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.actions.create import create_from_options
+from pyhudi.actions.result import WriteResult
+from pyhudi.arrow_input import is_spark_frame, to_arrow_rows
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError, TableExists
+from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import SystemClock
+from pyhudi.timeline.table_properties import table_exists
+from pyhudi.writing import write_table
+
+__all__ = ["SAVE_MODES", "create", "write"]
+
+SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
+_NAME = "hoodie.table.name"
+_NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
+
+
+def create(storage: Storage, schema: Any, options: Mapping[str, Any], spark: Any) -> None:
+    """Make an empty table of these columns. Raises TableExists, ConfigError."""
+    columns = without_meta(_arrow_schema(schema))
+    if not len(columns):
+        raise ConfigError("The schema has no columns; a table needs one at least.")
+    parsed = WriteOptions.parse(_with_name(options, storage), _session(spark), None)
+    _check_fields(parsed, columns)
+    assert parsed.table_name is not None
+    text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
+    create_from_options(storage, parsed, SystemClock(), text)
+
+
+def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, spark: Any) -> WriteResult | None:
+    """Write `data` with these options (Hudi's keys, the operation among them). None: mode ignore, table there."""
+    word = mode.lower()
+    if word not in SAVE_MODES:
+        raise ConfigError(f"Unknown mode {mode!r}; known: append, overwrite, ignore, error.")
+    if is_spark_frame(data):
+        from pyhudi.spark.writer import write_frame  # pyspark is loaded only when it is used
+
+        given = _with_name(options, storage) if word == "overwrite" or not table_exists(storage) else options
+        return write_frame(data, storage.root, given, mode=word)
+
+    there = table_exists(storage)
+    _check_place(storage, there, word)
+    if there and word == "ignore":
+        return None
+    if there and word in ("error", "errorifexists", "default"):
+        raise TableExists(f"There is a Hudi table at {storage.root} already and mode is {mode!r}; use mode='append'.")
+    anew = word == "overwrite"
+    meta = MetaClient.load(storage) if there and not anew else None  # a table to be replaced need not be readable
+    given = options if meta is not None else _with_name(options, storage)
+    parsed = WriteOptions.parse(given, _session(spark), None if meta is None else meta.config)
+    rows = to_arrow_rows(data, None if meta is None else meta.table_schema())
+    if anew:
+        _clear(storage)
+    return write_table(storage, rows, LocalEngine(), parsed)
+
+
+def _check_place(storage: Storage, there: bool, mode: str) -> None:
+    """Overwriting deletes what is in the folder; only a table, or what an interrupted overwrite left, may be there."""
+    entries = () if there else storage.list("")
+    if mode == "overwrite" and entries and all(entry.name != ".hoodie" for entry in entries):
+        raise ConfigError(
+            f"{storage.root} holds {entries[0].name} and no Hudi table, so mode 'overwrite' would delete files that "
+            "are not PyHudi's. Choose another path, or empty the folder yourself."
+        )
+
+
+def _clear(storage: Storage) -> None:
+    """Take the old table away: its properties go first, so that what is left of a crash is no table."""
+    for entry in sorted(storage.list(""), key=lambda entry: entry.name != ".hoodie"):
+        if entry.is_dir:
+            storage.delete_tree(entry.path)
+        else:
+            storage.delete(entry.path)
+
+
+def _arrow_schema(schema: Any) -> pa.Schema:
+    if isinstance(schema, pa.Schema):
+        return schema
+    if type(schema).__module__.startswith("pyspark"):
+        from pyhudi.spark.types import arrow_from_spark
+
+        return arrow_from_spark(schema)
+    raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")
+
+
+def _check_fields(options: WriteOptions, columns: pa.Schema) -> None:
+    named = {
+        "record_key": options.record_key_fields,
+        "partition_by": tuple(field.partition(":")[0] for field in options.partition_fields),
+        "ordering": options.ordering_fields,
+    }
+    missing = [
+        f"{role}={field!r}"
+        for role, fields in named.items()
+        for field in fields
+        if columns.get_field_index(field) < 0 and columns.get_field_index(field.partition(".")[0]) < 0
+    ]
+    if missing:
+        raise ConfigError(f"The schema has no column for {', '.join(missing)}. Columns: {', '.join(columns.names)}.")
+
+
+def _with_name(options: Mapping[str, Any], storage: Storage) -> dict[str, Any]:
+    """The options of a new table; without a name it gets its folder's."""
+    if any(options.get(key) for key in _NAME_KEYS):
+        return dict(options)
+    return {**options, _NAME: storage.root.rstrip("/").rpartition("/")[2]}
+
+
+def _session(spark: Any) -> dict[str, str]:
+    if spark is None:
+        return {}
+    from pyhudi.spark.session import hudi_options
+
+    return hudi_options(spark)
