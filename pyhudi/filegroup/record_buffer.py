@@ -1,0 +1,146 @@
+"""The log records of one file slice: taken in oldest first, folded to one version per key.
+
+Keys, ordering values and positions stay in memory; whole rows go to a temporary Arrow file once they pass a limit, and
+are read back by position from its memory map. Source: spec, files and records 5.5 and 5.6.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.log.blocks.delete import DeleteRecords
+from pyhudi.merge.base import Mask, MergeMode
+from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.model.keys import RECORD_KEY
+
+__all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer"]
+
+DEFAULT_MEMORY_BYTES = 256 * 1024 * 1024
+
+Positions = npt.NDArray[np.int64]
+_NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecords:
+    """One version per key. `ordering`: one array per ordering field, null where the version has no value."""
+
+    keys: pa.Array
+    is_delete: Mask
+    ordering: tuple[pa.Array, ...]
+    _rows: pa.Table
+    _row_numbers: Positions
+
+    def take(self, positions: Positions) -> pa.Table:
+        """Rows of versions that are not deletes."""
+        return self._rows.take(pa.array(self._row_numbers[positions]))
+
+
+class RecordBuffer:
+    """Collects the rows and deletes of a slice's blocks, in merge order.
+
+    Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; memory_bytes: rows
+             beyond it wait in a temporary file.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, ordering_fields: Sequence[str], mode: MergeMode,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    ) -> None:  # fmt: skip
+        self._schema, self._ordering_fields, self._mode = schema, tuple(ordering_fields), mode
+        self._memory_bytes = memory_bytes
+        self._ordering_types = [a.type for a in ordering_columns(schema.empty_table(), self._ordering_fields)]
+        self._keys: list[pa.Array] = []
+        self._ordering: list[list[pa.Array]] = []
+        self._deletes: list[Mask] = []
+        self._numbers: list[Positions] = []
+        self._rows: list[pa.Table] = []
+        self._row_count = self._waiting_bytes = 0
+        self._spill: _Spill | None = None
+
+    def add_rows(self, rows: pa.Table, is_delete: Mask | None = None) -> None:
+        """Rows of one block, columns of `schema`; `is_delete` marks those that delete their key."""
+        if not rows.num_rows:
+            return
+        self._keys.append(whole(rows.column(RECORD_KEY)))
+        self._ordering.append(ordering_columns(rows, self._ordering_fields))
+        self._deletes.append(np.zeros(len(rows), np.bool_) if is_delete is None else is_delete)
+        self._numbers.append(np.arange(self._row_count, self._row_count + len(rows), dtype=np.int64))
+        self._row_count += len(rows)
+        self._rows.append(rows)
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_bytes > self._memory_bytes:
+            self._spill = self._spill or _Spill(self._schema)
+            self._spill.write(self._rows)
+            self._rows, self._waiting_bytes = [], 0
+
+    def add_deletes(self, deletes: DeleteRecords) -> None:
+        """Deletes of one block."""
+        count = deletes.keys.num_rows
+        if not count:
+            return
+        self._keys.append(deletes.keys.column(RECORD_KEY))
+        self._ordering.append([self._delete_ordering(deletes, i) for i in range(len(self._ordering_types))])
+        self._deletes.append(np.ones(count, np.bool_))
+        self._numbers.append(np.full(count, _NO_ROW, np.int64))
+
+    def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
+        wanted = self._ordering_types[field]
+        if field >= len(deletes.ordering):
+            return pa.nulls(deletes.keys.num_rows, wanted)
+        values = deletes.ordering[field]
+        try:
+            # A local timestamp is written as an instant, and decimals with more digits than their column has.
+            return values.cast(wanted, safe=False) if values.type != wanted else values
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaMismatch(
+                f"A delete block orders {self._ordering_fields[field]!r} by {values.type}, the table by {wanted}: {error}."
+            ) from error
+
+    def fold(self) -> LogRecords:
+        """One version per key; the buffer may be dropped afterwards, the result keeps what it needs."""
+        keys = pa.concat_arrays(self._keys) if self._keys else pa.array([], pa.string())
+        ordering = tuple(
+            pa.concat_arrays([columns[i] for columns in self._ordering]) if self._ordering else pa.array([], kind)
+            for i, kind in enumerate(self._ordering_types)
+        )
+        deletes = np.concatenate([np.zeros(0, np.bool_), *self._deletes])
+        numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
+        groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        won = self._mode.last_of_each(groups, ordering, deletes)
+        taken = pa.array(won)
+        return LogRecords(
+            keys.take(taken), deletes[won], tuple(values.take(taken) for values in ordering), self._table(), numbers[won]
+        )
+
+    def _table(self) -> pa.Table:
+        spilled = [self._spill.read()] if self._spill is not None else []
+        return pa.concat_tables([self._schema.empty_table(), *spilled, *self._rows])
+
+
+class _Spill:
+    """Rows in a temporary Arrow file, in the order in which they came."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        # Deleted when this object and the tables mapped from it are gone.
+        self._file: Any = tempfile.NamedTemporaryFile(prefix="pyhudi-log-records-", suffix=".arrow")  # noqa: SIM115
+        self._sink = pa.OSFile(self._file.name, "wb")
+        self._writer = pa.ipc.new_file(self._sink, schema)
+
+    def write(self, tables: Sequence[pa.Table]) -> None:
+        for table in tables:
+            self._writer.write_table(table)
+
+    def read(self) -> pa.Table:
+        """All rows, mapped into memory; no writes afterwards."""
+        self._writer.close()
+        self._sink.close()
+        return pa.ipc.open_file(pa.memory_map(self._file.name)).read_all()

@@ -1,0 +1,103 @@
+"""Blocks of one log file, and their rows and deletes. One block's content is in memory at a time.
+
+Source: spec, files and records 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.log.blocks import avro_data, command, delete, parquet_data
+from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
+from pyhudi.storage.base import Storage
+
+__all__ = ["LogBlock", "scan_log"]
+
+DATA_TYPES = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
+
+
+@dataclass(frozen=True, slots=True)
+class LogBlock:
+    """One whole block of a log file; its content is read when it is asked for."""
+
+    storage: Storage
+    path: str
+    frame: BlockFrame
+
+    @property
+    def where(self) -> str:
+        return f"{self.path} at byte {self.frame.offset}"
+
+    @property
+    def instant_time(self) -> str:
+        """The instant that wrote the block; "" when its header names none."""
+        return self.frame.instant_time
+
+    @property
+    def is_data(self) -> bool:
+        return self.frame.block_type in DATA_TYPES
+
+    @property
+    def is_delete(self) -> bool:
+        return self.frame.block_type is BlockType.DELETE
+
+    @property
+    def is_partial(self) -> bool:
+        """The block holds only the columns that were changed."""
+        return self.frame.header.get(HeaderKey.IS_PARTIAL, "").lower() == "true"
+
+    @property
+    def compacted_instants(self) -> tuple[str, ...]:
+        """Instants whose blocks a log compaction folded into this one; () for other blocks."""
+        text = self.frame.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
+        return tuple(time.strip() for time in text.split(",") if time.strip())
+
+    @property
+    def rollback_target(self) -> str | None:
+        """For a command block: the instant that it takes back."""
+        if self.frame.block_type is not BlockType.COMMAND:
+            return None
+        return command.rollback_target(self.frame.header, self.where)
+
+    @property
+    def schema_json(self) -> str:
+        """Avro JSON of the block's rows, meta columns included. Raises CorruptFile when the header has none."""
+        schema = self.frame.header.get(HeaderKey.SCHEMA)
+        if not schema:
+            raise CorruptFile(f"{self.where}: a data block without a schema in its header.")
+        return schema
+
+    def rows(self, columns: Collection[str] | None = None) -> pa.Table:
+        """Rows of a data block, in order; only `columns` when given."""
+        kind = self.frame.block_type
+        if kind is BlockType.AVRO_DATA:
+            return avro_data.decode(self._content(), self.schema_json, columns, self.where)
+        if kind is BlockType.PARQUET_DATA:
+            return parquet_data.decode(self._content(), self.schema_json, columns, self.where)
+        raise UnsupportedTable(
+            f"{self.where}: data blocks of type {kind.name} are found in metadata tables only; this release does not "
+            f"read them."
+        )
+
+    def deletes(self) -> delete.DeleteRecords:
+        """The keys of a delete block."""
+        return delete.decode(self._content(), self.where)
+
+    def _content(self) -> bytes:
+        with self.storage.open_input(self.path) as source:
+            source.seek(self.frame.content_offset)
+            content = source.read(self.frame.content_size)
+        if len(content) != self.frame.content_size:
+            raise CorruptFile(f"{self.where}: {self.frame.content_size} bytes expected, {len(content)} found.")
+        return bytes(content)
+
+
+def scan_log(storage: Storage, path: str) -> Iterator[LogBlock | CorruptRange]:
+    """The blocks and corrupt ranges of a log file, in their order. Contents are not read."""
+    with storage.open_input(path) as source:
+        for found in scan_frames(source, path):
+            yield LogBlock(storage, path, found) if isinstance(found, BlockFrame) else found
