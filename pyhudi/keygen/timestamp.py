@@ -14,7 +14,8 @@ from pyhudi.keygen.partition_path import PathStyle
 from pyhudi.keygen.record_keys import single_key
 from pyhudi.keygen.settings import KeySettings
 from pyhudi.keygen.simple import one_partition_field, one_record_field
-from pyhudi.keygen.timebased import TimeSettings, timestamp_part
+from pyhudi.keygen.time_settings import TimeSettings
+from pyhudi.keygen.timebased import timestamp_part
 
 __all__ = ["TimestampKey"]
 
