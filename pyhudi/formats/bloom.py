@@ -94,9 +94,11 @@ class BloomFilter:
 
     def same_shape(self, other: BloomFilter) -> bool:
         """True when keys may be added to either with the same effect."""
-        return (self.kind, self.num_bits, self.num_hashes, self.keys_per_row) == (
-            other.kind, other.num_bits, other.num_hashes, other.keys_per_row,
-        )  # fmt: skip
+        mine, theirs = (
+            (bloom.kind, bloom.num_bits, bloom.num_hashes, bloom.keys_per_row if bloom.kind == DYNAMIC_V0 else 0)
+            for bloom in (self, other)
+        )
+        return mine == theirs
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Add `keys`: strings without nulls."""

@@ -1,0 +1,337 @@
+"""ORC base files.
+
+pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema. A file ends with
+`footer | postscript | length of the postscript`, and the footer is a protobuf message in chunks, so its last field, the
+user metadata, can be added as a further chunk when the file is closed; only the footer's length in the postscript
+changes.
+
+ORC's plain timestamp has no zone: Hudi stores the wall clock of the writing machine's zone, we store UTC's. Values
+beyond the years 1677 to 2262 can't be read through pyarrow. Source: spec, files and records 3.2; ORC specification v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import orc
+
+from pyhudi.errors import ConfigError, CorruptFile, SchemaMismatch
+from pyhudi.formats.avro.reading import arrow_from_avro
+from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
+from pyhudi.formats.base.file_schema import file_schema, fit
+from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.storage.base import Storage
+
+__all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]
+
+AVRO_SCHEMA_KEY = "orc.avro.schema"
+
+_STRIPE_BYTES = 32 << 20
+_BLOCK_BYTES = 64 << 10
+_CODECS = {
+    "zstd": "zstd",
+    "gzip": "zlib",
+    "zlib": "zlib",
+    "snappy": "snappy",
+    "lz4": "lz4",
+    "uncompressed": "uncompressed",
+    "none": "uncompressed",
+}
+
+
+class OrcFormat:
+    """The doors of the format."""
+
+    @staticmethod
+    def open(storage: Storage, path: str) -> OrcReader:
+        return OrcReader(storage, path)
+
+    @staticmethod
+    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> OrcWriter:
+        return OrcWriter(storage, path, schema, options)
+
+
+@contextmanager
+def _blaming(path: str) -> Iterator[None]:
+    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptFile(f"{path}: not a readable ORC file: {error}") from error
+
+
+class OrcReader:
+    """One open ORC base file."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self._path = path
+        self._input = storage.open_input(path)
+        try:
+            with _blaming(path):
+                self._file = orc.ORCFile(self._input)
+                self._footer = Footer.from_key_values(_metadata(self._file), AVRO_SCHEMA_KEY)
+                self._schema = _typed_schema(self._file.schema, self._footer.avro_schema)
+        except BaseException:
+            self._input.close()
+            raise
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.nrows)
+
+    @property
+    def footer(self) -> Footer:
+        return self._footer
+
+    def low_cardinality_columns(self) -> tuple[str, ...]:
+        return ()  # pyarrow hands out ORC strings plain
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = BATCH_ROWS,
+        dictionaries: Collection[str] = (),
+        may_match: RangeTest | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
+        with _blaming(self._path):
+            if not names:
+                yield from _without_columns(self.num_rows, batch_rows)
+                return
+            for number in range(self._file.nstripes):
+                stripe = self._typed(self._file.read_stripe(number, columns=names).select(names))
+                for first in range(0, len(stripe), batch_rows):
+                    yield stripe.slice(first, batch_rows)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        kind = self._schema.field(name).type
+        return pa.chunked_array([batch.column(0) for batch in self.batches([name])], kind)
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            fit(pa.chunked_array([column]), self._schema.field(name).type, name).chunk(0)
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def close(self) -> None:
+        self._input.close()
+
+    def __enter__(self) -> OrcReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _without_columns(rows: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    for first in range(0, rows, batch_rows):
+        yield pa.RecordBatch.from_struct_array(pa.array([{}] * min(batch_rows, rows - first), pa.struct([])))
+
+
+def _metadata(file: orc.ORCFile) -> dict[str, str]:
+    entries = dict(file.metadata.items()) if file.metadata is not None else {}
+    return {_text(key): _text(value) for key, value in entries.items()}
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
+    """The types that the columns mean: those of the Avro schema when the file has one, else timestamps in UTC."""
+    known: dict[str, pa.DataType] = {}
+    if avro_schema is not None:
+        try:
+            known = {field.name: field.type for field in file_schema(arrow_from_avro(avro_schema))}
+        except (SchemaMismatch, ValueError):
+            known = {}  # the columns themselves still say enough
+    return pa.schema(
+        [pa.field(field.name, known.get(field.name) or _in_utc(field.type)) for field in stored.remove_metadata()]
+    )
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", "UTC")
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _in_utc(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(child.name, _in_utc(child.type)) for child in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+    return kind
+
+
+class OrcWriter:
+    """One ORC base file being written."""
+
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> None:
+        codec = options.codec.lower()
+        if codec not in _CODECS:
+            raise ConfigError(f"Unknown ORC codec {options.codec!r}; known: {', '.join(_CODECS)}.")
+        self._compressed = _CODECS[codec] != "uncompressed"
+        self._schema = schema
+        # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
+        self._stored = pa.schema([field.with_type(_zoneless(field.type)) for field in schema])
+        self._sink = storage.open_output(path)
+        self._held = _HeldTail(self._sink)
+        self._writer = orc.ORCWriter(
+            self._held,
+            compression=_CODECS[codec],
+            stripe_size=_stripe_bytes(options),
+            compression_block_size=_BLOCK_BYTES,
+        )
+        self._empty = True
+
+    @property
+    def written_bytes(self) -> int:
+        return int(self._sink.tell())
+
+    def write(self, table: pa.Table) -> None:
+        assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
+        columns = [
+            fit(fit(column, field.type, field.name), stored.type, field.name)
+            for field, stored, column in zip(self._schema, self._stored, table.columns, strict=True)
+        ]
+        self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+        self._empty = False
+
+    def close(self, footer: Footer) -> int:
+        if self._empty:
+            self._writer.write(self._stored.empty_table())
+        self._writer.close()
+        metadata = _user_metadata(footer.key_values(AVRO_SCHEMA_KEY))
+        self._held.finish(_chunks(metadata) if self._compressed else metadata)
+        size = int(self._sink.tell())
+        self._sink.close()
+        return size
+
+    def abandon(self) -> None:
+        for part in (self._writer, self._sink):
+            try:
+                part.close()
+            except (pa.ArrowException, OSError, ValueError):
+                continue  # the error that brought us here is the one to tell
+
+
+def _stripe_bytes(options: FileOptions) -> int:
+    # A stripe waits in memory until it is full; small files need several, or their size could not be foreseen.
+    return max(1 << 20, min(_STRIPE_BYTES, options.max_file_size_bytes // 4))
+
+
+def _zoneless(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us")
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _zoneless(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(child.name, _zoneless(child.type)) for child in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_zoneless(kind.key_type), _zoneless(kind.item_type))
+    return kind
+
+
+class _HeldTail:
+    """A file for the ORC writer that keeps the last bytes back: the postscript is changed before it is written."""
+
+    _POSTSCRIPT_MAX = 256  # its length is one byte, which follows it
+
+    def __init__(self, sink: Any) -> None:
+        self._sink = sink
+        self._tail = b""
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        if len(piece) >= self._POSTSCRIPT_MAX:
+            self._sink.write(self._tail)
+            self._sink.write(piece[: -self._POSTSCRIPT_MAX])
+            self._tail = piece[-self._POSTSCRIPT_MAX :]
+        else:
+            joined = self._tail + piece
+            self._sink.write(joined[: -self._POSTSCRIPT_MAX])
+            self._tail = joined[-self._POSTSCRIPT_MAX :]
+        return len(piece)
+
+    def tell(self) -> int:
+        return int(self._sink.tell()) + len(self._tail)
+
+    def flush(self) -> None:
+        return
+
+    def close(self) -> None:
+        self.closed = True
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def finish(self, footer_extension: bytes) -> None:
+        """Write what was kept back, with `footer_extension` at the end of the footer."""
+        length = self._tail[-1]
+        postscript = self._tail[-1 - length : -1]
+        changed = _longer_footer(postscript, len(footer_extension))
+        self._sink.write(self._tail[: -1 - length])
+        self._sink.write(footer_extension)
+        self._sink.write(changed + bytes([len(changed)]))
+        self._tail = b""
+
+
+def _longer_footer(postscript: bytes, extra: int) -> bytes:
+    """A postscript whose footer length, protobuf field 1, is greater by `extra`."""
+    assert postscript[0] == 0x08, postscript[:1].hex()
+    value, shift, at = 0, 0, 1
+    while True:
+        byte = postscript[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    return b"\x08" + _varint(value + extra) + postscript[at:]
+
+
+def _user_metadata(entries: dict[str, str]) -> bytes:
+    """Protobuf bytes of the footer's field 5, once per entry: a message of name (1) and value (2)."""
+    out = bytearray()
+    for name, value in entries.items():
+        item = b""
+        for field, text in ((1, name), (2, value)):
+            data = text.encode("utf-8")
+            item += bytes([field << 3 | 2]) + _varint(len(data)) + data
+        out += bytes([5 << 3 | 2]) + _varint(len(item)) + item
+    return bytes(out)
+
+
+def _chunks(data: bytes) -> bytes:
+    """`data` as chunks of a compressed stream that are stored as they are: three bytes of `length * 2 + 1`, then bytes."""
+    out = bytearray()
+    for first in range(0, len(data), _BLOCK_BYTES):
+        piece = data[first : first + _BLOCK_BYTES]
+        out += (len(piece) << 1 | 1).to_bytes(3, "little") + piece
+    return bytes(out)
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
