@@ -20,11 +20,13 @@ from pyhudi.errors import ConfigError
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
-from pyhudi.formats.log.reader import LogBlock
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.field_merge import FieldMerge
+from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
 from pyhudi.schema.projection import project
@@ -37,25 +39,21 @@ __all__ = ["SliceSpec", "read_file_slice"]
 class SliceSpec:
     """How slices of one table are read. Picklable.
 
-    `schema`: all of the table's columns, meta columns first; `ordering_fields`: dotted names; `rules`: which log blocks
-    count; `key_generator`: recomputes keys in tables without meta columns; `delete_field` and `delete_marker`: rows
-    whose field has this text are deletes.
+    `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
+    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a temporary file.
     """
 
     storage: Storage
     schema: pa.Schema
-    rules: BlockRules
-    merge_mode: str = "COMMIT_TIME_ORDERING"
-    ordering_fields: tuple[str, ...] = ()
+    blocks: BlockRules
+    merge: MergeRules
     key_generator: KeyGenerator | None = None
-    delete_field: str | None = None
-    delete_marker: str | None = None
     memory_bytes: int = field(default=DEFAULT_MEMORY_BYTES)
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
-        names = {*columns, RECORD_KEY, *(name.partition(".")[0] for name in self.ordering_fields)}
-        names |= {DELETE_FLAG_COLUMN, self.delete_field or RECORD_KEY}
+        names = {*columns, RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
+        names |= {DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
         if self.key_generator is not None:
             names |= set(self.key_generator.input_columns)
         return pa.schema([column for column in self.schema if column.name in names])
@@ -64,13 +62,13 @@ class SliceSpec:
 def read_file_slice(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """Merged rows of a slice as of `spec.rules`, with `columns` in that order.
+    """Merged rows of a slice as of `spec.blocks`, with `columns` in that order.
 
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
     needed = spec.needed(columns)
-    records = _log_records(spec, file_slice, needed)
-    merge = _SliceMerge(spec, records)
+    records, in_pairs = _log_records(spec, file_slice, needed)
+    merge = _SliceMerge(spec, records, in_pairs)
     if file_slice.base_file is not None:
         with open_base_file(spec.storage, file_slice.base_file.path) as reader:
             names = [column.name for column in needed if column.name in reader.schema.names]
@@ -82,22 +80,19 @@ def read_file_slice(
         yield from rows.select(list(columns)).combine_chunks().to_batches()
 
 
-def _log_records(spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema) -> LogRecords:
-    mode = merge_mode(spec.merge_mode, spec.ordering_fields)
-    ordering = spec.ordering_fields if spec.merge_mode == "EVENT_TIME_ORDERING" else ()
-    buffer = RecordBuffer(needed, ordering, mode, spec.memory_bytes)
-    for block in blocks_to_merge(spec.storage, file_slice.log_files, spec.rules):
+def _log_records(spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema) -> tuple[LogRecords, bool]:
+    blocks = blocks_to_merge(spec.storage, file_slice.log_files, spec.blocks)
+    in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
+    buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory_bytes=spec.memory_bytes)
+    for block in blocks:
         if block.is_delete:
             buffer.add_deletes(block.deletes())
-        else:
-            rows = _block_rows(spec, block, needed)
-            buffer.add_rows(rows, _marked_deletes(spec, rows))
-    return buffer.fold()
-
-
-def _block_rows(spec: SliceSpec, block: LogBlock, needed: pa.Schema) -> pa.Table:
-    rows = block.rows(set(needed.names))
-    return project(_keyed(spec, rows), needed).unify_dictionaries()
+            continue
+        stored = _keyed(spec, block.rows(set(needed.names)))
+        rows = project(stored, needed)
+        absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
+        buffer.add_rows(rows, _marked_deletes(spec.merge, rows), absent)
+    return buffer.fold(), in_pairs
 
 
 def _keyed(spec: SliceSpec, rows: pa.Table) -> pa.Table:
@@ -111,14 +106,14 @@ def _keyed(spec: SliceSpec, rows: pa.Table) -> pa.Table:
     return rows.append_column(RECORD_KEY, keys) if at < 0 else rows.set_column(at, RECORD_KEY, keys)
 
 
-def _marked_deletes(spec: SliceSpec, rows: pa.Table) -> Mask | None:
+def _marked_deletes(rules: MergeRules, rows: pa.Table) -> Mask | None:
     """Data rows that are deletes by their flag column or by the configured marker."""
     flags: Mask | None = None
     if DELETE_FLAG_COLUMN in rows.column_names and pa.types.is_boolean(rows.schema.field(DELETE_FLAG_COLUMN).type):
         flags = pc.fill_null(whole(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)
-    if spec.delete_field is not None and spec.delete_field in rows.column_names:
-        text = whole(rows.column(spec.delete_field)).cast(pa.string())
-        marked = pc.fill_null(pc.equal(text, spec.delete_marker), False).to_numpy(zero_copy_only=False)
+    if rules.delete_field is not None and rules.delete_field in rows.column_names:
+        text = whole(rows.column(rules.delete_field)).cast(pa.string())
+        marked = pc.fill_null(pc.equal(text, rules.delete_marker), False).to_numpy(zero_copy_only=False)
         flags = marked if flags is None else flags | marked
     return flags
 
@@ -126,10 +121,11 @@ def _marked_deletes(spec: SliceSpec, rows: pa.Table) -> Mask | None:
 class _SliceMerge:
     """Log versions against base rows; remembers which log keys were found there."""
 
-    def __init__(self, spec: SliceSpec, records: LogRecords) -> None:
-        self._spec, self._records = spec, records
-        self._mode = merge_mode(spec.merge_mode, spec.ordering_fields)
-        self._by_ordering = spec.merge_mode == "EVENT_TIME_ORDERING" and bool(spec.ordering_fields)
+    def __init__(self, spec: SliceSpec, records: LogRecords, in_pairs: bool) -> None:
+        self._rules, self._records = spec.merge, records
+        self._merge = FieldMerge(spec.merge)
+        self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
+        self._in_pairs = in_pairs
         self._found = np.zeros(len(records.keys), np.bool_)
 
     def with_base(self, stored: pa.Table) -> pa.Table:
@@ -146,6 +142,8 @@ class _SliceMerge:
             return stored
         partners = matches[hits].astype(np.int64)
         self._found[partners] = True
+        if self._in_pairs:
+            return self._merged_pairs(stored, hits, partners)
         wins = self._judge(stored, hits, partners)
         hits, partners = hits[wins], partners[wins]
         keep = np.ones(len(stored), np.bool_)
@@ -153,10 +151,19 @@ class _SliceMerge:
         updates = partners[~self._records.is_delete[partners]]
         return pa.concat_tables([stored.filter(pa.array(keep)), self._records.take(updates)])
 
+    def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
+        keep = np.ones(len(stored), np.bool_)
+        keep[hits] = False
+        older_rows = stored.take(pa.array(hits))
+        ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
+        older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
+        merged = self._merge.merge(older, self._records.versions(partners))
+        return pa.concat_tables([stored.filter(pa.array(keep)), merged.rows.filter(pa.array(~merged.is_delete))])
+
     def _judge(self, stored: pa.Table, hits: Positions, partners: Positions) -> Mask:
-        if not self._by_ordering:
+        if not self._rules.by_ordering:
             return np.ones(len(hits), np.bool_)
-        existing = ordering_columns(stored, self._spec.ordering_fields, pa.array(hits))
+        existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
         taken = pa.array(partners)
         incoming = [values.take(taken) for values in self._records.ordering]
         return self._mode.replaces(existing, incoming, self._records.is_delete[partners])

@@ -7,7 +7,7 @@ are read back by position from its memory map. Source: spec, files and records 5
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,12 @@ import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.log.blocks.delete import DeleteRecords
-from pyhudi.merge.base import Mask, MergeMode
+from pyhudi.merge import merge_mode
+from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.field_merge import FieldMerge
+from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.versions import Versions, fold
 from pyhudi.model.keys import RECORD_KEY
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer"]
@@ -31,11 +35,15 @@ _NO_ROW = -1
 
 @dataclass(frozen=True, slots=True)
 class LogRecords:
-    """One version per key. `ordering`: one array per ordering field, null where the version has no value."""
+    """One version per key. `ordering`: one array per ordering field, null where the version has no value.
+
+    `absent`: columns that partial updates did not set, see `Versions`.
+    """
 
     keys: pa.Array
     is_delete: Mask
     ordering: tuple[pa.Array, ...]
+    absent: Mapping[str, Mask]
     _rows: pa.Table
     _row_numbers: Positions
 
@@ -43,21 +51,32 @@ class LogRecords:
         """Rows of versions that are not deletes."""
         return self._rows.take(pa.array(self._row_numbers[positions]))
 
+    def versions(self, positions: Positions) -> Versions:
+        """Versions to merge pair by pair; only of a buffer that merges in pairs."""
+        taken = pa.array(positions)
+        return Versions(
+            self.take(positions),
+            self.is_delete[positions],
+            tuple(values.take(taken) for values in self.ordering),
+            {name: mask[positions] for name, mask in self.absent.items()},
+        )
+
 
 class RecordBuffer:
     """Collects the rows and deletes of a slice's blocks, in merge order.
 
-    Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; memory_bytes: rows
-             beyond it wait in a temporary file.
+    Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; in_pairs: results can
+             have columns of several versions; memory_bytes: rows beyond it wait in a temporary file.
     """
 
     def __init__(
-        self, schema: pa.Schema, ordering_fields: Sequence[str], mode: MergeMode,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
-    ) -> None:  # fmt: skip
-        self._schema, self._ordering_fields, self._mode = schema, tuple(ordering_fields), mode
+        self, schema: pa.Schema, rules: MergeRules, *, in_pairs: bool, memory_bytes: int = DEFAULT_MEMORY_BYTES
+    ) -> None:
+        self._schema, self._rules, self._in_pairs = schema, rules, in_pairs
+        self._ordering_fields = rules.ordering_fields if rules.by_ordering else ()
         self._memory_bytes = memory_bytes
         self._ordering_types = [a.type for a in ordering_columns(schema.empty_table(), self._ordering_fields)]
+        self._absent: list[tuple[int, frozenset[str]]] = []
         self._keys: list[pa.Array] = []
         self._ordering: list[list[pa.Array]] = []
         self._deletes: list[Mask] = []
@@ -66,15 +85,23 @@ class RecordBuffer:
         self._row_count = self._waiting_bytes = 0
         self._spill: _Spill | None = None
 
-    def add_rows(self, rows: pa.Table, is_delete: Mask | None = None) -> None:
-        """Rows of one block, columns of `schema`; `is_delete` marks those that delete their key."""
+    def add_rows(self, rows: pa.Table, is_delete: Mask | None = None, absent: frozenset[str] = frozenset()) -> None:
+        """Rows of one block, columns of `schema`.
+
+        Args:    is_delete: marks rows that delete their key; absent: columns that the block does not have because it
+                 holds partial updates.
+        """
         if not rows.num_rows:
             return
         self._keys.append(whole(rows.column(RECORD_KEY)))
         self._ordering.append(ordering_columns(rows, self._ordering_fields))
         self._deletes.append(np.zeros(len(rows), np.bool_) if is_delete is None else is_delete)
+        self._store(rows, absent)
+
+    def _store(self, rows: pa.Table, absent: frozenset[str]) -> None:
         self._numbers.append(np.arange(self._row_count, self._row_count + len(rows), dtype=np.int64))
         self._row_count += len(rows)
+        self._absent.append((len(rows), absent))
         self._rows.append(rows)
         self._waiting_bytes += rows.nbytes
         if self._waiting_bytes > self._memory_bytes:
@@ -90,7 +117,14 @@ class RecordBuffer:
         self._keys.append(deletes.keys.column(RECORD_KEY))
         self._ordering.append([self._delete_ordering(deletes, i) for i in range(len(self._ordering_types))])
         self._deletes.append(np.ones(count, np.bool_))
-        self._numbers.append(np.full(count, _NO_ROW, np.int64))
+        if not self._in_pairs:
+            self._numbers.append(np.full(count, _NO_ROW, np.int64))
+            return
+        columns = [
+            deletes.keys.column(RECORD_KEY) if field.name == RECORD_KEY else pa.nulls(count, field.type)
+            for field in self._schema
+        ]
+        self._store(pa.Table.from_arrays(columns, schema=self._schema), frozenset())
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
         wanted = self._ordering_types[field]
@@ -102,7 +136,8 @@ class RecordBuffer:
             return values.cast(wanted, safe=False) if values.type != wanted else values
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise SchemaMismatch(
-                f"A delete block orders {self._ordering_fields[field]!r} by {values.type}, the table by {wanted}: {error}."
+                f"A delete block orders {self._ordering_fields[field]!r} by {values.type}, the table by {wanted}: "
+                f"{error}."
             ) from error
 
     def fold(self) -> LogRecords:
@@ -114,12 +149,31 @@ class RecordBuffer:
         )
         deletes = np.concatenate([np.zeros(0, np.bool_), *self._deletes])
         numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
+        if self._in_pairs:
+            versions = Versions(self._table(), deletes, ordering, self._absent_masks())
+            first, folded = fold(keys, versions, FieldMerge(self._rules))
+            numbers = np.arange(len(folded))
+            return LogRecords(
+                keys.take(pa.array(first)), folded.is_delete, folded.ordering, folded.absent, folded.rows, numbers
+            )
         groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        won = self._mode.last_of_each(groups, ordering, deletes)
+        won = merge_mode(self._rules.mode, self._rules.ordering_fields).last_of_each(groups, ordering, deletes)
         taken = pa.array(won)
         return LogRecords(
-            keys.take(taken), deletes[won], tuple(values.take(taken) for values in ordering), self._table(), numbers[won]
+            keys.take(taken),
+            deletes[won],
+            tuple(values.take(taken) for values in ordering),
+            {},
+            self._table(),
+            numbers[won],
         )
+
+    def _absent_masks(self) -> dict[str, Mask]:
+        names = frozenset[str]().union(*(absent for _, absent in self._absent))
+        return {
+            name: np.concatenate([np.full(rows, name in absent, np.bool_) for rows, absent in self._absent])
+            for name in names
+        }
 
     def _table(self) -> pa.Table:
         spilled = [self._spill.read()] if self._spill is not None else []

@@ -109,6 +109,7 @@ def columns_from(names: Sequence[str], first: pa.Table, second: pa.Table, from_s
         elif mask.all():
             columns.append(second.column(name))
         else:
-            both = pa.chunked_array([*first.column(name).chunks, *second.column(name).chunks], first.schema.field(name).type)
+            kind = first.schema.field(name).type
+            both = pa.chunked_array([*first.column(name).chunks, *second.column(name).chunks], kind)
             columns.append(both.take(pa.array(np.arange(rows) + rows * mask)))
     return pa.Table.from_arrays(columns, schema=first.schema)
