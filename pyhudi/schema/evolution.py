@@ -41,7 +41,8 @@ def evolve(
         incoming: the schema of the data; meta columns in it are ignored.
         null_for_missing, reconcile: columns that the data lacks are kept, and null in the new rows.
         allow_drop: columns that the data lacks leave the table (unless the other two keep them).
-        protected: key and partition columns (dotted paths for nested ones): there, and of the very same type.
+        protected: key and partition columns (dotted paths for nested ones): there, and of the very same type (or of a
+            narrower one with the same texts: int for long, float for double).
         ordering_fields: columns that rows are ordered by: there, and at most widened from one number type to another.
     Returns: data columns only. `project(data, evolve(...))` brings the data into it.
     Raises:  SchemaMismatch naming every column that does not fit, with both types and the reason.
@@ -139,10 +140,10 @@ class _Step:
 
     def _refusal(self, old: pa.DataType, new: pa.DataType, path: str) -> str | None:
         """Why data of type `new` can't go into a column of another type `old`; None when it can."""
+        if path in self._protected and not _same_text(old, new):
+            return "a key or partition column keeps its type, or older rows would not be found again"
         if _takes(old, new):
             return None
-        if path in self._protected:
-            return "a key or partition column keeps its type, or older rows would not be found again"
         if path in self._ordering_fields and not (old in _NUMBERS and new in _NUMBERS):
             return "an ordering column may only become a wider number, or rows could not be compared"
         if _widens(old, new):
@@ -161,6 +162,12 @@ def _takes(old: pa.DataType, new: pa.DataType) -> bool:
     if pt.is_decimal(old):
         return bool(pt.is_decimal(new) and can_cast(new, old))
     return _widens(new, old)
+
+
+def _same_text(old: pa.DataType, new: pa.DataType) -> bool:
+    """Whether values of type `new` have the same text, hence keys and paths, once they are stored as `old`."""
+    same_kind = pt.is_integer(old) == pt.is_integer(new)
+    return old in _NUMBERS and new in _NUMBERS and same_kind and _widens(new, old)
 
 
 def _widens(narrow: pa.DataType, wide: pa.DataType) -> bool:

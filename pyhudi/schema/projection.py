@@ -156,5 +156,5 @@ def _entry_type(map_type: pa.MapType) -> pa.DataType:
 
 
 def _offsets(lengths: pa.Array) -> pa.Array:
-    ends = pc.cumulative_sum(pc.fill_null(lengths.cast(pa.int32()), 0))
+    ends = pc.cumulative_sum_checked(pc.fill_null(lengths.cast(pa.int32()), 0))
     return pa.concat_arrays([pa.array([0], pa.int32()), ends.cast(pa.int32())])
