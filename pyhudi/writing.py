@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import Action, ActionContext
-from pyhudi.actions.create import check_writable, open_or_create
+from pyhudi.actions.create import check_writable, open_or_create, planned_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.services.rollback import roll_back_failed_writes
@@ -69,18 +69,29 @@ def write_table(
         raise ConfigError(
             f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
         )
+    planned = planned_table(storage, options, clock)
+    if planned is not None:
+        # What can be refused is refused before there is a table.
+        _action(operation, frame, options, planned).schedule(
+            ActionContext(planned, engine, options, _lock(options, storage, clock), clock)
+        )
     meta = open_or_create(storage, options, clock)
-    action = operation(frame, options)
+    context, undone = _ready(meta, engine, options, clock)
+    return run(_action(operation, frame, options, meta), context, undone)
+
+
+def _action(
+    operation: Callable[[Frame, WriteOptions], Action], frame: Frame, options: WriteOptions, meta: MetaClient
+) -> Action:
     if options.operation.lower() == "upsert" and is_automatic(meta.config):
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
-                f"{storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to "
+                f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to "
                 f"upsert. "
                 f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
             )
-        action = insert(frame, options)
-    context, undone = _ready(meta, engine, options, clock)
-    return run(action, context, undone)
+        return insert(frame, options)
+    return operation(frame, options)
 
 
 def rollback_write(

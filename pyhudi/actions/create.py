@@ -13,13 +13,23 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.new_table import NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
 
-__all__ = ["check_writable", "create_from_options", "new_table", "open_or_create"]
+__all__ = ["check_writable", "create_from_options", "new_table", "open_or_create", "planned_table"]
 
 _BASE_FORMATS = ("PARQUET", "ORC")
+
+
+def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient | None:
+    """The table that `open_or_create` would make, None when there is one. Nothing is on disk: for checks beforehand."""
+    if table_exists(storage):
+        return None
+    config = TableConfig(new_table_properties(new_table(options)))
+    check_writable(config)
+    return MetaClient(storage, config, Timeline(), clock)
 
 
 def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient:

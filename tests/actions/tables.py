@@ -83,7 +83,10 @@ class TestTable:
 
     def rows(self, columns: Sequence[str] = SCHEMA.names, as_of: str | None = None) -> list[tuple[Any, ...]]:
         """The snapshot's rows, sorted."""
-        table = self.read(as_of).select(list(columns))
+        table = self.read(as_of)
+        if not table.num_rows:
+            return []  # a table without commits has no columns yet
+        table = table.select(list(columns))
         return sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True), key=repr)
 
 

@@ -321,3 +321,10 @@ def test_rows_with_automatic_keys_are_deleted_by_the_keys_they_were_read_with() 
     rows = table.read()
     table.write("delete", rows.filter(pa.compute.equal(rows.column("id"), "a")))
     assert table.rows() == [("b", "x", 1, 20)]
+
+
+def test_a_first_write_that_is_refused_makes_no_table(table: TestTable) -> None:
+    with pytest.raises(HudiError):
+        table.write("upsert", rows_of(("a", "x", 1, 10)).drop_columns(["id"]))
+
+    assert not list(table.storage.walk(""))

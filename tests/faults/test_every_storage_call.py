@@ -1,0 +1,148 @@
+"""A process dies at any storage call of any write: readers see before or after, and the next writer puts things right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError, TableNotFound
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.writing import rollback_write
+from tests.actions.tables import DEFAULTS, Row, TestTable
+
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
+NEXT: Row = ("next", "y", 1, 99)
+
+Rows = list[tuple[Any, ...]]
+
+
+def empty(version: str) -> TestTable:
+    return TestTable(MemoryStorage(), {"hoodie.write.table.version": version}, engine=LocalEngine(1))
+
+
+def loaded(version: str) -> TestTable:
+    table = empty(version)
+    table.bulk_insert(*START)
+    return table
+
+
+def with_dead_writer(version: str) -> TestTable:
+    """A table whose last writer died after it had written its files."""
+    table = loaded(version)
+    table.storage.reset_faults()
+    attempt = on_clone(table)
+    attempt.upsert(("a", "x", 2, 77))
+    calls = [path for verb, path in attempt.storage.log if verb == "create_new"]
+    completed = attempt.storage.log.index(("create_new", next(p for p in reversed(calls) if p.endswith(".commit"))))
+    table.storage.fail_at(completed + 1, "before")
+    with pytest.raises(HudiError):
+        table.upsert(("a", "x", 2, 77))
+    table.storage.reset_faults()
+    assert table.meta.timeline.pending().instants
+    return table
+
+
+def with_metadata_table(version: str) -> TestTable:
+    """A table that seems to have a metadata table."""
+    table = loaded(version)
+    update_table_config(table.storage, {"hoodie.table.metadata.partitions": "column_stats,files"})
+    for name in ("hoodie.properties", "x", "y"):
+        table.storage.write(f".hoodie/metadata/.hoodie/{name}", b"#\n")
+    return table
+
+
+def on_clone(table: TestTable) -> TestTable:
+    return TestTable(table.storage.clone(), table.options, engine=table.engine)
+
+
+def roll_back_last(table: TestTable) -> None:
+    last = table.meta.timeline.last_commit()
+    assert last is not None
+    rollback_write(table.storage, last.requested_time, WriteOptions.parse(DEFAULTS), table.engine)
+
+
+def twice(version: str) -> TestTable:
+    table = loaded(version)
+    table.upsert(("a", "x", 2, 55), ("new", "z", 1, 1))
+    return table
+
+
+ACTIONS: dict[str, tuple[Callable[[str], TestTable], Callable[[TestTable], object], Rows, Rows]] = {
+    "create and bulk_insert": (empty, lambda t: t.bulk_insert(*START), [], [*START]),
+    "insert": (loaded, lambda t: t.insert(("d", "y", 1, 40)), [*START], [*START, ("d", "y", 1, 40)]),
+    "upsert": (
+        loaded,
+        lambda t: t.upsert(("a", "x", 2, 11), ("e", "z", 1, 50)),
+        [*START],
+        [("a", "x", 2, 11), *START[1:], ("e", "z", 1, 50)],
+    ),
+    "delete": (loaded, lambda t: t.delete(("b", "x"), ("c", "y")), [*START], START[:1]),
+    "rollback": (twice, roll_back_last, [("a", "x", 2, 55), *START[1:], ("new", "z", 1, 1)], [*START]),
+    "upsert after a dead writer": (
+        with_dead_writer,
+        lambda t: t.upsert(("a", "x", 2, 11)),
+        [*START],
+        [("a", "x", 2, 11), *START[1:]],
+    ),
+    "upsert with a metadata table": (
+        with_metadata_table,
+        lambda t: t.upsert(("a", "x", 2, 11)),
+        [*START],
+        [("a", "x", 2, 11), *START[1:]],
+    ),
+}
+
+
+def read(table: TestTable) -> Rows:
+    try:
+        return table.rows()
+    except TableNotFound:
+        return []
+
+
+def in_order(rows: Rows) -> Rows:
+    return sorted(rows, key=repr)
+
+
+@pytest.mark.filterwarnings("ignore:.*metadata table.*")
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_a_reader_never_sees_a_part_and_the_next_writer_succeeds(name: str, version: str) -> None:
+    make, act, before, after = ACTIONS[name]
+    table = make(version)
+    counted = on_clone(table)
+    act(counted)
+    assert counted.rows() == in_order(after)
+    calls = counted.storage.calls
+
+    seen = set()
+    for kind in KINDS:
+        for n in range(1, calls + 1):
+            attempt = on_clone(table)
+            attempt.storage.fail_at(n, kind)
+            died = False
+            try:
+                act(attempt)
+            except HudiError:
+                died = True
+            attempt.storage.reset_faults()
+            where = f"{kind} call {n} of {calls}"
+
+            found = read(attempt)
+            assert found in (in_order(before), in_order(after)), where
+            assert died or found == in_order(after), where
+            seen.add(found == in_order(after))
+
+            attempt.upsert(NEXT)
+            # A rollback that was planned is finished by the next writer; a write that was not complete is undone.
+            allowed = [found, in_order(after)] if name == "rollback" else [found]
+            assert attempt.rows() in [in_order([*rows, NEXT]) for rows in allowed], where
+            assert not attempt.meta.timeline.pending().instants, where
+            assert not list(attempt.storage.walk(".hoodie/metadata")), where
+    assert seen == {True, False}
