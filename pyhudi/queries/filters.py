@@ -8,7 +8,7 @@ without a zone is UTC.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timezone
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 from difflib import get_close_matches
@@ -181,11 +181,15 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
         case Constant(value):
             return pc.scalar(pa.scalar(value, pa.bool_()))
         case Compare(column, op, value):
-            return _KERNELS[op](pc.field(*column.path), _literal(value, resolve(column, schema)[1]))
+            kind = resolve(column, schema)[1]
+            if pa.types.is_floating(kind):
+                return _compare_float(pc.field(*column.path), op, value)
+            return _KERNELS[op](pc.field(*column.path), _literal(value, kind))
         case CompareColumns(left, op, right):
-            return _KERNELS[op](pc.field(*left.path), pc.field(*right.path))
+            kinds = [resolve(column, schema)[1] for column in (left, right)]
+            return _compare_columns(pc.field(*left.path), op, pc.field(*right.path), kinds)
         case In(column, values, has_null):
-            # One comparison per value instead of is_in: is_in has no unknown and takes NaN for equal to itself.
+            # One comparison per value instead of is_in, which has no unknown.
             equal = tuple(Compare(column, "=", value) for value in values)
             unknown = (Constant(None),) if has_null else ()
             missing = (And((IsNull(column), Constant(None))),)  # null IN (...) is unknown, also for an empty list
@@ -197,6 +201,40 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
         case Opaque(expression):
             return expression
     raise AssertionError(predicate)
+
+
+def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:
+    """Spark's order: NaN equals itself and is greater than every other number; Arrow's kernels know neither."""
+    nan = pc.is_nan(column)
+    if value != value:
+        never = nan & ~nan  # false, and unknown where the column is null
+        return {"=": nan, ">=": nan, "<>": ~nan, "<": ~nan, ">": never, "<=": ~never}[op]
+    plain = _KERNELS[op](column, pa.scalar(value, pa.float64()))
+    return plain | nan if op in (">", ">=") else plain
+
+
+def _compare_columns(left: pc.Expression, op: str, right: pc.Expression, kinds: Sequence[pa.DataType]) -> pc.Expression:
+    plain = _KERNELS[op](left, right)
+    if not any(pa.types.is_floating(kind) for kind in kinds):
+        return plain
+    unknown = pc.scalar(pa.scalar(None, pa.bool_()))
+    left_nan, right_nan = (
+        pc.is_nan(column) if pa.types.is_floating(kind) else column.is_null() & unknown
+        for column, kind in zip((left, right), kinds, strict=True)
+    )
+    match op:
+        case "=":
+            return plain | (left_nan & right_nan)
+        case "<>":
+            return plain & ~(left_nan & right_nan)
+        case "<":
+            return plain | (right_nan & ~left_nan)
+        case "<=":
+            return plain | (right_nan & (left_nan | ~left_nan))
+        case ">":
+            return plain | (left_nan & ~right_nan)
+        case _:
+            return plain | (left_nan & (right_nan | ~right_nan))
 
 
 def _fold(
@@ -215,8 +253,6 @@ def _fold(
 def _literal(value: Any, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_timestamp(kind):
         return pa.scalar(value, pa.timestamp("us", kind.tz))
-    if pa.types.is_floating(kind):
-        return pa.scalar(value, pa.float64())
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(value), kind)
     return pa.scalar(value, kind)

@@ -31,11 +31,12 @@ class FileShape:
     """What differs from the query. `columns`: wanted name → (name and type in the file), only where they differ.
 
     A name in the file of None: the file has no such column (one of that name would be another). `native` False: Python
-    must read these files.
+    must read these files. `from_path`: columns whose values the partition's path gives.
     """
 
     columns: tuple[tuple[str, str | None, pa.DataType], ...] = ()
     native: bool = True
+    from_path: tuple[str, ...] = ()
 
 
 AS_IS = FileShape()
@@ -45,9 +46,10 @@ BY_PYTHON = FileShape(native=False)
 def shapes_of(plan: ReadPlan, storage: Storage) -> dict[FileShape, tuple[ReadSlice, ...]]:
     """The plan's slices by the shape of their files.
 
-    One footer is read per instant and format: all files that one commit writes have one schema.
+    One footer is read per instant and format: all files that one commit writes have one schema. Which columns come from
+    the path may differ between partitions, too: the default partition has more of them.
     """
-    one_of_each: dict[tuple[str, str], ReadSlice] = {}
+    one_of_each: dict[tuple[str, ...], ReadSlice] = {}
     for read in plan.slices:
         one_of_each.setdefault(_era(read), read)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
@@ -60,8 +62,9 @@ def shapes_of(plan: ReadPlan, storage: Storage) -> dict[FileShape, tuple[ReadSli
     return {shape: tuple(reads) for shape, reads in result.items()}
 
 
-def _era(read: ReadSlice) -> tuple[str, str]:
-    return read.base_file.instant_time, read.base_file.name.rpartition(".")[2]
+def _era(read: ReadSlice) -> tuple[str, ...]:
+    from_path = (name for name, _ in read.path_values)
+    return read.base_file.instant_time, read.base_file.name.rpartition(".")[2], *from_path
 
 
 def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
@@ -91,7 +94,7 @@ def _shape(plan: ReadPlan, storage: Storage, read: ReadSlice) -> FileShape:
             differing.append((field.name, None, field.type))
     if read.base_file.name.endswith(".orc") and any(_has_timestamp(field.type) for field in wanted):
         return BY_PYTHON  # ORC's plain timestamps mean the writer's zone to Spark
-    return FileShape(tuple(differing))
+    return FileShape(tuple(differing), from_path=tuple(name for name, _ in read.path_values))
 
 
 def _names_by_id(history: Sequence[InternalSchema], instant_time: str, wanted: dict[str, str]) -> dict[str, str] | None:

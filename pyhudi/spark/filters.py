@@ -1,8 +1,6 @@
 """A bound predicate as a Spark column, with the answers that the Arrow reader gives.
 
-Spark takes NaN for the greatest number and equal to itself, Arrow compares it as IEEE 754 says; so comparisons of
-floating point columns say what is meant about NaN. Everything else is Spark's own operator, which its Parquet scan can
-push down.
+Predicates mean what they mean to Spark (NaN, null), so they are Spark's own operators, which its scans push down.
 """
 
 from __future__ import annotations
@@ -59,9 +57,9 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> Any:
             return F.lit(value).cast("boolean")
         case Compare(column, op, value):
             kind = resolve(column, schema)[1]
-            return _compare(_column(column), op, _literal(value, kind), kind)
+            return _OPERATORS[op](_column(column), _literal(value, kind))
         case CompareColumns(left, op, right):
-            return _compare(_column(left), op, _column(right), resolve(left, schema)[1])
+            return _OPERATORS[op](_column(left), _column(right))
         case In(column, values, has_null):
             return _in(column, values, has_null, schema)
         case IsNull(column):
@@ -77,20 +75,11 @@ def _column(column: Column) -> Any:
     return reduce(lambda outer, name: outer.getField(name), rest, F.col("`" + first.replace("`", "``") + "`"))
 
 
-def _compare(left: Any, op: str, right: Any, kind: pa.DataType) -> Any:
-    answer = _OPERATORS[op](left, right)
-    if not pa.types.is_floating(kind):
-        return answer
-    not_a_number = F.isnan(left) | F.isnan(right)
-    return answer | not_a_number if op == "<>" else answer & ~not_a_number
-
-
 def _in(column: Column, values: tuple[Any, ...], has_null: bool, schema: pa.Schema) -> Any:
     kind = resolve(column, schema)[1]
-    if pa.types.is_floating(kind) or not values:
-        equal = tuple(Compare(column, "=", value) for value in values)
-        # null IN (...) is unknown, also for an empty list
-        answer = to_spark(Or((*equal, And((IsNull(column), Constant(None))))), schema)
+    if not values:
+        # null IN () is unknown
+        answer = to_spark(And((IsNull(column), Constant(None))), schema)
     else:
         answer = _column(column).isin([_literal(value, kind) for value in values])
     return answer | F.lit(None).cast("boolean") if has_null else answer

@@ -3,7 +3,7 @@
     Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Constant | Opaque
 
 The logic is SQL's with three values: a comparison with null is unknown, a row is kept only when the predicate is true.
-Not-a-number compares as in IEEE 754 and Arrow: it equals nothing and is neither less nor greater than anything.
+Not-a-number is what it is to Spark: equal to itself, and greater than every other number.
 `may_match` looks at ranges (partition values, Parquet statistics, later column statistics) and never drops
 a range that could hold a matching row. The SQL text form is read by `sql.py`.
 """
@@ -129,7 +129,9 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`): exact, but nothing is pruned by it."""
+    """A filter that only Arrow can evaluate (`pyarrow.compute.Expression`): with Arrow's meaning of not-a-number, which
+    is greater than nothing. Nothing is pruned by it.
+    """
 
     expression: Any
 
@@ -185,10 +187,7 @@ def conjunction(predicates: tuple[Predicate, ...]) -> Predicate:
 
 
 def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
-    """The same predicate with NOT pushed to the leaves (De Morgan), comparisons turned round where that is exact.
-
-    Not-a-number makes `NOT (x < 1)` and `x >= 1` differ, so a negated order comparison stays a `Not` leaf.
-    """
+    """The same predicate with NOT pushed to the leaves (De Morgan) and comparisons turned round."""
     match predicate:
         case Not(child):
             return without_not(child, not negate)
@@ -200,9 +199,9 @@ def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
             return And(inner) if negate else Or(inner)
         case Constant(value) if negate:
             return Constant(None if value is None else not value)
-        case Compare(column, "=" | "<>" as op, value) if negate:
+        case Compare(column, op, value) if negate:
             return Compare(column, _OPPOSITE[op], value)
-        case CompareColumns(left, "=" | "<>" as op, right) if negate:
+        case CompareColumns(left, op, right) if negate:
             return CompareColumns(left, _OPPOSITE[op], right)
     return Not(predicate) if negate else predicate
 
@@ -226,9 +225,6 @@ def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
             return value is True
         case Compare(column, op, value):
             return _range_allows(ranges(column), lambda r: _compare_possible(r, op, value))
-        case Not(Compare(column, op, value)):
-            # Only order comparisons are left under NOT; a NaN makes every one of them false, so its negation true.
-            return _range_allows(ranges(column), lambda r: r.may_be_nan or _compare_possible(r, _OPPOSITE[op], value))
         case In(column, values, _):
             return _range_allows(ranges(column), lambda r: any(_compare_possible(r, "=", value) for value in values))
         case Not(In(column, values, has_null)):
@@ -258,14 +254,16 @@ def _range_allows(known: ValueRange | None, test: Callable[[ValueRange], bool]) 
 
 
 def _compare_possible(r: ValueRange, op: str, value: Any) -> bool:
-    if value != value:  # NaN compares with nothing; everything but nothing differs from it
-        return op == "<>"
     low, high = r.low, r.high
+    if value != value:  # NaN: equal to itself, greater than all others
+        return r.may_be_nan if op in ("=", ">=") else op != ">"
+    if r.may_be_nan and op in ("<>", ">", ">="):
+        return True
     match op:
         case "=":
             return (low is None or low <= value) and (high is None or high >= value)
         case "<>":
-            return r.may_be_nan or low is None or high is None or not (low == high == value)
+            return low is None or high is None or not (low == high == value)
         case "<":
             return low is None or low < value
         case "<=":
