@@ -168,11 +168,12 @@ class _Merge:
         wanted = [name for name in self._file_schema.names if name != FILE_NAME]
         stored_types = {field.name: field.type for field in self._reader.schema}
         as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
-        # Key generators are handed plain columns, and so is a projection.
+        # Key generators, projections, bloom filters and ranges are handed plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields
-        dictionaries = self._reader.low_cardinality_columns() if keep_dictionaries else ()
+        coded = self._reader.low_cardinality_columns() if keep_dictionaries else ()
+        dictionaries = (set(coded) & set(wanted)) - {RECORD_KEY}
         target = pa.schema([self._file_schema.field(name) for name in wanted])
-        for batch in self._reader.batches(wanted, self._spec.file.row_group_rows, set(dictionaries) & set(wanted)):
+        for batch in self._reader.batches(wanted, self._spec.file.row_group_rows, dictionaries):
             table = pa.Table.from_batches([batch])
             yield table if as_is else project(table, target)
 

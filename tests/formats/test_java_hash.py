@@ -16,7 +16,8 @@ from pyhudi.formats.java_hash import bucket_ids, java_string_hash
 # java.util.Objects.hashCode of each text, by a JVM.
 FROM_JAVA = {
     "": 0, "a": 97, "abcd": 2987074, "é": 233, "日本": 835047, "😀x": 54959989, "ключ-1": 1946026974,
-    "ÿÿÿÿÿ": 243347775, "x" * 40 + "ü": 496293116, "\u0000z": 122, "polygenelubricants": -2147483648, "Hello, world": -476288596,
+    "ÿÿÿÿÿ": 243347775, "x" * 40 + "ü": 496293116, "\u0000z": 122,
+    "polygenelubricants": -2147483648, "Hello, world": -476288596,
 }  # fmt: skip
 
 

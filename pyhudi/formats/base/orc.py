@@ -320,7 +320,7 @@ def _user_metadata(entries: dict[str, str]) -> bytes:
 
 
 def _chunks(data: bytes) -> bytes:
-    """`data` as chunks of a compressed stream that are stored as they are: three bytes of `length * 2 + 1`, then bytes."""
+    """`data` as uncompressed chunks of a compressed stream: three bytes of `length * 2 + 1`, then the bytes."""
     out = bytearray()
     for first in range(0, len(data), _BLOCK_BYTES):
         piece = data[first : first + _BLOCK_BYTES]
