@@ -76,7 +76,7 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array.cast(target, safe=False)
     if _is_decimal(target):
         return _to_decimal(array, target)
-    if pt.is_timestamp(target):
+    if pt.is_timestamp(target) and pt.is_timestamp(source):
         return _to_timestamp(array, target)
     if pt.is_date(source) and pt.is_date32(target):
         return array.cast(target, safe=False)

@@ -70,22 +70,29 @@ class Column:
     doc: str = ""
 
     def to_arrow(self) -> pa.Field:
+        """Name, type, nullability and comment, without ids."""
         metadata = {DOC_KEY: self.doc.encode()} if self.doc else None
         return pa.field(self.name, _arrow_type(self.type), nullable=self.nullable, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class StructType:
+    """A record inside a column."""
+
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListType:
+    """An array."""
+
     element: Column  # named "element"
 
 
 @dataclass(frozen=True, slots=True)
 class MapType:
+    """A map."""
+
     key: Column  # named "key"
     value: Column  # named "value"
 

@@ -262,8 +262,18 @@ def test_the_body_of_another_record_is_refused() -> None:
         bodies.decode_rollback_plan(whole_body(), "1.rollback.requested")
 
 
-def test_a_small_file_can_not_claim_a_huge_array() -> None:
-    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": "null"}}]}
+@pytest.mark.parametrize(
+    "items",
+    [
+        "null",
+        {"type": "null"},
+        {"type": "record", "name": "e", "fields": []},
+        {"type": "record", "name": "e", "fields": [{"name": "x", "type": "null"}]},
+        {"type": "fixed", "name": "f", "size": 0},
+    ],
+)
+def test_a_small_file_can_not_claim_a_huge_array(items: Any) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": {"type": "array", "items": items}}]}
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), [{"a": []}])
     with pytest.raises(CorruptFile, match="no bytes"):

@@ -80,23 +80,28 @@ def _check(reader: Any, where: str) -> str:
     schema = json.loads(reader.metadata["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise CorruptFile(f"{where}: expected the schema of an Avro record, found {str(schema)[:200]}.")
-    for items in _item_types(schema):
-        # Items of no bytes would let a few bytes claim billions of items.
-        if items == "null" or (isinstance(items, dict) and (items.get("fields") == [] or items.get("size") == 0)):
-            raise CorruptFile(f"{where}: an Avro array whose items take no bytes: {str(items)[:200]}.")
+    empty = next(_types_without_bytes(schema), None)
+    if empty is not None:
+        # A few bytes could claim billions of such items in an array.
+        raise CorruptFile(f"{where}: an Avro type that takes no bytes, which no body has: {str(empty)[:200]}.")
     name, namespace = str(schema.get("name", "")), schema.get("namespace")
     return f"{namespace}.{name}" if namespace and "." not in name else name
 
 
-def _item_types(schema: Any) -> Iterator[Any]:
-    if isinstance(schema, dict):
-        if schema.get("type") == "array":
-            yield schema.get("items")
-        for value in schema.values():
-            yield from _item_types(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _item_types(value)
+def _types_without_bytes(schema: Any) -> Iterator[Any]:
+    """Records without fields, fixed of size 0, and null where it is not a branch of a union."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from _types_without_bytes(branch)
+    elif isinstance(schema, dict):
+        if schema.get("fields") == [] or (schema.get("type") == "fixed" and schema.get("size") == 0):
+            yield schema
+        for key in ("type", "items", "values"):
+            if schema.get(key) == "null":
+                yield schema
+            yield from _types_without_bytes(schema.get(key))
+        for field in schema.get("fields", ()):
+            yield from _types_without_bytes(field)
 
 
 @cache
