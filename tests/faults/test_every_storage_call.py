@@ -15,6 +15,7 @@ from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, Row, TestTable
 
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
 KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 NEXT: Row = ("next", "y", 1, 99)
@@ -119,11 +120,13 @@ def test_a_reader_never_sees_a_part_and_the_next_writer_succeeds(name: str, vers
     counted = on_clone(table)
     act(counted)
     assert counted.rows() == in_order(after)
-    calls = counted.storage.calls
+    calls = counted.storage.log
 
     seen = set()
     for kind in KINDS:
-        for n in range(1, calls + 1):
+        for n, (verb, path) in enumerate(calls, start=1):
+            if kind != "before" and verb in READING:
+                continue  # such a call leaves nothing behind, whether it fails before or after
             attempt = on_clone(table)
             attempt.storage.fail_at(n, kind)
             died = False
@@ -132,7 +135,7 @@ def test_a_reader_never_sees_a_part_and_the_next_writer_succeeds(name: str, vers
             except HudiError:
                 died = True
             attempt.storage.reset_faults()
-            where = f"{kind} call {n} of {calls}"
+            where = f"{kind} call {n}: {verb} {path}"
 
             found = read(attempt)
             assert found in (in_order(before), in_order(after)), where
