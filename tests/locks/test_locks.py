@@ -1,0 +1,240 @@
+"""Lock providers: never two holders, a dead holder's lock expires, refusals that say what to use."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyhudi.errors import ConfigError, LockTimeout
+from pyhudi.locks import LOCK_PROVIDERS, LockOptions, LockProvider, hold, open_lock
+from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
+
+LOCK = ".hoodie/lock"
+FS = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
+
+# One row per provider: every provider of the registry is put through the tests below.
+PROVIDERS = list(LOCK_PROVIDERS.entries)
+
+
+def lock_of(provider: str, storage: Storage, **options: Any) -> LockProvider:
+    clock = options.pop("clock", SystemClock())
+    return open_lock(LockOptions(provider, retry_wait_ms=5, **options), storage, clock)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_second_writer_waits_until_the_first_releases(provider: str, tmp_path: Path) -> None:
+    first, second = (lock_of(provider, LocalStorage(str(tmp_path))) for _ in range(2))
+
+    assert first.try_acquire(0)
+    assert first.is_held
+    assert not second.try_acquire(0.02)
+    assert not second.is_held
+    first.release()
+    assert second.try_acquire(0)
+    second.release()
+    assert not second.is_held
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_there_are_never_two_holders(provider: str, tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+    inside, most = [0], [0]
+
+    def work(_: int) -> None:
+        with hold(lock_of(provider, storage), 30):
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.002)
+            inside[0] -= 1
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(24)))
+
+    assert most == [1]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_tables_do_not_share_a_lock(provider: str) -> None:
+    with hold(lock_of(provider, MemoryStorage()), 0):
+        assert lock_of(provider, MemoryStorage()).try_acquire(0)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_timeout_says_who_holds_the_lock(provider: str, tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+
+    def hold_it() -> None:
+        with hold(lock_of(provider, storage), 1):
+            held.set()
+            done.wait(10)
+
+    held, done = threading.Event(), threading.Event()
+    holder = threading.Thread(target=hold_it, name="nightly-load")
+    holder.start()
+    held.wait(10)
+    try:
+        with pytest.raises(LockTimeout, match="nightly-load") as caught, hold(lock_of(provider, storage), 0.02):
+            pass
+    finally:
+        done.set()
+        holder.join()
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_lock_is_released_when_the_work_fails(provider: str) -> None:
+    storage = MemoryStorage()
+    with pytest.raises(ZeroDivisionError), hold(lock_of(provider, storage), 0):
+        _ = 1 / 0
+
+    assert lock_of(provider, storage).try_acquire(0)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_releasing_what_one_does_not_hold_changes_nothing(provider: str) -> None:
+    storage = MemoryStorage()
+    with hold(lock_of(provider, storage), 0):
+        lock_of(provider, storage).release()
+        assert not lock_of(provider, storage).try_acquire(0)
+
+
+def test_java_class_names_are_known() -> None:
+    storage = MemoryStorage()
+    lock = lock_of(FS, storage)
+
+    assert lock.try_acquire(0)
+    assert storage.paths() == (LOCK,)
+    lock.release()
+    assert storage.paths() == ()
+    java = "org.apache.hudi.client.transaction.lock.InProcessLockProvider"
+    assert type(lock_of(java, storage)).__name__ == "InProcessLock"
+
+
+def test_a_lock_file_of_real_hudi_is_respected() -> None:
+    storage = MemoryStorage()
+    storage.create_new(LOCK, b"")  # as 0.15.0 and 1.2.0 leave it: empty
+
+    lock = lock_of("FILESYSTEM", storage)
+
+    assert not lock.try_acquire(0)
+    assert "no note" in lock.owner_note
+
+
+def test_the_lock_file_may_lie_elsewhere(tmp_path: Path) -> None:
+    lock = lock_of("FILESYSTEM", MemoryStorage(), filesystem_path=str(tmp_path / "locks"))
+
+    with hold(lock, 0):
+        assert (tmp_path / "locks" / "lock").is_file()
+    assert not (tmp_path / "locks" / "lock").exists()
+
+
+def clocked() -> tuple[MemoryStorage, FixedClock, Callable[[], LockProvider]]:
+    clock = FixedClock(1_760_000_000_000)
+    storage = MemoryStorage(clock=clock)
+    return storage, clock, lambda: lock_of("FILESYSTEM", storage, expire_min=5, clock=clock)
+
+
+def test_the_lock_of_a_dead_process_expires() -> None:
+    storage, clock, lock = clocked()
+    assert lock().try_acquire(0)  # and this handle is never heard of again
+
+    clock.advance(4 * 60_000)
+    assert not lock().try_acquire(0)
+    clock.advance(2 * 60_000)
+    assert lock().try_acquire(0)
+    assert storage.paths() == (LOCK,)
+
+
+def test_without_an_expiry_a_lock_is_kept_for_ever() -> None:
+    clock = FixedClock(1_760_000_000_000)
+    storage = MemoryStorage(clock=clock)
+    assert lock_of("FILESYSTEM", storage, clock=clock).try_acquire(0)
+
+    clock.advance(10**10)
+
+    assert not lock_of("FILESYSTEM", storage, clock=clock).try_acquire(0)
+
+
+def test_an_expired_lock_is_taken_over_once() -> None:
+    storage, clock, lock = clocked()
+    for _ in range(20):
+        storage.write(LOCK, b"dead")
+        clock.advance(6 * 60_000)
+        with ThreadPoolExecutor(4) as pool:
+            locks = [lock() for _ in range(4)]
+            assert sum(pool.map(lambda one: one.try_acquire(0), locks)) == 1
+        storage.delete(LOCK)
+
+
+def test_a_slow_process_does_not_remove_the_lock_that_a_faster_one_took_over() -> None:
+    storage, clock, lock = clocked()
+    storage.write(LOCK, b"dead")
+    clock.advance(6 * 60_000)
+    fast, slow = lock(), lock()
+    seen = slow._seen()  # type: ignore[attr-defined]
+    assert fast.try_acquire(0)
+
+    # The slow one still believes in what it saw.
+    slow._seen = lambda once=[seen]: once.pop() if once else type(slow)._seen(slow)  # type: ignore[attr-defined]
+
+    assert not slow.try_acquire(0)
+    assert fast.is_held
+    assert storage.read(LOCK) != b"dead"
+
+
+def test_whoever_breaks_a_lock_and_dies_does_not_block_it_for_ever() -> None:
+    storage, clock, lock = clocked()
+    storage.write(LOCK, b"dead")
+    modified_ms = storage.list(".hoodie")[0].modified_ms
+    storage.create_new(f"{LOCK}.expired.{modified_ms}", b"")
+    clock.advance(6 * 60_000)
+
+    taken = lock()
+    assert taken.try_acquire(1)
+    assert storage.paths() == (LOCK,)
+
+
+def test_a_lock_that_was_taken_over_is_not_released_but_reported() -> None:
+    storage, clock, lock = clocked()
+    slow = lock()
+    assert slow.try_acquire(0)
+    clock.advance(6 * 60_000)
+    other = lock()
+    assert other.try_acquire(0)
+
+    with pytest.warns(RuntimeWarning, match=r"hoodie\.write\.lock\.filesystem\.expire"):
+        slow.release()
+    assert not lock().try_acquire(0)
+    other.release()
+    assert storage.paths() == ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
+        "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider",
+        "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider",
+        "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
+    ],
+)
+def test_hudis_other_providers_are_refused_by_name_with_what_to_use(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}.*FileSystemBasedLockProvider"):
+        lock_of(name, MemoryStorage())
+
+
+def test_an_unknown_provider_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="FILESYSTEM"):
+        lock_of("FILE_SYSTEM", MemoryStorage())
+
+
+def test_a_provider_of_ones_own_is_named_by_its_path() -> None:
+    lock = lock_of("pyhudi.locks.in_process:InProcessLock", MemoryStorage())
+
+    assert isinstance(lock, LockProvider)

@@ -1,0 +1,86 @@
+"""Heartbeats."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
+from pyhudi.storage.memory import MemoryStorage as Memory
+from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+
+T = "20250713010535797"
+PATH = f".hoodie/.heartbeat/{T}"
+
+
+def test_a_beat_is_an_empty_file_of_now() -> None:
+    storage, clock = MemoryStorage(), FixedClock(5_000, step_ms=0)
+
+    Heartbeat(storage, T, clock).beat()
+
+    info = storage.stat(PATH)
+    assert info is not None
+    assert (info.size_bytes, info.modified_ms) == (0, 5_000)
+
+
+def test_a_writer_is_dead_after_more_than_two_missed_beats() -> None:
+    storage, clock = MemoryStorage(), FixedClock(1_000_000, step_ms=0)
+    Heartbeat(storage, T, clock).beat()
+
+    assert not is_expired(storage, T, 1_000_000 + 120_000)
+    assert is_expired(storage, T, 1_000_000 + 120_001)
+    assert not is_expired(storage, T, 1_000_000 + 120_001, misses=3)
+
+
+def test_a_writer_without_a_file_is_dead() -> None:
+    assert is_expired(MemoryStorage(), T, 1_760_000_000_000)
+
+
+def test_the_heart_beats_in_the_background_until_it_is_stopped(tmp_path: Path) -> None:
+    storage, clock = LocalStorage(str(tmp_path)), FixedClock(1_000, step_ms=1_000)
+    heartbeat = Heartbeat(storage, T, clock, interval_ms=5)
+
+    heartbeat.start()
+    deadline = time.monotonic() + 10
+    while (info := storage.stat(PATH)) is not None and info.modified_ms < 4_000 and time.monotonic() < deadline:
+        time.sleep(0.005)
+    heartbeat.stop()
+
+    assert info is not None
+    assert info.modified_ms >= 4_000
+    assert storage.stat(PATH) is None
+    heartbeat.stop()
+
+
+def test_a_beat_that_fails_is_made_up_for(tmp_path: Path) -> None:
+    class Moody(Memory):
+        beats = 0
+
+        def write(self, path: str, data: bytes) -> None:
+            self.beats += 1
+            if self.beats == 2:
+                self.fail_at(1)
+            elif self.beats == 3:
+                self.reset_faults()
+            super().write(path, data)
+
+    storage = Moody()
+    heartbeat = Heartbeat(storage, T, FixedClock(1_000), interval_ms=2)
+
+    heartbeat.start()
+    deadline = time.monotonic() + 10
+    while storage.beats < 5 and time.monotonic() < deadline:
+        time.sleep(0.002)
+    heartbeat.stop()
+
+    assert storage.beats >= 5
+
+
+def test_a_writer_sees_that_it_counts_as_dead() -> None:
+    clock = FixedClock(1_000_000, step_ms=0)
+    heartbeat = Heartbeat(MemoryStorage(), T, clock, interval_ms=100)
+    heartbeat.beat()
+
+    assert not heartbeat.is_expired()
+    clock.advance(201)
+    assert heartbeat.is_expired()
