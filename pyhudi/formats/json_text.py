@@ -15,7 +15,8 @@ Source: spec, timeline 4.1; golden tables of 0.15.0.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 __all__ = ["pretty_json"]
@@ -30,18 +31,22 @@ def pretty_json(value: Any) -> str:
 
 def _print(value: Any, line: str, parts: list[str]) -> None:
     """`line`: a newline and the indentation of the enclosing object."""
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        parts.append(encode_basestring(value))
+    elif value is None or isinstance(value, (int, float)):
+        parts.append(json.dumps(value))
+    elif isinstance(value, Mapping):
         if not value:
             parts.append("{ }")
             return
         inner = line + "  "
         separator = "{"
         for key, item in value.items():
-            parts += (separator, inner, json.dumps(key, ensure_ascii=False), " : ")
+            parts += (separator, inner, encode_basestring(key), " : ")
             _print(item, inner, parts)
             separator = ","
         parts += (line, "}")
-    elif isinstance(value, Sequence) and not isinstance(value, str):
+    else:
         if not value:
             parts.append("[ ]")
             return
@@ -51,5 +56,3 @@ def _print(value: Any, line: str, parts: list[str]) -> None:
             _print(item, line, parts)
             separator = ", "
         parts.append(" ]")
-    else:
-        parts.append(json.dumps(value, ensure_ascii=False))
