@@ -49,6 +49,8 @@ class Table:
     slash_separated_dates: bool = False
     drop_partition_columns: bool = False
     record_merge_mode: str = "EVENT_TIME_ORDERING"
+    payload_class: str | None = None
+    merge_strategy_id: str | None = None
     keygen_properties: dict[str, str] = field(default_factory=dict)
 
 
@@ -293,6 +295,13 @@ def test_a_table_without_ordering_takes_the_calls_ordering_for_this_write():
     parsed = WriteOptions.parse({"hoodie.table.ordering.fields": "ts"}, table=plain)
     assert parsed.ordering_fields == ("ts",)
     assert parsed.merge_mode == "COMMIT_TIME_ORDERING"
+
+
+def test_a_table_that_stores_no_merge_mode_takes_that_of_each_write():
+    of_hudi_0 = Table(table_version=6, record_merge_mode="COMMIT_TIME_ORDERING")
+    payload = {"hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload"}
+    assert WriteOptions.parse(payload, table=of_hudi_0).merge_mode == "EVENT_TIME_ORDERING"
+    assert WriteOptions.parse({}, table=of_hudi_0).merge_mode is None
 
 
 def test_options_that_name_different_merge_modes_are_an_error():

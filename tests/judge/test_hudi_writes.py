@@ -31,15 +31,7 @@ def story_of(version: int, partitioned: bool = True) -> Story:
     options = {**keys, "hoodie.metadata.enable": "true"}
     if version < 9:  # Hudi before 1.1 knows the older key only
         options["hoodie.datasource.write.precombine.field"] = options.pop("hoodie.table.ordering.fields")
-    # Hudi 0.15 lets the row written later win unless a payload class is named.
-    return Story(
-        f"by_hudi_v{version}",
-        version,
-        options,
-        steps,
-        partition=("region",) if partitioned else (),
-        event_time=version >= 8,
-    )
+    return Story(f"by_hudi_v{version}", version, options, steps, partition=("region",) if partitioned else ())
 
 
 def written_by_hudi(story: Story, judge: Judge, table: Path) -> None:

@@ -17,7 +17,13 @@ from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import checked, commit_body
-from pyhudi.actions.writes.preparation import data_columns, ordering_fields, schedule_write, write_spec
+from pyhudi.actions.writes.preparation import (
+    data_columns,
+    merge_mode,
+    ordering_fields,
+    schedule_write,
+    write_spec,
+)
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.create import write_partitioned
@@ -103,7 +109,7 @@ class BulkInsert:
     def _combined(self, keyed: Frame, context: ActionContext) -> Frame:
         engine, config = context.engine, context.meta.config
         fields = ordering_fields(context)
-        mode = "EVENT_TIME_ORDERING" if fields and config.table_version < 8 else config.record_merge_mode
+        mode = "EVENT_TIME_ORDERING" if fields and config.table_version < 8 else merge_mode(context)
         work = CombineRows((RECORD_KEY, PARTITION_PATH), mode, fields)
         return engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work, engine.schema(keyed))
 

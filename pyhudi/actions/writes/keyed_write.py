@@ -29,6 +29,7 @@ from pyhudi.actions.rows import (
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
+    merge_mode,
     ordering_fields,
     schedule_delete,
     schedule_write,
@@ -158,7 +159,7 @@ class KeyedWrite:
         if self.rules.deletes:
             return Combining(_COMMIT_TIME, ())
         # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload does later.
-        by_value = config.record_merge_mode == _EVENT_TIME or (config.table_version < 8 and bool(fields))
+        by_value = merge_mode(context) == _EVENT_TIME or (config.table_version < 8 and bool(fields))
         return Combining(_EVENT_TIME, fields) if by_value else Combining(_COMMIT_TIME, ())
 
     def _tagged(
@@ -187,7 +188,7 @@ class KeyedWrite:
         if index.is_global:
             schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
             moves = index.settings.update_partition_path and not self.rules.deletes
-            rows = engine.map(rows, MoveRows(schema, moves, config.record_merge_mode, fields), schema)
+            rows = engine.map(rows, MoveRows(schema, moves, merge_mode(context), fields), schema)
         if self.rules.drop_known or self.rules.refuse_known:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
@@ -198,7 +199,7 @@ class KeyedWrite:
 
     def _is_judged(self, context: ActionContext) -> bool:
         config = context.meta.config
-        return not self.rules.deletes and config.record_merge_mode == _EVENT_TIME and bool(config.ordering_fields)
+        return not self.rules.deletes and merge_mode(context) == _EVENT_TIME and bool(config.ordering_fields)
 
     def _plan(self, counts: list[RowCount], view: FileSystemView, index: Index, context: ActionContext) -> SlotPlan:
         base_files: dict[str, tuple[BaseFile, ...]] = {

@@ -70,6 +70,18 @@ def ordering_fields(context: ActionContext) -> tuple[str, ...]:
     return context.meta.config.ordering_fields or context.options.ordering_fields
 
 
+def merge_mode(context: ActionContext) -> str:
+    """What decides between two rows of one key: the table's mode.
+
+    A copy-on-write table below version 8 stores none; there each write says it (as in Hudi 0.x), by default the later
+    row wins.
+    """
+    config = context.meta.config
+    if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
+        return context.options.merge_mode or config.record_merge_mode
+    return config.record_merge_mode
+
+
 def write_spec(schedule: Schedule, keygen: KeyGenerator, instant: Instant, context: ActionContext) -> WriteSpec:
     """What tasks need to write files of this instant."""
     config, options = context.meta.config, context.options
@@ -82,7 +94,7 @@ def write_spec(schedule: Schedule, keygen: KeyGenerator, instant: Instant, conte
         populate_meta_fields=config.populate_meta_fields,
         partition_columns_dropped=config.partition_fields if config.drop_partition_columns else (),
         ordering_fields=config.ordering_fields,
-        merge_mode=config.record_merge_mode,
+        merge_mode=merge_mode(context),
         key_generator=None if config.populate_meta_fields else keygen,
         file=FileOptions(
             format=config.base_file_format,

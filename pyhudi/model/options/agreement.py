@@ -51,11 +51,12 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
                 f"change this; leave the option out, or write to another path."
             )
         result[key] = fact
-    if table.ordering_fields:
-        _check_merging(given, explicit, table)
-    for key in _MERGE_KEYS:
-        result.pop(key, None)
-    result[_MERGE_MODE] = table.record_merge_mode
+    if not _says_its_mode_each_time(table):
+        if table.ordering_fields:
+            _check_merging(given, explicit, table)
+        for key in _MERGE_KEYS:
+            result.pop(key, None)
+        result[_MERGE_MODE] = table.record_merge_mode
     for key in (_KEYGEN_CLASS, _KEYGEN_TYPE):
         if key not in explicit:
             result.pop(key, None)
@@ -98,6 +99,11 @@ def _agree(key: str, said: str, fact: str) -> bool:
 
 def _bare(fields: str) -> list[str]:
     return [name.partition(":")[0] for name in fields.split(",")]
+
+
+def _says_its_mode_each_time(table: TableConfig) -> bool:
+    """Hudi 0.x stores no merge mode in copy-on-write tables: the payload class of each write decides."""
+    return table.table_version < 8 and table.payload_class is None and table.merge_strategy_id is None
 
 
 def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:

@@ -170,7 +170,7 @@ def _table_fields(values: Values) -> dict[str, Any]:
 
 
 def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
-    """Merge mode, payload class and strategy id as given. Raises ConfigError when they name different modes."""
+    """Merge mode (by whichever of the three names it), payload class, strategy id; ConfigError when they disagree."""
     mode = values.text("hoodie.write.record.merge.mode")
     payload = values.text("hoodie.datasource.write.payload.class")
     strategy = values.text("hoodie.write.record.merge.strategy.id")
@@ -184,7 +184,7 @@ def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
         raise ConfigError(
             f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in said.items())}. Keep one."
         )
-    return mode, payload, strategy
+    return next(iter(said.values()), None), payload, strategy
 
 
 def _key_fields(values: Values) -> dict[str, Any]:
