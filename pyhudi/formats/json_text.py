@@ -14,7 +14,6 @@ Source: spec, timeline 4.1; golden tables of 0.15.0.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
@@ -23,7 +22,7 @@ __all__ = ["pretty_json"]
 
 
 def pretty_json(value: Any) -> str:
-    """Print mappings (in their order), sequences, strings, numbers, booleans and None; no newline at the end."""
+    """Print mappings (in their order), sequences, strings, finite numbers, booleans and None; no newline at the end."""
     parts: list[str] = []
     _print(value, "\n", parts)
     return "".join(parts)
@@ -33,8 +32,12 @@ def _print(value: Any, line: str, parts: list[str]) -> None:
     """`line`: a newline and the indentation of the enclosing object."""
     if isinstance(value, str):
         parts.append(encode_basestring(value))
-    elif value is None or isinstance(value, (int, float)):
-        parts.append(json.dumps(value))
+    elif value is None:
+        parts.append("null")
+    elif isinstance(value, bool):
+        parts.append("true" if value else "false")
+    elif isinstance(value, (int, float)):
+        parts.append(repr(value))
     elif isinstance(value, Mapping):
         if not value:
             parts.append("{ }")
