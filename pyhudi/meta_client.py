@@ -63,16 +63,9 @@ class MetaClient:
         """Schema of the data columns, without meta columns.
 
         From the newest commit that carries one, else the schema at creation, else the newest base file's own; a table
-        without any of them has no columns. Partition columns that the files leave out come last, as strings.
+        without any of them has no columns. Partition columns that the files leave out
+        (`drop_partition_columns`) are not in it.
         """
-        schema = self._stored_schema()
-        if self.config.drop_partition_columns and schema.names:
-            for name in self.config.partition_fields:
-                if name not in schema.names:
-                    schema = schema.append(pa.field(name, pa.string()))
-        return schema
-
-    def _stored_schema(self) -> pa.Schema:
         text = self.commits.latest_schema_json(self.timeline) or self.config.create_schema
         if text is not None:
             return without_meta(arrow_from_avro(text))
