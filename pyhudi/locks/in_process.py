@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import defaultdict
 
@@ -29,7 +30,7 @@ class InProcessLock:
 
     def __init__(self, settings: LockSettings, storage: Storage, clock: Clock) -> None:
         with _TABLES_LOCK:
-            self._table = _TABLES[storage.root]
+            self._table = _TABLES[_name_of(storage)]
         self._held = False
 
     @property
@@ -52,3 +53,9 @@ class InProcessLock:
             self._held = False
             self._table.holder = ""
             self._table.lock.release()
+
+
+def _name_of(storage: Storage) -> str:
+    """One name for one table, whatever spelling of its path or link to it a writer uses."""
+    scheme, _, path = storage.full_path("").partition(":")
+    return os.path.realpath(path) if scheme == "file" else f"{scheme}:{path}"

@@ -6,9 +6,10 @@ Source: spec, timeline 3.2, 3.5, 6.4.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from pyhudi.errors import PathExists, PathNotFound, WriteConflict
+from pyhudi.errors import PathExists, PathNotFound, StorageError, WriteConflict
 from pyhudi.model.filenames import InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
@@ -57,7 +58,8 @@ class TimelineWriter:
         if self.config.layout_version < 2:
             # Layout 1 has no completion time but the file's own.
             moment = parse_instant_time(completion_time, self.config.timeline_zone)
-            self.storage.set_modified(self._path(completed), round(moment.timestamp() * 1000))
+            with suppress(StorageError):  # the write is visible already; it then completed a few milliseconds later
+                self.storage.set_modified(self._path(completed), round(moment.timestamp() * 1000))
         return completed
 
     def delete_files(self, instant: Instant) -> None:

@@ -104,6 +104,14 @@ def test_releasing_what_one_does_not_hold_changes_nothing(provider: str) -> None
         assert not lock_of(provider, storage).try_acquire(0)
 
 
+def test_a_link_to_a_table_has_the_tables_lock(tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "table")
+
+    with hold(lock_of("IN_PROCESS", LocalStorage(str(tmp_path / "table"))), 0):
+        assert not lock_of("IN_PROCESS", LocalStorage(str(tmp_path / "link"))).try_acquire(0)
+
+
 def test_java_class_names_are_known() -> None:
     storage = MemoryStorage()
     lock = lock_of(FS, storage)
