@@ -109,6 +109,8 @@ class _Once:
 class LocalEngine:
     """The verbs of `Engine` on Arrow and threads. `threads`: tasks at once; None takes one per core."""
 
+    shares_memory = True  # tasks see the planner's memory: handing them a large value costs nothing
+
     def __init__(self, threads: int | None = None) -> None:
         self._threads = threads or pa.cpu_count()
         self._stages = itertools.count()

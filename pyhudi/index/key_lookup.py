@@ -66,6 +66,8 @@ class KeyLookupIndex:
         raise AssertionError(f"location {location} is a file id that the view does not know")
 
     def _can_scan(self, files: Sequence[BaseFile], lookup: Lookup) -> bool:
+        if getattr(lookup.engine, "shares_memory", False):
+            return False
         # Only Parquet can be scanned, and only stored keys joined; a move also needs the stored ordering values.
         return lookup.keygen is None and not lookup.ordering.names and all(f.path.endswith(".parquet") for f in files)
 

@@ -1,0 +1,100 @@
+"""Tables that we write are read by hudi-rs, which shares no code with us, with the same rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.storage.local import LocalStorage
+from tests.actions.tables import Row, TestTable
+
+pytest.importorskip("hudi", reason="the hudi package is not installed")
+
+# In a process of its own: it may abort, and it prints where Python can't catch it.
+READER = """
+import sys
+import pyarrow as pa
+from hudi import HudiReadOptions, HudiTableBuilder
+table = HudiTableBuilder.from_base_uri(sys.argv[1]).build()
+options = HudiReadOptions().with_as_of_timestamp(sys.argv[3]) if len(sys.argv) > 3 else HudiReadOptions()
+batches = [pa.record_batch(batch) for batch in table.read(options)]
+with pa.OSFile(sys.argv[2], "wb") as sink, pa.ipc.new_stream(sink, batches[0].schema) as writer:
+    for batch in batches:
+        writer.write_batch(batch)
+"""
+LAYOUTS = {
+    "partitioned": {},
+    "not partitioned": {"hoodie.datasource.write.partitionpath.field": ""},
+    "hive style": {"hoodie.datasource.write.hive_style_partitioning": "true"},
+    "url encoded": {"hoodie.datasource.write.partitionpath.urlencode": "true"},
+    "two keys": {"hoodie.datasource.write.recordkey.field": "id,ts"},
+}
+
+
+def read_by_hudi_rs(table: TestTable, folder: Path, *as_of: str) -> pa.Table:
+    answer = folder / "answer.arrow"
+    command = [sys.executable, "-c", READER, table.storage.root, str(answer), *as_of]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    with pa.OSFile(str(answer)) as source:
+        return pa.ipc.open_stream(source).read_all()
+
+
+def rows(table: pa.Table, columns: list[str]) -> list[tuple[object, ...]]:
+    return sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True), key=repr)
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_hudi_rs_reads_what_writes_left(layout: str, version: str, tmp_path: Path) -> None:
+    options = {"hoodie.write.table.version": version, **LAYOUTS[layout]}
+    table = TestTable(LocalStorage(str(tmp_path / "table")), options)
+    start: list[Row] = [(f"k{n}", f"p {n % 3}", 1, n) for n in range(30)]
+    first = table.bulk_insert(*start)
+    table.upsert(("k1", "p 1", 1, 111), ("new", "p 0", 1, 5))
+    table.delete(*((id_, p) for id_, p, _, _ in start[10:13])) if layout != "two keys" else None
+
+    columns = [
+        "_hoodie_commit_time",
+        "_hoodie_record_key",
+        "_hoodie_partition_path",
+        "_hoodie_file_name",
+        "id",
+        "p",
+        "v",
+    ]
+    found = read_by_hudi_rs(table, tmp_path)
+    assert rows(found, columns) == rows(table.read(), columns)
+    then = read_by_hudi_rs(table, tmp_path, first.instant_time)
+    assert rows(then, columns) == rows(table.read(first.instant_time), columns)
+
+
+def test_hudi_rs_reads_all_types(tmp_path: Path) -> None:
+    table = TestTable(LocalStorage(str(tmp_path / "table")), {"hoodie.datasource.write.precombine.field": ""})
+    data = pa.table(
+        {
+            "id": ["a", "b"],
+            "p": ["x", "x"],
+            "flag": pa.array([True, None]),
+            "money": pa.array([Decimal("12.34"), Decimal("-0.01")], pa.decimal128(10, 2)),
+            "day": pa.array([-1, 20000], pa.date32()),
+            "moment": pa.array([-1_000_001, 1], pa.timestamp("us", "UTC")),
+            "tags": pa.array([["q", None], []], pa.list_(pa.string())),
+            "place": pa.array(
+                [{"lat": 1.5, "name": "n"}, None], pa.struct([("lat", pa.float64()), ("name", pa.string())])
+            ),
+            "counts": pa.array([[("k", 1)], []], pa.map_(pa.string(), pa.int64())),
+            "raw": pa.array([b"\x00\xff", None], pa.binary()),
+        }
+    )
+    table.write("bulk_insert", data)
+    table.write("upsert", data.slice(0, 1))
+
+    found = read_by_hudi_rs(table, tmp_path)
+    columns = data.column_names
+    assert rows(found, columns) == rows(data, columns)

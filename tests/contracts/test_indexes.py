@@ -1,0 +1,169 @@
+"""What every index promises, run over each row of the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyhudi.actions.writes import keyed_write
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError
+from pyhudi.index import INDEXES
+from pyhudi.index.base import Index, IndexSettings
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.storage.local import LocalStorage
+from tests.actions.tables import Row, TestTable, sorted_rows
+
+ROWS: list[Row] = [(f"key-{n:03d}", f"p{n % 3}", 1, n) for n in range(60)]
+BUCKETS = {"hoodie.bucket.index.num.buckets": "4"}
+
+
+@pytest.fixture(params=sorted(INDEXES.entries))
+def index_name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["6", "9"])
+def table(request: pytest.FixtureRequest, index_name: str) -> TestTable:
+    options = {"hoodie.write.table.version": request.param, "hoodie.index.type": index_name, **BUCKETS}
+    return TestTable(options=options)
+
+
+def index_of(name: str) -> Index:
+    index: Index = INDEXES.load(name)(IndexSettings())
+    return index
+
+
+def groups(table: TestTable) -> dict[str, list[FileGroupId]]:
+    """Record key → file groups that hold it."""
+    read = table.read()
+    found: dict[str, list[FileGroupId]] = {}
+    for key, partition, file_name in zip(
+        *(read.column(f"_hoodie_{name}").to_pylist() for name in ("record_key", "partition_path", "file_name")),
+        strict=True,
+    ):
+        found.setdefault(key, []).append(FileGroupId(partition, file_name.split("_")[0]))
+    return found
+
+
+def test_written_keys_are_found_and_stay_in_their_file_group(table: TestTable) -> None:
+    table.upsert(*ROWS)
+    before = groups(table)
+    result = table.upsert(*((key, p, 2, v + 1000) for key, p, _, v in ROWS))
+
+    assert (result.updated, result.inserted) == (60, 0)
+    assert groups(table) == before
+    assert table.rows() == sorted_rows((key, p, 2, v + 1000) for key, p, _, v in ROWS)
+
+
+def test_new_keys_are_not_found(table: TestTable) -> None:
+    table.upsert(*ROWS)
+    result = table.upsert(*((f"new-{key}", p, 2, v) for key, p, _, v in ROWS))
+
+    assert (result.updated, result.inserted) == (0, 60)
+
+
+def test_a_key_has_one_location(table: TestTable) -> None:
+    for start in range(0, 60, 20):
+        table.upsert(*ROWS[start : start + 20], parquet_small_file_limit="0")
+    table.upsert(*ROWS)
+
+    assert all(len(found) == 1 for found in groups(table).values())
+    assert len(table.rows()) == 60
+
+
+def test_deletes_find_their_rows(table: TestTable) -> None:
+    table.upsert(*ROWS)
+    result = table.delete(*((key, p) for key, p, _, _ in ROWS[:10]))
+
+    assert result.deleted == 10
+    assert table.rows() == sorted_rows(ROWS[10:])
+
+
+def test_keys_written_by_way_of_another_index_are_found(index_name: str) -> None:
+    if index_name == "BUCKET":
+        others = ["BUCKET"]  # a table of buckets stays one
+    else:
+        others = [name for name in INDEXES.entries if name != "BUCKET"]
+    for other in others:
+        table = TestTable(options=BUCKETS)
+        table.upsert(*ROWS, index_type=other)
+        result = table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS), index_type=index_name)
+        assert (result.updated, result.inserted) == (60, 0), other
+
+
+def test_keys_are_found_in_files_without_meta_columns(index_name: str) -> None:
+    table = TestTable(options={"hoodie.populate.meta.fields": "false", "hoodie.index.type": index_name, **BUCKETS})
+    table.upsert(*ROWS)
+    result = table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS[:5]))
+
+    assert (result.updated, result.inserted) == (5, 0)
+
+
+def test_only_a_global_index_finds_a_key_in_another_partition(table: TestTable, index_name: str) -> None:
+    table.upsert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.upsert(("a", "y", 2, 11))
+
+    stayed = [("a", "x", 1, 10)] if not index_of(index_name).is_global else []
+    assert table.rows() == sorted_rows([*stayed, ("a", "y", 2, 11), ("b", "x", 1, 20)])
+
+
+def test_a_global_index_keeps_rows_in_their_partition_if_told_so(index_name: str) -> None:
+    if not index_of(index_name).is_global or index_name == "INMEMORY":  # Hudi has no such option for it
+        return
+    family = "simple" if "SIMPLE" in index_name else "bloom"
+    table = TestTable(
+        options={"hoodie.index.type": index_name, f"hoodie.{family}.index.update.partition.path": "false"}
+    )
+    table.upsert(("a", "x", 1, 10))
+    table.upsert(("a", "y", 2, 11))
+
+    assert table.rows(("id", "p", "v", "_hoodie_partition_path")) == [("a", "y", 11, "x")]
+
+
+def test_a_row_that_loses_by_its_ordering_value_does_not_move(index_name: str) -> None:
+    if not index_of(index_name).is_global:
+        return
+    table = TestTable(options={"hoodie.index.type": index_name})  # version 9 with an ordering field: event time
+    table.upsert(("a", "x", 5, 10))
+    table.upsert(("a", "y", 4, 11))
+    assert table.rows(("id", "p", "v", "_hoodie_partition_path")) == [("a", "x", 10, "x")]
+
+    table.upsert(("a", "y", 6, 12))
+    assert table.rows(("id", "p", "v", "_hoodie_partition_path")) == [("a", "y", 12, "y")]
+
+
+def test_one_row_is_left_of_a_key_that_the_batch_has_in_two_partitions(index_name: str) -> None:
+    if not index_of(index_name).is_global:
+        return
+    table = TestTable(options={"hoodie.index.type": index_name})
+    table.upsert(("a", "x", 1, 10), ("a", "y", 2, 11))
+    table.upsert(("a", "z", 4, 12), ("a", "x", 3, 13))
+
+    assert table.rows() == [("a", "z", 4, 12)]
+
+
+class RemoteEngine(LocalEngine):
+    """As if its tasks ran elsewhere: what they need must travel."""
+
+    shares_memory = False
+
+
+def test_a_large_batch_is_joined_with_a_scan_and_tags_the_same(
+    index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"hoodie.index.type": index_name, "hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING", **BUCKETS}
+    table = TestTable(LocalStorage(str(tmp_path)), options, engine=RemoteEngine(2))
+    table.upsert(*ROWS)
+    settings = keyed_write.IndexSettings
+    monkeypatch.setattr(keyed_write, "IndexSettings", lambda **given: settings(**given, key_bytes_in_tasks_max=0))
+    result = table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS), ("fresh", "p0", 1, 1))
+
+    assert (result.updated, result.inserted) == (60, 1)
+
+
+def test_indexes_that_need_the_metadata_table_are_refused_by_name() -> None:
+    for name in ("RECORD_INDEX", "RECORD_LEVEL_INDEX", "GLOBAL_RECORD_LEVEL_INDEX"):
+        with pytest.raises(ConfigError, match=name):
+            TestTable().upsert(("a", "x", 1, 1), index_type=name)
