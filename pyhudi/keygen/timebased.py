@@ -9,7 +9,6 @@ have been cut to what the format shows. Source: spec, files and records 4.5.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +16,7 @@ from pyhudi.errors import KeyGenError
 from pyhudi.keygen.base import read_field
 from pyhudi.keygen.java_text import RAW_NUMBER_UNITS, epoch_number
 from pyhudi.keygen.joda import finest_ms, format_instant, shows_zone
+from pyhudi.keygen.joda_columns import offsets_at, read_local_times
 from pyhudi.keygen.joda_parse import ParseError
 from pyhudi.keygen.partition_path import PathStyle, constant_path, place
 from pyhudi.keygen.time_settings import TIMEBASED, UNITS, TimeSettings
@@ -25,7 +25,6 @@ from pyhudi.keygen.zones import UTC, SkippedTimeError, Zone
 __all__ = ["timestamp_part"]
 
 _MAX_LONG = 2**63 - 1
-_DAY_MS = 86_400_000
 
 
 def timestamp_part(
@@ -53,17 +52,29 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
         )
     null_path = style.decorate(field, settings.null_path()) if column.null_count else ""
     encoded = column.cast(pa.string()).dictionary_encode()
-    paths = []
-    for number, text in enumerate(encoded.dictionary.to_pylist()):
+    texts, indices = encoded.dictionary, encoded.indices
+    pattern, unit_ms = settings.output_format, finest_ms(settings.output_format)
+    local, known = read_local_times(texts, settings.input_formats[0], settings.input_zone, settings.output_zone)
+    if shows_zone(pattern):
+        known[:] = False
+    # Texts that were read at once share the paths of equal cut times; the others get one path each.
+    cut = pa.array(local[known] // unit_ms * unit_ms).dictionary_encode()
+    shown = [format_instant(pattern, value, UTC) for value in cut.dictionary.to_pylist()]
+    path_of_text = np.zeros(len(texts), np.int64)
+    path_of_text[known] = np.asarray(cut.indices)
+    for number in np.flatnonzero(~known).tolist():
+        text = texts[number].as_py()
+        path_of_text[number] = len(shown)
         try:
-            paths.append(style.decorate(field, settings.text_path(text)))
+            shown.append(settings.text_path(text))
         except (ParseError, SkippedTimeError) as error:
-            row = first_row + pc.index(encoded.indices, pa.scalar(number, encoded.indices.type)).as_py()
+            row = first_row + pc.index(indices, pa.scalar(number, indices.type)).as_py()
             raise KeyGenError(
                 f"Row {row} (counted from 0 in its partition): partition field {field!r} holds {text!r}: {error}. "
                 f"Correct the value or add its format to {TIMEBASED}input.dateformat."
             ) from error
-    return place(encoded.indices, paths, null_path, field, first_row)
+    paths = [style.decorate(field, text) for text in shown]
+    return place(pa.array(path_of_text).take(indices), paths, null_path, field, first_row)
 
 
 def _from_millis(millis: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
@@ -81,25 +92,9 @@ def _cut_local_times(millis: pa.Array, zone: Zone, unit_ms: int) -> pa.Array:
     """Local milliseconds, cut to a whole number of units; null stays null."""
     values = np.asarray(millis.fill_null(0), dtype=np.int64)
     values = np.clip(values, -(2**62), 2**62)  # beyond year 146 million, where Joda-Time fails
-    local = values + _offsets(values, zone)
+    local = values + offsets_at(values, zone)
     cut = local // unit_ms * unit_ms
     return pa.array(cut, pa.int64(), mask=np.asarray(millis.is_null()) if millis.null_count else None)
-
-
-def _offsets(utc_ms: npt.NDArray[np.int64], zone: Zone) -> npt.NDArray[np.int64]:
-    """Offset of each instant: one look for each day, and one for each instant on days when clocks change."""
-    if zone.fixed_ms is not None:
-        return np.full(len(utc_ms), zone.fixed_ms, np.int64)
-    days = pa.array(utc_ms // _DAY_MS).dictionary_encode()
-    first = np.array([zone.offset_at(day * _DAY_MS) for day in days.dictionary.to_pylist()], np.int64)
-    last = np.array([zone.offset_at((day + 1) * _DAY_MS - 1) for day in days.dictionary.to_pylist()], np.int64)
-    indices = np.asarray(days.indices)
-    offsets: npt.NDArray[np.int64] = first[indices]
-    uneven = (first != last)[indices]
-    if uneven.any():
-        instants, places = np.unique(utc_ms[uneven], return_inverse=True)
-        offsets[uneven] = np.array([zone.offset_at(int(instant)) for instant in instants], np.int64)[places]
-    return offsets
 
 
 def _millis(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings) -> pa.Array:
