@@ -62,10 +62,12 @@ class FieldMerge:
         lacks = versions.is_absent(name)
         column = versions.rows.column(name)
         if self.rules.partial_update_mode == IGNORE_DEFAULTS:
-            return lacks | column.is_null().to_numpy()
+            nulls: Mask = column.is_null().to_numpy()
+            return lacks | nulls
         if self.rules.partial_update_mode == FILL_UNAVAILABLE and _is_text(column.type):
             marker = pa.scalar(self.rules.unavailable_marker).cast(column.type)
-            return lacks | pc.fill_null(pc.equal(column, marker), False).to_numpy()
+            unavailable: Mask = pc.fill_null(pc.equal(column, marker), False).to_numpy()
+            return lacks | unavailable
         return lacks
 
 

@@ -1,0 +1,215 @@
+"""Appending to one file slice: updates as data blocks, deletes as delete blocks, in new log files.
+
+    version below 8   .<file id>_<base instant>.log.<next version>_<token>      the slice's next version
+    from version 8    .<file id>_<own instant>.log.1_<token>                    each delta commit has its own files
+
+Source: spec, files and records 1.1, 2; timeline 4.5, 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.markers import APPEND, CREATE, create_marker
+from pyhudi.filegroup.meta_columns import no_values, sequence_numbers
+from pyhudi.filegroup.new_base_file import checked_rows, stored_columns
+from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
+from pyhudi.formats.log.blocks import delete
+from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.writer import LogFileWriter, data_block
+from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.model.commit import WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import LogFileName, data_path
+from pyhudi.model.keys import IS_DELETE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["LogOptions", "append_log"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding."""
+
+    block_format: str = "parquet"
+    file_max_bytes: int = 1 << 30
+    block_max_bytes: int = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What one log file got."""
+
+    updates: int = 0
+    inserts: int = 0
+    deletes: int = 0
+
+
+def append_log(
+    spec: WriteSpec, task: TaskContext, file_slice: FileSlice, incoming: pa.Table, clock: Clock,
+    *, options: LogOptions = LogOptions(), inserts: pa.Array | None = None, first_seq: int = 0,
+) -> Iterator[WriteStatus]:  # fmt: skip
+    """Write rows and deletes of one file group into new log files of its newest slice.
+
+    Args:
+        file_slice: the newest slice; without base file and logs for a group that begins with a log file.
+        incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes.
+            When all rows are deletes, data columns may be absent: such deletes have no ordering value.
+        inserts: bool, which rows are new keys (for the counts only); None: none is.
+    Returns: a status per log file.
+    Raises:  SchemaMismatch, KeyGenError.
+    """
+    started_s = clock.monotonic_s()
+    files = _LogFiles(spec, task, file_slice, options, clock)
+    deletes = np.zeros(len(incoming), np.bool_)
+    if IS_DELETE in incoming.column_names:
+        deletes = whole(incoming.column(IS_DELETE)).to_numpy(zero_copy_only=False)
+    rows = incoming.filter(pa.array(~deletes))
+    new = np.zeros(len(incoming), np.bool_) if inserts is None else inserts.to_numpy(zero_copy_only=False)
+    new = new[~deletes]
+    for first, part in _parts(rows, options.block_max_bytes):
+        fresh = int(new[first : first + len(part)].sum())
+        files.append(_data_block(spec, task, file_slice, part, options, first_seq + first), part, fresh)
+    if deletes.any():
+        gone = incoming.filter(pa.array(deletes))
+        files.append_deletes(_delete_block(spec, gone), len(gone))
+    yield from files.finish(started_s)
+
+
+def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:
+    if not len(rows):
+        return
+    step = max(1, int(len(rows) * min(1.0, limit_bytes / max(1, rows.nbytes))))
+    for first in range(0, len(rows), step):
+        yield first, rows.slice(first, step)
+
+
+def _data_block(
+    spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int
+) -> bytes:
+    stored = stored_columns(spec)
+    plain = checked_rows(rows, stored)
+    count = len(plain)
+    if spec.populate_meta_fields:
+        meta = [
+            pa.repeat(pa.scalar(spec.instant_time), count),
+            sequence_numbers(spec.instant_time, task.partition_id, first_seq, count),
+            plain.column(RECORD_KEY),
+            pa.repeat(pa.scalar(file_slice.group.partition_path), count),
+            pa.repeat(pa.scalar(file_slice.group.file_id), count),  # in logs the name is the bare file id
+        ]
+    else:
+        meta = [no_values(count)] * len(META_COLUMNS)
+    schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
+    columns = [*meta, *(plain.column(name) for name in stored.names)]
+    table = pa.Table.from_arrays(columns, names=[*META_COLUMNS, *stored.names])
+    if options.block_format.lower() == "avro":
+        table = project(table, arrow_from_avro(schema_json))
+    (batch,) = table.combine_chunks().to_batches()
+    return data_block(batch, schema_json, options.block_format, {HeaderKey.INSTANT_TIME: spec.instant_time})
+
+
+def _delete_block(spec: WriteSpec, gone: pa.Table) -> bytes:
+    keys = gone.select([RECORD_KEY, PARTITION_PATH]).combine_chunks().to_batches()[0]
+    fields = [f for f in spec.ordering_fields if f.partition(".")[0] in gone.column_names]
+    ordering = ordering_columns(gone, fields) if len(fields) == len(spec.ordering_fields) else []
+    header = {
+        HeaderKey.INSTANT_TIME: spec.instant_time,
+        HeaderKey.SCHEMA: avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True),
+    }
+    return encode_block(BlockType.DELETE, header, delete.encode(keys, ordering))
+
+
+class _LogFiles:
+    """The log files of one append: a new one when the open one is full."""
+
+    def __init__(
+        self, spec: WriteSpec, task: TaskContext, file_slice: FileSlice, options: LogOptions, clock: Clock
+    ) -> None:
+        self._spec, self._task, self._slice, self._options, self._clock = spec, task, file_slice, options, clock
+        self._written: list[tuple[LogFileName, int, _Counts]] = []
+        self._open: tuple[LogFileName, LogFileWriter, _Counts] | None = None
+
+    def append(self, block: bytes, rows: pa.Table, inserts: int) -> None:
+        self._put(block, _Counts(updates=len(rows) - inserts, inserts=inserts))
+
+    def append_deletes(self, block: bytes, count: int) -> None:
+        self._put(block, _Counts(deletes=count))
+
+    def _put(self, block: bytes, more: _Counts) -> None:
+        if self._open is not None and self._open[1].size_bytes + len(block) > self._options.file_max_bytes:
+            self._close()
+        name, writer, counts = self._open or self._next()
+        writer.append(block)
+        total = _Counts(counts.updates + more.updates, counts.inserts + more.inserts, counts.deletes + more.deletes)
+        self._open = (name, writer, total)
+
+    def _next(self) -> tuple[LogFileName, LogFileWriter, _Counts]:
+        spec, group = self._spec, self._slice.group
+        own = spec.table_version >= 8
+        instant_time = spec.instant_time if own else self._slice.base_instant
+        version = self._first_version(own) + len(self._written)
+        name = LogFileName(group.file_id, instant_time, version, self._task.write_token)
+        path = data_path(group.partition_path, str(name))
+        create_marker(spec.storage, spec.instant_time, path, CREATE if own else APPEND)
+        ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
+        return name, LogFileWriter(spec.storage, path), _Counts()
+
+    def _first_version(self, own: bool) -> int:
+        """Below version 8 the next version of the slice, counted over all files there, those of dead writers too."""
+        if own:
+            return 1
+        taken = (LogFileName.parse(entry.name) for entry in self._spec.storage.list(self._slice.group.partition_path))
+        versions = [
+            name.version
+            for name in taken
+            if name is not None
+            and name.file_id == self._slice.group.file_id
+            and name.instant_time == self._slice.base_instant
+        ]
+        return max(versions, default=0) + 1
+
+    def _close(self) -> None:
+        if self._open is not None:
+            name, writer, counts = self._open
+            self._written.append((name, writer.close(), counts))
+            self._open = None
+
+    def finish(self, started_s: float) -> Iterator[WriteStatus]:
+        self._close()
+        names = [log.name for log in self._slice.log_files]
+        for name, size_bytes, counts in self._written:
+            names.append(str(name))
+            yield WriteStatus(self._stat(name, size_bytes, counts, tuple(names), started_s), rows_read=0)
+
+    def _stat(
+        self, name: LogFileName, size_bytes: int, counts: _Counts, log_files: tuple[str, ...], started_s: float
+    ) -> WriteStat:
+        spec, group, base = self._spec, self._slice.group, self._slice.base_file
+        own = spec.table_version >= 8
+        return WriteStat(
+            file_id=group.file_id,
+            path=data_path(group.partition_path, str(name)),
+            partition_path=group.partition_path,
+            prev_commit=spec.instant_time if own else self._slice.base_instant,
+            num_writes=counts.updates + counts.inserts,
+            num_update_writes=counts.updates,
+            num_inserts=counts.inserts,
+            num_deletes=counts.deletes,
+            total_write_bytes=size_bytes,
+            file_size_in_bytes=size_bytes,
+            upsert_time_ms=int((self._clock.monotonic_s() - started_s) * 1000),
+            log_version=name.version,
+            log_offset=0,
+            base_file="" if own or base is None else base.name,
+            log_files=log_files,
+        )
