@@ -24,7 +24,7 @@ from pyhudi.formats.avro.schema import (
 from pyhudi.formats.instant_files import decode_commit
 from pyhudi.model.keys import META_COLUMNS
 from tests.formats.golden_bodies import AVRO_MAGIC, golden_bodies
-from tests.schema.strategies import SCHEMAS, tables
+from tests.schema.strategies import RELAXED, SCHEMAS, tables
 
 
 def record(*fields: dict[str, Any]) -> str:
@@ -87,6 +87,7 @@ def test_all_types_have_the_arrow_types_of_the_golden_table(golden: Any) -> None
     ]
 
 
+@RELAXED
 @given(SCHEMAS)
 def test_any_schema_survives_the_way_through_avro(schema: pa.Schema) -> None:
     assert arrow_from_avro(avro_from_arrow(schema, "trips", with_meta=False)) == schema
@@ -95,6 +96,7 @@ def test_any_schema_survives_the_way_through_avro(schema: pa.Schema) -> None:
     assert without_meta(with_meta) == schema
 
 
+@RELAXED
 @given(tables())
 def test_fastavro_writes_and_reads_values_under_our_schemas(table: pa.Table) -> None:
     parsed = fastavro.parse_schema(json.loads(avro_from_arrow(table.schema, "trips", with_meta=False)))

@@ -22,6 +22,7 @@ from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 from tests.formats.golden_bodies import Body, golden_bodies
+from tests.schema.strategies import RELAXED
 
 TOP_LEVEL = {
     "HoodieCommitMetadata",
@@ -280,6 +281,7 @@ def test_a_small_file_can_not_claim_a_huge_array(items: Any) -> None:
         bodies.decode_avro_record(out.getvalue(), "bomb")
 
 
+@RELAXED
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
 def test_damaged_bodies_decode_or_are_called_corrupt(changes: list[tuple[int, int]]) -> None:
     for whole, decode in (

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from pyhudi.formats.java_float import double_texts, float_texts
 from pyhudi.formats.java_text import float_text
+from tests.schema.strategies import RELAXED
 
 
 @pytest.mark.parametrize(
@@ -47,11 +48,13 @@ def test_floats_have_javas_text_of_single_precision() -> None:
     ]
 
 
+@RELAXED
 @given(hnp.arrays(np.float32, st.integers(1, 30), elements=st.floats(width=32)))
 def test_whole_columns_of_floats_get_the_texts_of_single_numbers(numbers: np.ndarray) -> None:
     assert float_text(pa.array(numbers)).to_pylist() == float_texts(numbers.view(np.int32).tolist())
 
 
+@RELAXED
 @given(hnp.arrays(np.float64, st.integers(1, 30), elements=st.floats()))
 def test_whole_columns_of_doubles_get_the_texts_of_single_numbers(numbers: np.ndarray) -> None:
     assert float_text(pa.array(numbers)).to_pylist() == double_texts(numbers.view(np.int64).tolist())

@@ -7,7 +7,11 @@ from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+# A busy machine is no failure of what is tested.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NAMES = st.text("abcXYZ_", min_size=1, max_size=6)
 

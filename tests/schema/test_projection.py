@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.projection import impossible_conversions, project
-from tests.schema.strategies import SCHEMAS, tables
+from tests.schema.strategies import RELAXED, SCHEMAS, tables
 
 UTC = dt.timezone.utc
 
@@ -196,6 +196,7 @@ def test_all_impossible_conversions_are_listed_with_their_paths() -> None:
     )
 
 
+@RELAXED
 @given(tables(), SCHEMAS)
 def test_projecting_twice_is_projecting_once(table: pa.Table, target: pa.Schema) -> None:
     try:
@@ -206,6 +207,7 @@ def test_projecting_twice_is_projecting_once(table: pa.Table, target: pa.Schema)
     assert project(once, target) is once
 
 
+@RELAXED
 @given(tables(), st.data())
 def test_slices_project_like_wholes(table: pa.Table, data: st.DataObject) -> None:
     nullable = pa.schema([field.with_nullable(True) for field in reversed(list(table.schema))])
