@@ -1,0 +1,264 @@
+"""Scans: lazy, pinned to their moment, pruned without losing rows, streamed in bounded memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from datetime import date, datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+from pyhudi import ConfigError, CorruptFile, HudiTable, write_hudi
+from pyhudi.errors import PathNotFound
+from pyhudi.formats.base.statistics import row_groups_that_may_match
+from pyhudi.model.predicate import Predicate, may_match, parse_where
+from pyhudi.queries.filters import bind
+from tests.queries.test_filters import PREDICATES, SCHEMA, VALUES, keeps
+
+ROWS = [
+    {
+        name: [*values, None][(i * (position + 1)) % (len(values) + 1)]
+        for position, (name, values) in enumerate(VALUES.items())
+    }
+    for i in range(90)
+]
+
+
+@pytest.fixture(scope="module", params=["s", "day", "i,b", "at"])
+def partitioned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
+    """ROWS, partitioned by columns of several types, in several commits."""
+    path = tmp_path_factory.mktemp("table") / "t"
+    data = pa.Table.from_pylist(ROWS, schema=SCHEMA).append_column("row", pa.array(range(len(ROWS))))
+    for start in range(0, len(ROWS), 30):
+        write_hudi(path, data.slice(start, 30), "insert", record_key="row", partition_by=request.param, url_encode=True)
+    return HudiTable.open(path)
+
+
+@settings(deadline=None, max_examples=40)
+@given(PREDICATES)
+def test_a_filtered_scan_returns_the_rows_that_plain_python_keeps(partitioned: HudiTable, predicate: Predicate) -> None:
+    found = sorted(partitioned.to_arrow(["row"], predicate)["row"].to_pylist())
+
+    # Text columns that partition the table read "" as null, as in real Hudi.
+    stored = {row.pop("row"): row for row in partitioned.to_arrow([*SCHEMA.names, "row"]).to_pylist()}
+    assert found == sorted(number for number, row in stored.items() if keeps(predicate, row) is True)
+
+
+def test_partitions_that_cannot_match_are_not_read(tmp_path: Path) -> None:
+    rows = [{"id": i, "city": "abc"[i % 3], "day": date(2024, 1, 1 + i % 2)} for i in range(12)]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="city,day", hive_style=True)
+    table = HudiTable.open(tmp_path / "t")
+
+    scan = table.scan(["id"], "city = 'a' AND day > DATE '2024-01-01'")
+
+    assert scan.files()["partition_path"].to_pylist() == ["city=a/day=2024-01-02"]
+    assert sorted(scan.to_arrow()["id"].to_pylist()) == [3, 9]
+    assert "partitions  1 of 6, 5 pruned" in scan.explain()
+    assert table.scan(where="city = 'x'").files().num_rows == 0
+    assert table.scan(where="_hoodie_partition_path = 'city=a/day=2024-01-01'").files().num_rows == 1
+
+
+def test_the_default_partition_holds_nulls_only(tmp_path: Path) -> None:
+    rows = [{"id": 1, "p": None}, {"id": 2, "p": "x"}, {"id": 3, "p": ""}]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="p")
+    table = HudiTable.open(tmp_path / "t")
+
+    assert sorted(table.to_arrow(["id"], "p IS NULL")["id"].to_pylist()) == [1, 3]
+    assert table.to_arrow(["id"], "p IS NOT NULL")["id"].to_pylist() == [2]
+    assert table.to_arrow(["id"], "p = ''").num_rows == 0
+
+
+@pytest.mark.parametrize("value", ["p=x", "a/b", "b=c"])
+def test_a_path_that_leaves_a_doubt_prunes_nothing(tmp_path: Path, value: str) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1, "p": value, "b": "y"}], record_key="id", partition_by="p,b")
+    table = HudiTable.open(tmp_path / "t")
+
+    assert table.to_arrow(["id"], [("p", "=", value)])["id"].to_pylist() == [1]
+    assert table.to_arrow(["id"], "b = 'y'")["id"].to_pylist() == [1]
+
+
+def test_row_groups_are_skipped_by_their_statistics(tmp_path: Path) -> None:
+    data = pa.table(
+        {
+            "i": range(100),
+            "f": [float(i) if i % 10 else float("nan") for i in range(100)],
+            "s": [f"s{i:03d}" for i in range(100)],
+            "day": [date(2024, 1, 1 + i // 10) for i in range(100)],
+            "n": [None if i < 50 else i for i in range(100)],
+            "st": [{"x": i} for i in range(100)],
+            "l": [[i] for i in range(100)],
+        }
+    )
+    pq.write_table(data, tmp_path / "f.parquet", row_group_size=10)
+    metadata = pq.read_metadata(tmp_path / "f.parquet")
+
+    def kept(where: str) -> list[int]:
+        predicate = bind(parse_where(where), data.schema)
+        return row_groups_that_may_match(metadata, lambda ranges: may_match(predicate, ranges))
+
+    assert kept("i = 55") == [5]
+    assert kept("i < 10 OR i >= 95") == [0, 9]
+    assert kept("s LIKE 's03%'") == [3]
+    assert kept("day = DATE '2024-01-03'") == [2]
+    assert kept("n IS NOT NULL") == [5, 6, 7, 8, 9]
+    assert kept("n IS NULL") == [0, 1, 2, 3, 4]
+    assert kept("st.x IN (12, 88)") == [1, 8]
+    assert kept("f < 15") == [0, 1]
+    assert len(kept("f > 1000")) == 10  # every group may hold NaN, which is greater
+    assert len(kept("l IS NULL")) == 10
+
+
+def test_a_scan_keeps_the_moment_at_which_it_was_made(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+    before = table.scan(["id"])
+    table.upsert([{"id": 2}])
+
+    assert before.to_arrow()["id"].to_pylist() == [1]
+    assert table.scan(["id"]).count() == 2
+
+
+def test_nothing_is_read_before_rows_are_asked_for(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+    scan = HudiTable.open(tmp_path / "t").scan(["no such column"])
+
+    with pytest.raises(ConfigError, match="no such column"):
+        scan.to_arrow()
+
+
+@pytest.fixture(scope="module")
+def many_files(tmp_path_factory: pytest.TempPathFactory) -> HudiTable:
+    path = tmp_path_factory.mktemp("many") / "t"
+    data = pa.table({"id": range(20_000), "p": [i % 10 for i in range(20_000)]})
+    write_hudi(path, data, "bulk_insert", record_key="id", partition_by="p", bloom_filter=False)
+    return HudiTable.open(path)
+
+
+def test_the_order_of_rows_does_not_depend_on_threads(many_files: HudiTable) -> None:
+    scan = many_files.scan(["id"])
+
+    assert scan.to_arrow(threads=1).equals(scan.to_arrow(threads=4))
+    assert scan.count() == 20_000
+    assert len(scan.files()) == 10
+
+
+def test_a_stream_that_is_left_early_stops_its_threads(many_files: HudiTable) -> None:
+    from pyhudi.queries.snapshot import read_batches
+
+    plan, storage = many_files.scan().plan, many_files._meta.storage
+    stream: Iterator[pa.RecordBatch] = read_batches(plan, storage, threads=3, batch_rows=10)
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+
+    assert [thread.name for thread in threading.enumerate() if thread.name.startswith("hudi-read")] == []
+
+
+def test_batches_are_small_and_never_empty(many_files: HudiTable) -> None:
+    from pyhudi.queries.snapshot import read_batches
+
+    scan = many_files.scan(where="id < 100")
+    batches = list(read_batches(scan.plan, many_files._meta.storage, batch_rows=64))
+
+    assert sum(batch.num_rows for batch in batches) == 100
+    assert all(0 < batch.num_rows <= 64 for batch in batches)
+
+
+def test_others_take_the_rows_through_arrows_stream(many_files: HudiTable) -> None:
+    assert pa.table(many_files.scan(["id"], "id < 3")).num_rows == 3
+
+
+def test_an_arrow_expression_filters_each_row(many_files: HudiTable) -> None:
+    scan = many_files.scan(["p"], pc.field("id").isin([5, 7]) & (pc.field("p") > 5))
+
+    assert scan.to_arrow()["p"].to_pylist() == [7]
+    assert "each row" in scan.explain()
+    assert scan.count() == 1
+
+
+def test_counting_rows_reads_footers_only(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": i} for i in range(7)], record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+    file = tmp_path / "t" / table.files()["path"][0].as_py()
+    data = bytearray(file.read_bytes())
+    data[4:200] = b"\0" * 196  # the first pages
+    file.write_bytes(data)
+
+    assert table.scan().count() == 7
+    assert table.scan(columns=[]).count() == 7
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", b"not parquet at all", None])
+def test_an_unreadable_file_is_named(tmp_path: Path, damage: bytes | None) -> None:
+    write_hudi(tmp_path / "t", [{"id": i} for i in range(7)], record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+    name = table.files()["path"][0].as_py()
+    file = tmp_path / "t" / name
+    file.write_bytes(file.read_bytes()[:-100] if damage is None else damage)
+
+    for read in (lambda: table.to_arrow(), lambda: table.scan().count(), lambda: table.to_arrow(where="id = 1")):
+        with pytest.raises(CorruptFile, match=name):
+            read()
+
+
+def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+    scan = HudiTable.open(tmp_path / "t").scan()
+    name = scan.files()["path"][0].as_py()
+    (tmp_path / "t" / name).unlink()
+
+    with pytest.raises(PathNotFound, match=name):
+        scan.to_arrow()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"columns": ["idd"]}, "Did you mean 'id'"),
+        ({"columns": "id"}, "give a list of names"),
+        ({"columns": ["id", "id"]}, "twice"),
+        ({"where": "idd = 1"}, "Did you mean 'id'"),
+        ({"where": "id = 'x'"}, "no value of that type"),
+        ({"where": pc.field("idd") == 1}, "can't be evaluated"),
+        ({"query_type": "incremental"}, "not in this release"),
+        ({"query_type": "cdc"}, "not in this release"),
+        ({"query_type": "snapshoot"}, "Did you mean 'snapshot'"),
+        ({"as_of": "soon"}, "is no moment"),
+    ],
+)
+def test_a_scan_that_cannot_be_meant_says_what_to_do(tmp_path: Path, options: dict[str, Any], says: str) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1}], record_key="id")
+
+    with pytest.raises(ConfigError, match=says):
+        HudiTable.open(tmp_path / "t").scan(**options).to_arrow()
+
+
+def test_columns_come_in_the_order_that_was_asked_for(tmp_path: Path) -> None:
+    at = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    write_hudi(tmp_path / "t", [{"id": 1, "a": "x", "at": at}], record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+
+    assert table.to_arrow(["at", "_hoodie_record_key", "id"]).to_pylist() == [
+        {"at": at, "_hoodie_record_key": "1", "id": 1}
+    ]
+    assert table.scan().schema.names[5:] == ["id", "a", "at"]
+    assert table.scan(columns=[]).schema.names == []
+
+
+def test_a_scan_prints_what_it_is(tmp_path: Path) -> None:
+    write_hudi(tmp_path / "t", [{"id": 1, "p": "a"}], record_key="id", partition_by="p")
+    scan = HudiTable.open(tmp_path / "t").scan(["id"], "id > 0", as_of="2100-01-01")
+
+    assert repr(scan).endswith("columns=['id'], where='id > 0', as_of='21000101000000000')")
+    assert scan.explain().splitlines()[1:] == [
+        "  as of       21000101000000000",
+        "  columns     1: id",
+        "  filter      id > 0 (row groups by their statistics, then each row)",
+        "  partitions  1 of 1",
+        f"  files       1 of 1, {scan.explain().rpartition(', ')[2]}",
+    ]
