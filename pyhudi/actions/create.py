@@ -76,6 +76,7 @@ def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTab
         database_name=options.database_name,
         timezone=options.timezone,
         keygen_properties=options.keygen_options,
+        consistent_timestamps=options.consistent_logical_timestamp,
         record_merge_mode=options.merge_mode,
         payload_class=options.payload_class,
         merge_strategy_id=options.merge_strategy_id,

@@ -31,6 +31,7 @@ WRITABLE_VERSIONS = (6, 8, 9)
 
 _EXTRACTORS = "org.apache.hudi.hive."
 _SLASH_DATES_KEY = "hoodie.datasource.write.slash.separated.date.partitioning"
+_CONSISTENT_TIMESTAMPS_KEY = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class NewTable:
     database_name: str | None = None
     timezone: str = "LOCAL"
     keygen_properties: Mapping[str, str] = field(default_factory=dict)
+    consistent_timestamps: bool = False
     record_merge_mode: str | None = None
     payload_class: str | None = None
     merge_strategy_id: str | None = None
@@ -166,6 +168,9 @@ def _key_generator(table: NewTable) -> dict[str, str]:
     # Only the extractor class of version 9 with one partition field says it otherwise.
     if table.slash_dates and (table.table_version < 9 or len(table.partition_fields) != 1):
         properties[_SLASH_DATES_KEY] = "true"
+    if table.consistent_timestamps:
+        # Hudi stores it nowhere, so that a later write without the option gives every row a second key.
+        properties[_CONSISTENT_TIMESTAMPS_KEY] = "true"
     return properties
 
 

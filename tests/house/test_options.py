@@ -52,6 +52,7 @@ class Table:
     payload_class: str | None = None
     merge_strategy_id: str | None = None
     keygen_properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 def test_every_option_has_a_key_a_kind_and_a_doc_line():
@@ -295,6 +296,15 @@ def test_a_table_without_ordering_takes_the_calls_ordering_for_this_write():
     parsed = WriteOptions.parse({"hoodie.table.ordering.fields": "ts"}, table=plain)
     assert parsed.ordering_fields == ("ts",)
     assert parsed.merge_mode == "COMMIT_TIME_ORDERING"
+
+
+def test_a_table_that_was_made_with_timestamps_as_text_stays_so():
+    """A later write without the option would give every row a second key, and a second row."""
+    key = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+    table = Table(properties={key: "true"})
+    assert WriteOptions.parse({}, table=table).consistent_logical_timestamp
+    with pytest.raises(ConfigError, match="the table 'trips'"):
+        WriteOptions.parse({key: "false"}, table=table)
 
 
 def test_a_table_that_stores_no_merge_mode_takes_that_of_each_write():

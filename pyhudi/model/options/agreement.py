@@ -31,6 +31,7 @@ MODE_OF_STRATEGY: Mapping[str, str] = {
 
 _KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
 _KEYGEN_TYPE = "hoodie.datasource.write.keygenerator.type"
+_CONSISTENT_TIMESTAMPS = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 _PARTITION = "hoodie.datasource.write.partitionpath.field"
 _MERGE_MODE = "hoodie.write.record.merge.mode"
 _MERGE_KEYS = (_MERGE_MODE, "hoodie.datasource.write.payload.class", "hoodie.write.record.merge.strategy.id")
@@ -86,6 +87,8 @@ def _facts(table: TableConfig) -> dict[str, str]:
         "hoodie.datasource.write.drop.partition.columns": text_of(table.drop_partition_columns),
         _PARTITION: ",".join(typed) if len(typed) == len(table.partition_fields) else text_of(table.partition_fields),
     }
+    if table.properties.get(_CONSISTENT_TIMESTAMPS) == "true":  # PyHudi's tables say so, Hudi's never do
+        facts[_CONSISTENT_TIMESTAMPS] = "true"
     if table.ordering_fields:
         facts["hoodie.table.ordering.fields"] = text_of(table.ordering_fields)
     return facts
