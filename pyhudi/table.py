@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
@@ -268,4 +269,7 @@ def write_hudi(
 
 def _merged(options: Options | None, keywords: Options) -> dict[str, Any]:
     given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    for key, value in (options or {}).items():
+        if key in given and given[key] != value:
+            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
     return {**(options or {}), **given}
