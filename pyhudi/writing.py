@@ -86,7 +86,8 @@ def _action(
     if options.operation.lower() == "upsert" and is_automatic(meta.config):
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
-                f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is nothing to "
+                f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is "
+                f"nothing to "
                 f"upsert. "
                 f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
             )

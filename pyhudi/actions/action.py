@@ -55,12 +55,15 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Second beat: what is to be done, and what to do it with. `kept`: frames that the engine holds for it."""
+    """Second beat: what is to be done, and what to do it with.
+
+    `profile`: body of the inflight file, None for an empty one. `kept`: frames that the engine holds for it.
+    """
 
     instant: Instant
     schedule: Schedule
     spec: WriteSpec
-    profile: CommitMetadata
+    profile: CommitMetadata | None
     frame: Frame
     kept: tuple[Frame, ...] = ()
     plan: Any = None

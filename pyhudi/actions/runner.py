@@ -70,7 +70,9 @@ def _perform(
     writer = TimelineWriter(storage, config)
     order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
     try:
-        inflight = writer.start(instant, encode_commit(order.profile, instant.action, config.table_version))
+        profile = order.profile
+        body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
+        inflight = writer.start(instant, body)
         statuses: tuple[WriteStatus, ...] = watch.time("execute", lambda: action.execute(order, context))
     finally:
         for frame in order.kept:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -49,13 +49,21 @@ class TestTable:
     options: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
     engine: LocalEngine = field(default_factory=lambda: LocalEngine(2))
+    failed_writes_policy: str = "EAGER"  # the option table offers no other one yet
 
     def write(self, operation: str, data: Any, **options: str) -> WriteResult:
         """One write; keyword options have "_" for ".", behind "hoodie."."""
         given = {**DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
         given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
         config = load_table_config(self.storage) if table_exists(self.storage) else None
-        return write_table(self.storage, data, self.engine, WriteOptions.parse(given, table=config), clock=self.clock)
+        parsed = replace(WriteOptions.parse(given, table=config), failed_writes_policy=self.failed_writes_policy)
+        return write_table(self.storage, data, self.engine, parsed, clock=self.clock)
+
+    def write_as_is(self, operation: str, data: Any, options: Mapping[str, str] | None = None) -> WriteResult:
+        """A write that takes everything else from the table."""
+        given = {"hoodie.datasource.write.operation": operation, **(options or {})}
+        parsed = WriteOptions.parse(given, table=load_table_config(self.storage))
+        return write_table(self.storage, data, self.engine, parsed, clock=self.clock)
 
     def upsert(self, *rows: Row, **options: str) -> WriteResult:
         return self.write("upsert", rows_of(*rows), **options)

@@ -1,4 +1,4 @@
-"""A process dies at any storage call of any write: readers see before or after, and the next writer puts things right."""
+"""A process dies at any storage call of any write: readers see before or after, the next writer puts things right."""
 
 from __future__ import annotations
 

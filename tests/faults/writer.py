@@ -1,4 +1,4 @@
-"""A process that writes to a table until it is killed: `python writer.py <table> <round>`. Prints each commit once it is done."""
+"""A process that writes to a table until it is killed, and prints each commit once it is done: <table> <round>."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
 
 def _requests(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
     """One request per file that the target wrote."""
-    storage = context.meta.storage
+    storage, named = context.meta.storage, ""
     if target.is_completed:
         stats = context.meta.commits.metadata(target).stats()
         paths = [stat.path for stat in stats if stat.path is not None]
@@ -207,15 +207,20 @@ def _requests(target: Instant, context: ActionContext) -> tuple[RollbackRequest,
         markers = list_markers(storage, target.requested_time)
         if any(marker.io_type == APPEND for marker in markers):
             raise _log_files(target, storage)
-        paths = [marker.data_path for marker in markers]
+        paths, named = [marker.data_path for marker in markers], target.requested_time
     else:
         paths = list(_listed(target, storage))
     if any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in paths):
         raise _log_files(target, storage)
-    return tuple(
-        RollbackRequest(path.rpartition("/")[0], files_to_be_deleted=(_absolute(storage, path),))
-        for path in sorted(dict.fromkeys(paths))
-    )
+    return tuple(_request(path, storage, named) for path in sorted(dict.fromkeys(paths)))
+
+
+def _request(path: str, storage: Storage, instant_time: str) -> RollbackRequest:
+    """`instant_time`: Hudi names file group and instant in plans made from markers only; "" elsewhere."""
+    partition_path, _, name = path.rpartition("/")
+    base = BaseFileName.parse(name)
+    file_id = base.file_id if base is not None and instant_time else ""
+    return RollbackRequest(partition_path, file_id, instant_time, (_absolute(storage, path),))
 
 
 def _listed(target: Instant, storage: Storage) -> Iterable[str]:

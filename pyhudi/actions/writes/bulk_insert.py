@@ -66,8 +66,8 @@ class BulkInsert:
         keygen = table_keygen(context, instant.requested_time)
         spec = write_spec(schedule, keygen, instant, context)
         rows = self._arranged(data_columns(self.frame, context), keygen, context)
-        # What goes where is known only when it is written, so the profile is empty, as Hudi's is.
-        return Order(instant, schedule, spec, CommitMetadata({}, {}, self.operation), rows, plan=keygen)
+        # What goes where is known only when it is written, so there is no profile, as in Hudi.
+        return Order(instant, schedule, spec, None, rows, plan=keygen)
 
     def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
         work = WritePartitioned(order.spec, order.plan, context.clock)

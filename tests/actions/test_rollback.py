@@ -1,0 +1,144 @@
+"""Rollbacks: of dead writers before the next write, and of the newest commit on demand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyhudi.errors import HudiError, TableError
+from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
+from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.local import LocalStorage
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.writing import rollback_write
+from tests.actions.tables import DEFAULTS, TestTable
+
+
+@pytest.fixture(params=["6", "8", "9"])
+def table(request: pytest.FixtureRequest) -> TestTable:
+    made = TestTable(options={"hoodie.write.table.version": request.param})
+    made.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    return made
+
+
+def roll_back(table: TestTable, instant_time: str) -> Any:
+    return rollback_write(table.storage, instant_time, WriteOptions.parse(DEFAULTS), table.engine)
+
+
+def die_before_completing(table: TestTable, *rows: Any) -> str:
+    """An upsert whose process dies when all files are written; the instant that it leaves behind."""
+    rehearsal = TestTable(table.storage.clone(), table.options, engine=table.engine)  # type: ignore[attr-defined]
+    rehearsal.upsert(*rows)
+    log = rehearsal.storage.log  # type: ignore[attr-defined]
+    last = max(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith(".commit"))
+    table.storage.fail_at(last)  # type: ignore[attr-defined]
+    with pytest.raises(HudiError):
+        table.upsert(*rows)
+    table.storage.reset_faults()  # type: ignore[attr-defined]
+    (pending,) = table.meta.timeline.pending().instants
+    return pending.requested_time
+
+
+def test_the_next_writer_undoes_a_dead_one(table: TestTable) -> None:
+    dead = die_before_completing(table, ("a", "x", 2, 99))
+    result = table.upsert(("b", "y", 2, 21))
+
+    assert result.rolled_back == (dead,)
+    assert table.rows() == [("a", "x", 1, 10), ("b", "y", 2, 21)]
+    assert not [info for info in table.storage.walk("") if f"_{dead}." in info.path]
+    assert not table.storage.list(f".hoodie/.temp/{dead}")
+
+
+def test_a_rollback_of_a_dead_writer_says_what_hudi_says(table: TestTable) -> None:
+    dead = die_before_completing(table, ("a", "x", 2, 99))
+    table.upsert(("b", "y", 2, 21))
+
+    meta = table.meta
+    (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
+    writer = TimelineWriter(meta.storage, meta.config)
+    plan = decode_rollback_plan(writer.read_body(instant, State.REQUESTED))
+    done = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED))
+    assert writer.read_body(instant, State.INFLIGHT) == b""
+    # As in the golden tables state_failed_then_rolled_back of Hudi 0.15.0 and 1.2.0: a request per file, with file id
+    # and instant because it comes from a marker, absolute paths.
+    (request,) = plan.requests
+    assert (plan.instant_to_rollback.commit_time, plan.instant_to_rollback.action) == (dead, "commit")
+    assert (request.partition_path, request.latest_base_instant) == ("x", dead)
+    (path,) = request.files_to_be_deleted
+    assert path.startswith(f"{meta.storage.root}/x/{request.file_id}_")
+    assert path.endswith(f"_{dead}.parquet")
+    assert done.start_rollback_time == instant.requested_time
+    assert done.commits_rollback == (dead,)
+    assert done.instants_rollback == (plan.instant_to_rollback,)
+    assert done.total_files_deleted == 1
+    assert done.partitions["x"].success_delete_files == (path,)
+
+
+def test_the_newest_commit_is_undone_on_demand(table: TestTable) -> None:
+    result = table.upsert(("a", "x", 2, 11), ("c", "z", 1, 30))
+    done = roll_back(table, result.instant_time)
+
+    assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20)]
+    assert table.meta.timeline.find(result.instant_time) is None
+    assert done.total_files_deleted == 2
+    table.upsert(("c", "z", 1, 31))
+    assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20), ("c", "z", 1, 31)]
+
+
+def test_a_plan_from_a_commit_names_no_file_groups(table: TestTable) -> None:
+    result = table.upsert(("a", "x", 2, 11))
+    roll_back(table, result.instant_time)
+
+    meta = table.meta
+    (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
+    plan = decode_rollback_plan(TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED))
+    assert [(request.file_id, request.latest_base_instant) for request in plan.requests] == [("", "")]
+
+
+def test_a_commit_with_later_commits_is_not_undone(table: TestTable) -> None:
+    first = table.upsert(("a", "x", 2, 11))
+    second = table.upsert(("a", "x", 3, 12))
+    with pytest.raises(TableError, match=second.instant_time):
+        roll_back(table, first.instant_time)
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20)]
+
+
+def test_an_unknown_instant_is_not_undone(table: TestTable) -> None:
+    with pytest.raises(TableError, match="20200101000000000"):
+        roll_back(table, "20200101000000000")
+
+
+def test_a_pending_write_without_markers_is_undone_by_its_file_names(table: TestTable) -> None:
+    dead = die_before_completing(table, ("a", "x", 2, 99))
+    table.storage.delete_tree(f".hoodie/.temp/{dead}")
+    table.upsert(("b", "y", 2, 21))
+
+    assert not [info for info in table.storage.walk("") if f"_{dead}." in info.path]
+
+
+def test_a_lazy_writer_leaves_others_alone_until_their_heartbeat_expires(table: TestTable) -> None:
+    dead = die_before_completing(table, ("a", "x", 2, 99))
+    beat = f".hoodie/.heartbeat/{dead}"
+    table.storage.write(beat, b"")
+    table.storage.set_modified(beat, SystemClock().now_ms())
+    table.failed_writes_policy = "LAZY"
+    table.upsert(("b", "y", 2, 21))
+    assert table.meta.timeline.find(dead) is not None
+
+    table.storage.set_modified(beat, 1)
+    table.upsert(("b", "y", 3, 22))
+    assert table.meta.timeline.find(dead) is None
+
+
+def test_paths_in_plans_have_no_scheme(tmp_path: Path) -> None:
+    table = TestTable(LocalStorage(str(tmp_path)))
+    table.bulk_insert(("a", "x", 1, 10))
+    result = table.upsert(("a", "x", 2, 11))
+    done = roll_back(table, result.instant_time)
+
+    (path,) = done.partitions["x"].success_delete_files
+    assert path.startswith(f"{tmp_path}/x/")
