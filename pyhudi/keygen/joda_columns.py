@@ -145,4 +145,5 @@ def _even_days(local_ms: Longs, zone: Zone) -> Mask:
         zone.offset_at((day - 1) * _DAY_MS) == zone.offset_at((day + 2) * _DAY_MS)
         for day in days.dictionary.to_pylist()
     ]
-    return np.array(even, np.bool_)[np.asarray(days.indices)]
+    mask: Mask = np.array(even, np.bool_)[np.asarray(days.indices)]
+    return mask

@@ -56,7 +56,10 @@ class TimeSettings:
         kind = settings.get("timestamp.type", "").strip()
         if kind not in _TYPES:
             found = f"is {kind!r}" if kind else "is missing"
-            raise ConfigError(f"{TIMEBASED}timestamp.type {found}; expected one of {', '.join(_TYPES)} (in capitals).")
+            raise ConfigError(
+                f"{TIMEBASED}timestamp.type {found}; expected one of {', '.join(_TYPES)} (in capitals). Hudi does not "
+                f"store it with the table for CUSTOM, and before version 8, so every writer must give it."
+            )
         formats = _input_formats(settings)
         if kind in ("DATE_STRING", "MIXED") and not formats:
             raise ConfigError(f"{TIMEBASED}input.dateformat is missing; timestamp type {kind} reads text with it.")

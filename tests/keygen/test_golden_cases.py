@@ -80,6 +80,7 @@ def test_all_cases_are_here(shared: Any) -> None:
     assert len(CASES) == 655
 
 
+@pytest.mark.filterwarnings("ignore:Time zone .* is not a name")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["id"]))
 def test_key_and_path_are_those_of_real_hudi(case: dict[str, Any]) -> None:
     expected = _expected(case)
