@@ -7,10 +7,8 @@ without a zone is UTC.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timezone
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,6 +30,7 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
+from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted
 
 __all__ = ["bind", "resolve", "to_arrow", "top_level_columns"]
 
@@ -75,17 +74,17 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
             path, kind = resolve(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
-            fitted = _fit(value, kind, column)
+            literal = fitted(value, kind, column)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                return _compare_on_grid(Column(path), op, fitted, kind)
-            return Compare(Column(path), op, fitted)
+                return comparison_with_number(Column(path), op, literal, kind)
+            return Compare(Column(path), op, literal)
         case In(column, values, has_null):
             path, kind = resolve(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
-            fitting = tuple(_fit(value, kind, column) for value in values)
+            fitting = tuple(fitted(value, kind, column) for value in values)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                fitting = tuple(value for value in fitting if _is_on_grid(value, kind))
+                fitting = tuple(value for value in fitting if fits_exactly(value, kind))
             return In(Column(path), fitting, has_null)
         case IsNull(column):
             return IsNull(Column(resolve(column, schema)[0]))
@@ -97,46 +96,6 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
         case CompareColumns(left, op, right):
             return CompareColumns(Column(resolve(left, schema)[0]), op, Column(resolve(right, schema)[0]))
     return predicate
-
-
-def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
-    """Digits after the point, lowest and highest value of an integer or decimal type."""
-    if pa.types.is_integer(kind):
-        bits = kind.bit_width
-        signed = pa.types.is_signed_integer(kind)
-        return 0, Decimal(-(2 ** (bits - 1)) if signed else 0), Decimal(2 ** (bits - 1 if signed else bits) - 1)
-    highest = Decimal((0, (9,) * kind.precision, -kind.scale))
-    return kind.scale, highest.copy_negate(), highest
-
-
-def _is_on_grid(value: Any, kind: pa.DataType) -> bool:
-    digits, lowest, highest = _grid(kind)
-    exact = Decimal(value)
-    return exact.is_finite() and lowest <= exact <= highest and _rounded(exact, digits, ROUND_FLOOR) == exact
-
-
-def _compare_on_grid(column: Column, op: str, value: Any, kind: pa.DataType) -> Predicate:
-    """A comparison with a number that the column may be unable to hold: 1.5 or 2 ** 70 with an integer column."""
-    if _is_on_grid(value, kind):
-        return Compare(column, op, value)
-    never, always = In(column, ()), Not(In(column, ()))  # false and true where the column is not null
-    exact = Decimal(value)
-    digits, lowest, highest = _grid(kind)
-    if op in ("=", "<>") or exact.is_nan():
-        return always if op == "<>" else never
-    if exact > highest:
-        return always if op in ("<", "<=") else never
-    if exact < lowest:
-        return always if op in (">", ">=") else never
-    if op in ("<", "<="):
-        return Compare(column, "<=", _number(_rounded(exact, digits, ROUND_FLOOR)))
-    return Compare(column, ">=", _number(_rounded(exact, digits, ROUND_CEILING)))
-
-
-def _rounded(value: Decimal, digits: int, rounding: str) -> Decimal:
-    with localcontext() as context:
-        context.prec = 400  # a double has up to 309 digits before its point
-        return value.quantize(Decimal((0, (1,), -digits)), rounding=rounding)
 
 
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
@@ -256,80 +215,3 @@ def _literal(value: Any, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_decimal(kind):
         return pa.scalar(Decimal(value), kind)
     return pa.scalar(value, kind)
-
-
-# ---- literals --------------------------------------------------------------------------------------------------------
-
-
-def _fit(value: Any, kind: pa.DataType, column: Column) -> Any:
-    """`value` as the Python value that a column of this type is compared with."""
-    fitted = None
-    with contextlib.suppress(ValueError, InvalidOperation, OverflowError):
-        fitted = _fitted(value, kind)
-    if fitted is None:
-        raise ConfigError(
-            f"where compares the column {column} of type {kind} with {value!r} ({type(value).__name__}), which is no "
-            f"value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'."
-        )
-    return fitted
-
-
-def _fitted(value: Any, kind: pa.DataType) -> Any:
-    if hasattr(value, "item") and type(value).__module__ == "numpy":
-        value = value.item()
-    if isinstance(value, pa.Scalar):
-        value = value.as_py()
-    types = pa.types
-    if types.is_boolean(kind):
-        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
-            return value.strip().lower() == "true"
-        return value if isinstance(value, bool) else None
-    if isinstance(value, bool):
-        return None
-    if types.is_integer(kind) or types.is_decimal(kind):
-        return _number(value)
-    if types.is_floating(kind):
-        return float(value) if isinstance(value, int | float | Decimal | str) else None
-    if types.is_string(kind) or types.is_large_string(kind):
-        return value if isinstance(value, str) else None
-    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
-        return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
-    if types.is_date(kind):
-        return _as_date(value)
-    if types.is_timestamp(kind):
-        return _as_timestamp(value, with_zone=kind.tz is not None)
-    return None  # nested: only IS NULL
-
-
-def _number(value: Any) -> int | float | Decimal | None:
-    if isinstance(value, str):
-        value = Decimal(value.strip())
-    if isinstance(value, float):
-        if value != value or value in (float("inf"), float("-inf")):
-            return value
-        value = Decimal(repr(value))
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            return float(value)
-        return int(value) if value == value.to_integral_value() else value
-    return value if isinstance(value, int) else None
-
-
-def _as_date(value: Any) -> date | None:
-    if isinstance(value, str):
-        return date.fromisoformat(value.strip())
-    if isinstance(value, datetime):
-        return value.date() if value.time() == time() and value.tzinfo is None else None
-    return value if isinstance(value, date) else None
-
-
-def _as_timestamp(value: Any, *, with_zone: bool) -> datetime | None:
-    if isinstance(value, str):
-        text = value.strip()
-        value = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
-    if not isinstance(value, date):
-        return None
-    moment: datetime = value if isinstance(value, datetime) else datetime.combine(value, time())
-    if with_zone:
-        return moment.astimezone(timezone.utc) if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-    return None if moment.tzinfo is not None else moment

@@ -1,6 +1,8 @@
-"""Predicates: the tree (`tree.py`) and its SQL and tuple spellings (`sql.py`)."""
+"""Predicates: the tree, its SQL and tuple spellings, and what ranges of values say about it."""
 
+from pyhudi.model.predicate.ranges import ValueRange, may_match
 from pyhudi.model.predicate.sql import parse_where
+from pyhudi.model.predicate.text import to_sql
 from pyhudi.model.predicate.tree import (
     And,
     Column,
@@ -14,12 +16,9 @@ from pyhudi.model.predicate.tree import (
     Opaque,
     Or,
     Predicate,
-    ValueRange,
     columns_of,
     conjunction,
     is_opaque,
-    may_match,
-    to_sql,
     without_not,
 )
 

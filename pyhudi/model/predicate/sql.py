@@ -12,14 +12,12 @@ A part of what Spark's `filter` takes, with the same meaning. Tuples are `("a", 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
 from typing import Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.tokens import Token, number_of, text_of, timestamp_of, tokenize
 from pyhudi.model.predicate.tree import (
     And,
     Column,
@@ -38,19 +36,6 @@ from pyhudi.model.predicate.tree import (
 
 __all__ = ["parse_where"]
 
-_TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<hex>[xX]'[0-9a-fA-F]*')
-    | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLdDfF]|[bB][dD])?(?![\w.]))
-    | (?P<text>'(?:[^'\\]|\\.|'')*')
-    | (?P<quoted>`(?:[^`]|``)+`|"(?:[^"]|"")+")
-    | (?P<word>[^\W\d]\w*)
-    | (?P<op><=>|<=|>=|<>|!=|==|=|<|>)
-    | (?P<mark>[(),.+-])
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 _SAME_OP = {"==": "=", "!=": "<>"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _MAX_DEPTH = 200  # of brackets and NOTs; deeper text is an attack or a mistake
@@ -137,22 +122,12 @@ def _compare(left: Any, op: str, right: Any) -> Predicate:
     return Constant(bool(outcomes[op]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    at: int
-
-    def is_word(self, *words: str) -> bool:
-        return self.kind == "word" and self.text.upper() in words
-
-
 class _Parser:
     """Recursive descent over the tokens of one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = self._tokenize(text)
+        self.tokens = tokenize(text)
         self.position = 0
         self.depth = 0
 
@@ -250,7 +225,7 @@ class _Parser:
             return self.column()
         return self.literal()
 
-    def starts_literal(self, token: _Token) -> bool:
+    def starts_literal(self, token: Token) -> bool:
         following = self.tokens[self.position + 1]
         if token.is_word("TRUE", "FALSE", "NULL"):
             return True
@@ -285,10 +260,10 @@ class _Parser:
                 raise self.error("expected a number")
         self.position += 1
         if token.kind == "number":
-            value = _number(token.text)
+            value = number_of(token.text)
             return -value if negative else value
         if token.kind == "text":
-            return _unescape(token.text)
+            return text_of(token.text)
         if token.kind == "hex" and len(token.text) % 2:
             return bytes.fromhex(token.text[2:-1])
         if token.is_word("NULL"):
@@ -307,17 +282,17 @@ class _Parser:
         self.position -= 1
         raise self.error("expected a column or a value")
 
-    def moment(self, kind: _Token) -> date | datetime:
+    def moment(self, kind: Token) -> date | datetime:
         token = self.peek()
-        text = _unescape(token.text)
+        text = text_of(token.text)
         try:
-            value = date.fromisoformat(text) if kind.is_word("DATE") else _timestamp(text)
+            value = date.fromisoformat(text) if kind.is_word("DATE") else timestamp_of(text)
         except ValueError:
             raise self.error(f"{text!r} is not an ISO {kind.text.lower()}") from None
         self.position += 1
         return value
 
-    def peek(self) -> _Token:
+    def peek(self) -> Token:
         return self.tokens[self.position]
 
     def take_word(self, word: str) -> bool:
@@ -344,47 +319,3 @@ class _Parser:
         token = self.peek()
         found = "the end" if token.kind == "end" else repr(token.text)
         return ConfigError(f"where={self.text!r}: {what} at character {token.at + 1}, found {found}.")
-
-    @staticmethod
-    def _tokenize(text: str) -> list[_Token]:
-        tokens, position = [], 0
-        end = len(text.rstrip())
-        while position < end:
-            found = _TOKEN.match(text, position)
-            if found is None or found.lastgroup is None:
-                at = position + len(text[position:]) - len(text[position:].lstrip())
-                raise ConfigError(f"where={text!r}: {text[at]!r} at character {at + 1} is not understood.")
-            tokens.append(_Token(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup)))
-            position = found.end()
-        tokens.append(_Token("end", "", len(text)))
-        return tokens
-
-
-def _number(text: str) -> int | float | Decimal:
-    """Whole numbers are int, `1.5` is exact as in SQL, `1e3` and `1.5D` are doubles."""
-    upper = text.upper()
-    if upper.endswith("BD"):
-        return Decimal(upper[:-2])
-    if upper[-1] in "DF":
-        return float(upper[:-1])
-    if upper[-1] == "L":
-        return int(Decimal(upper[:-1]))
-    if "E" in upper:
-        return float(upper)
-    return Decimal(upper) if "." in upper else int(upper)
-
-
-def _unescape(token: str) -> str:
-    def replace(found: re.Match[str]) -> str:
-        char = found.group(0)[1:]
-        if char == "'" or found.group(0) == "''":
-            return "'"
-        if char in "%_":  # stays escaped: it is LIKE's to read
-            return "\\" + char
-        return _ESCAPES.get(char, char)
-
-    return re.sub(r"\\.|''", replace, token[1:-1], flags=re.DOTALL)
-
-
-def _timestamp(text: str) -> datetime:
-    return datetime.fromisoformat(text.strip().removesuffix("Z") + ("+00:00" if text.strip().endswith("Z") else ""))

@@ -1,0 +1,121 @@
+"""Ranges of values, and whether one can hold a row that a predicate keeps.
+
+A range is what is known of a column in a partition, a file or a row group: partition values, Parquet statistics, later
+column statistics. The answer "no" is a promise; in doubt it is "maybe".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyhudi.model.predicate.tree import (
+    And,
+    Column,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    without_not,
+)
+
+__all__ = ["Ranges", "ValueRange", "may_match"]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """What is known of a column in a partition, file or row group.
+
+    `low` and `high` bound the values that are not null (None: no bound known). `may_be_null`: a null may occur;
+    `only_null`: nothing else does. `may_be_nan`: values outside of the bounds that compare with nothing may occur.
+    """
+
+    low: Any = None
+    high: Any = None
+    may_be_null: bool = True
+    only_null: bool = False
+    may_be_nan: bool = False
+
+
+Ranges = Callable[[Column], "ValueRange | None"]
+
+
+def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]) -> bool:
+    """False only when no row within these ranges can make the predicate true.
+
+    Args:    ranges: what is known per column; an unknown column (None or absent) may hold anything.
+    """
+    lookup = ranges.get if isinstance(ranges, Mapping) else ranges
+    return _may_match(without_not(predicate), lookup)
+
+
+def _may_match(predicate: Predicate, ranges: Ranges) -> bool:
+    match predicate:
+        case And(children):
+            return all(_may_match(child, ranges) for child in children)
+        case Or(children):
+            return any(_may_match(child, ranges) for child in children)
+        case Constant(value):
+            return value is True
+        case Compare(column, op, value):
+            return _range_allows(ranges(column), lambda r: _compare_possible(r, op, value))
+        case In(column, values, _):
+            return _range_allows(ranges(column), lambda r: any(_compare_possible(r, "=", value) for value in values))
+        case Not(In(column, values, has_null)):
+            if has_null:
+                return False
+            return _range_allows(ranges(column), lambda r: all(_compare_possible(r, "<>", value) for value in values))
+        case IsNull(column):
+            known = ranges(column)
+            return known is None or known.may_be_null or known.only_null
+        case Not(IsNull(column)):
+            known = ranges(column)
+            return known is None or not known.only_null
+        case Like(column, _) as like:
+            return _range_allows(ranges(column), lambda r: _prefix_possible(r, like.prefix))
+    return True  # Opaque, comparisons of two columns, NOT LIKE: nothing is known
+
+
+def _range_allows(known: ValueRange | None, test: Callable[[ValueRange], bool]) -> bool:
+    if known is None:
+        return True
+    if known.only_null:
+        return False
+    try:
+        return test(known)
+    except TypeError:  # bounds and value do not compare (another type): no pruning
+        return True
+
+
+def _compare_possible(r: ValueRange, op: str, value: Any) -> bool:
+    low, high = r.low, r.high
+    if value != value:  # NaN: equal to itself, greater than all others
+        return r.may_be_nan if op in ("=", ">=") else op != ">"
+    if r.may_be_nan and op in ("<>", ">", ">="):
+        return True
+    match op:
+        case "=":
+            return (low is None or low <= value) and (high is None or high >= value)
+        case "<>":
+            return low is None or high is None or not (low == high == value)
+        case "<":
+            return low is None or low < value
+        case "<=":
+            return low is None or low <= value
+        case ">":
+            return high is None or high > value
+        case _:
+            return high is None or high >= value
+
+
+def _prefix_possible(r: ValueRange, prefix: str) -> bool:
+    if not prefix:
+        return True
+    if r.high is not None and r.high < prefix:
+        return False
+    return r.low is None or r.low <= prefix or r.low.startswith(prefix)
