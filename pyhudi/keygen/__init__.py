@@ -27,6 +27,7 @@ from pyhudi.keygen.settings import (
     parse_settings,
 )
 from pyhudi.keygen.user import UserKey
+from pyhudi.model.key_generator_names import KEY_GENERATOR_ALIASES, USER_PROVIDED
 from pyhudi.registry import Registry
 
 __all__ = [
@@ -52,37 +53,21 @@ _ENTRIES = {
     "TIMESTAMP": "pyhudi.keygen.timestamp:TimestampKey",
 }
 
-_JAVA_CLASSES = {
-    "SimpleKeyGenerator": "SIMPLE",
-    "SimpleAvroKeyGenerator": "SIMPLE",
-    "ComplexKeyGenerator": "COMPLEX",
-    "ComplexAvroKeyGenerator": "COMPLEX",
-    "NonpartitionedKeyGenerator": "NON_PARTITION",
-    "NonpartitionedAvroKeyGenerator": "NON_PARTITION",
-    "GlobalDeleteKeyGenerator": "GLOBAL_DELETE",
-    "GlobalAvroDeleteKeyGenerator": "GLOBAL_DELETE",
-    "CustomKeyGenerator": "CUSTOM",
-    "CustomAvroKeyGenerator": "CUSTOM",
-    "TimestampBasedKeyGenerator": "TIMESTAMP",
-    "TimestampBasedAvroKeyGenerator": "TIMESTAMP",
-}
-
-_SPELLINGS = {
-    "NON_PARTITIONED": "NON_PARTITION",
-    "NON_PARTITIONED_AVRO": "NON_PARTITION",
-    **{f"{name}_AVRO": name for name in _ENTRIES},
-}
+_PACKAGE = "org.apache.hudi.keygen."
 
 KEY_GENERATORS = Registry(
     kind="key generator",
     entries=_ENTRIES,
     aliases={
-        **_SPELLINGS,
-        **{spelling.lower(): name for spelling, name in _SPELLINGS.items()},
-        **_JAVA_CLASSES,
-        **{f"org.apache.hudi.keygen.{java}": name for java, name in _JAVA_CLASSES.items()},
-        # Where Hudi before 0.6 had them; old tables still say so.
-        **{f"org.apache.hudi.{java}": name for java, name in _JAVA_CLASSES.items() if "Avro" not in java},
+        **KEY_GENERATOR_ALIASES,
+        **{spelling.lower(): kind for spelling, kind in KEY_GENERATOR_ALIASES.items() if "." not in spelling},
+        # Without a package, and in the one that Hudi before 0.6 had them in; old tables still say so.
+        **{
+            prefix + name.removeprefix(_PACKAGE): kind
+            for name, kind in KEY_GENERATOR_ALIASES.items()
+            for prefix in ("", "org.apache.hudi.")
+            if name.startswith(_PACKAGE)
+        },
     },
 )
 
@@ -90,21 +75,24 @@ KEY_GENERATORS = Registry(
 def generator_name(options: Mapping[str, str]) -> str:
     """Registered name of the generator that the options ask for: class, else type, else the table's, else inferred.
 
-    A user's "module:Class" stands for itself; it counts only as a writer's option, never when a table's properties name
-    it, since a table must not be able to make its readers import code.
+    A user's "module:Class" stands for itself, in the writer's class option alone: nothing that may come from a table's
+    properties (the type too) can make its readers import code.
     """
-    asked = option_text(options, GENERATOR_CLASS, GENERATOR_TYPE)
+    asked = option_text(options, GENERATOR_CLASS)
     if asked:
         return KEY_GENERATORS.canonical(asked)
+    named = option_text(options, GENERATOR_TYPE)
     stored = option_text(options, *TABLE_GENERATOR)
-    if not stored or stored == "USER_PROVIDED":
+    if not named and not stored:
         return infer(options)
-    if ":" in stored or stored not in (*KEY_GENERATORS.entries, *KEY_GENERATORS.aliases):
+    name = named or stored
+    known = name in KEY_GENERATORS.aliases or name.upper() in KEY_GENERATORS.entries
+    if not known and (not named or ":" in name or "." in name or name == USER_PROVIDED):
         raise ConfigError(
-            f"The table was written with the key generator {stored!r}, which is not one of Hudi's own. "
+            f"The table's key generator is {name!r}, which is not one of Hudi's own. "
             f"Name a Python class that makes the same keys with {GENERATOR_CLASS}='module:Class'."
         )
-    return KEY_GENERATORS.canonical(stored)
+    return KEY_GENERATORS.canonical(name)
 
 
 def from_options(

@@ -40,7 +40,7 @@ class AutoKey(BuiltInKey):
         return replace(self, instant_time=instant_time)
 
     def record_key(self, batch: pa.RecordBatch, first_row: int = 0, partition_id: int = 0) -> pa.Array:
-        if not self.instant_time:
+        if not self.instant_time and batch.num_rows:
             raise ConfigError(
                 "Automatic record keys need the instant time of the commit: pass instant_time to "
                 "pyhudi.keygen.from_options, or name key fields with hoodie.datasource.write.recordkey.field."

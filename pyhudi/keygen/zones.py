@@ -15,6 +15,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options import HudiOptionWarning
 
 __all__ = ["UTC", "SkippedTimeError", "Zone", "fixed_zone", "java_zone", "offset_text", "region"]
 
@@ -119,6 +120,7 @@ def java_zone(name: str) -> Zone:
     warnings.warn(
         f"Time zone {name!r} is not a name that Hudi knows; like Hudi, PyHudi takes it for GMT. "
         f"Write a region such as 'Asia/Kolkata' or an offset such as 'GMT+5:30'.",
+        HudiOptionWarning,
         stacklevel=2,
     )
     return UTC

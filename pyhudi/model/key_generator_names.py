@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["KEY_GENERATOR_CLASSES", "USER_PROVIDED", "key_generator_type"]
+__all__ = ["KEY_GENERATOR_ALIASES", "KEY_GENERATOR_CLASSES", "USER_PROVIDED", "key_generator_type"]
 
 USER_PROVIDED = "USER_PROVIDED"
 
@@ -30,6 +30,11 @@ _OTHER_CLASSES = {
 }
 _TYPES_BY_CLASS = {name: kind for kind, name in KEY_GENERATOR_CLASSES.items()} | _OTHER_CLASSES
 _TYPE_ALIASES = {f"{kind}_AVRO": kind for kind in KEY_GENERATOR_CLASSES} | {"NON_PARTITIONED": "NON_PARTITION"}
+
+# Every other name of a type: Hudi's classes, and its types for rows in Avro.
+KEY_GENERATOR_ALIASES: Mapping[str, str] = {
+    name: kind for name, kind in (_TYPES_BY_CLASS | _TYPE_ALIASES).items() if kind in KEY_GENERATOR_CLASSES
+}
 
 
 def key_generator_type(name: str) -> str:

@@ -81,6 +81,11 @@ def test_a_table_can_not_name_python_code_to_import() -> None:
         name(table__keygenerator__class="os:system")
     with pytest.raises(ConfigError, match=r"com\.acme\.Keys"):
         name(table__keygenerator__class="com.acme.Keys")
+    # The writer hands the table's generator on as the type.
+    with pytest.raises(ConfigError, match="Name a Python class"):
+        name(datasource__write__keygenerator__type="os:system")
+    with pytest.raises(ConfigError, match="USER_PROVIDED"):
+        name(table__keygenerator__type="USER_PROVIDED")
 
 
 def test_an_unknown_generator_names_the_nearest() -> None:
