@@ -1,0 +1,249 @@
+"""Writes of the two engines give the same table; small inputs never become a Python job of Spark's; plans stay native."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import pyhudi
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.reader import read_frame
+from pyhudi.spark.writer import write_frame
+
+OPTIONS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "day",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+}
+OPERATION = "hoodie.datasource.write.operation"
+
+
+def rows(start: int, stop: int, ts: int, **changes: Any) -> pa.Table:
+    ids = np.arange(start, stop)
+    columns = {
+        "id": pa.array([f"k{i:05}" for i in ids]),
+        "day": pa.array([f"2024-01-{i % 3 + 1:02}" for i in ids]),
+        "ts": pa.array([ts] * len(ids), pa.int64()),
+        "amount": pa.array(ids * 1.5),
+        "at": pa.array(ids * 1_000_001, pa.timestamp("us", "UTC")),
+        "tags": pa.array([[f"a{i}", None] if i % 2 else None for i in ids]),
+    }
+    return pa.table({**columns, **changes})
+
+
+def contents(path: str) -> list[dict[str, Any]]:
+    """The rows without what differs from write to write: times, sequence numbers, file names."""
+    table = pyhudi.HudiTable.open(path).scan().to_arrow()
+    kept = ["_hoodie_record_key", "_hoodie_partition_path", *table.schema.names[5:]]
+    return table.select(kept).sort_by([("_hoodie_partition_path", "ascending"), ("id", "ascending")]).to_pylist()
+
+
+STEPS: list[tuple[str, pa.Table, dict[str, str]]] = [
+    ("bulk_insert", rows(0, 600, 1), {}),
+    ("upsert", rows(500, 900, 2), {}),
+    ("upsert", pa.concat_tables([rows(0, 50, 3), rows(0, 50, 2)]), {}),
+    ("upsert", rows(0, 30, 0), {}),
+    ("insert", rows(900, 950, 1), {}),
+    ("delete", rows(100, 200, 9), {}),
+    ("upsert", rows(200, 220, 9, _hoodie_is_deleted=pa.array([i % 2 == 0 for i in range(20)])), {}),
+    ("upsert", rows(940, 960, 5, note=pa.array(["new"] * 20)), {"hoodie.write.set.null.for.missing.columns": "true"}),
+]
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "BUCKET"])
+def test_this_process_and_spark_write_the_same_table(index: str, spark: Any, tmp_path: Path) -> None:
+    made = SparkEngine(spark)
+    counts: dict[str, list[tuple[int, ...]]] = {}
+    for engine in ("local", "spark"):
+        for operation, table, more in STEPS:
+            if index == "BUCKET" and operation == "insert":
+                operation = "upsert"
+            given = {
+                **OPTIONS,
+                **more,
+                OPERATION: operation,
+                "hoodie.pyhudi.engine": engine,
+                "hoodie.index.type": index,
+            }
+            given["hoodie.bucket.index.num.buckets"] = "2"
+            result = write_frame(made.from_arrow(table), str(tmp_path / engine), given)
+            assert result is not None
+            counts.setdefault(engine, []).append((result.inserted, result.updated, result.deleted))
+
+    assert contents(str(tmp_path / "spark")) == contents(str(tmp_path / "local"))
+    assert counts["spark"] == counts["local"]
+
+
+@pytest.mark.parametrize(
+    "sort_mode",
+    ["NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
+)
+def test_every_sort_mode_of_bulk_insert_stores_all_rows(sort_mode: str, spark: Any, tmp_path: Path) -> None:
+    frame = SparkEngine(spark).from_arrow(rows(0, 500, 1)).repartition(3)
+
+    write_frame(
+        frame, str(tmp_path / "t"), {**OPTIONS, OPERATION: "bulk_insert", "hoodie.bulkinsert.sort.mode": sort_mode}
+    )
+
+    assert [row["id"] for row in contents(str(tmp_path / "t"))] == sorted(
+        (f"k{i:05}" for i in range(500)), key=lambda key: (int(key[1:]) % 3, key)
+    )
+    if sort_mode != "NONE":
+        for data in pyhudi.HudiTable.open(tmp_path / "t").files().to_pylist():
+            keys = (
+                pa.parquet.read_table(tmp_path / "t" / data["path"], columns=["_hoodie_record_key"])
+                .column(0)
+                .to_pylist()
+            )
+            assert sort_mode == "PARTITION_PATH_REPARTITION" or keys == sorted(keys)
+
+
+def counted(frame: Any, spark: Any, tmp_path: Path) -> tuple[Any, Any]:
+    """The frame with a function that notes each row it is asked for, and the number of notes."""
+    folder = str(tmp_path / "notes")
+    Path(folder).mkdir()
+
+    @F.udf("double")
+    def noted(amount: float) -> float:
+        import tempfile
+
+        tempfile.mkstemp(dir=folder)
+        return amount
+
+    return frame.withColumn("amount", noted.asNondeterministic()("amount")), lambda: len(list(Path(folder).iterdir()))
+
+
+def test_a_small_input_is_evaluated_once(spark: Any, tmp_path: Path) -> None:
+    frame, evaluations = counted(SparkEngine(spark).from_arrow(rows(0, 20, 1)), spark, tmp_path)
+
+    write_frame(frame, str(tmp_path / "t"), OPTIONS)
+
+    assert evaluations() == 20
+
+
+def test_inputs_over_the_limit_go_to_spark_and_under_it_do_not(spark: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    from pyhudi.spark import writer
+
+    used: list[str] = []
+    real = writer.write_table
+    monkeypatch.setattr(writer, "write_table", lambda s, f, e, o: used.append(type(e).__name__) or real(s, f, e, o))
+    frame = SparkEngine(spark).from_arrow(rows(0, 40, 1))
+    path = str(tmp_path / "t")
+
+    write_frame(frame, path, {**OPTIONS, "hoodie.pyhudi.local.max.rows": 40})
+    write_frame(frame, path, {**OPTIONS, "hoodie.pyhudi.local.max.rows": 39})
+    write_frame(frame, path, {**OPTIONS, "hoodie.pyhudi.local.max.bytes": 100})
+    write_frame(frame, path, OPTIONS)
+    write_frame(frame, path, {**OPTIONS, OPERATION: "bulk_insert"})
+
+    assert used == ["LocalEngine", "SparkEngine", "SparkEngine", "LocalEngine", "SparkEngine"]
+
+
+def test_the_session_zone_does_not_change_what_is_stored(spark: Any, tmp_path: Path) -> None:
+    options = {**OPTIONS, "hoodie.datasource.write.partitionpath.field": "day", "hoodie.pyhudi.engine": "spark"}
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = spark.sql(
+            "select 'k' as id, '2024-01-01' as day, 1L as ts, timestamp '2024-01-01 09:00:00' as at, "
+            "timestamp_ntz '2024-01-01 09:00:00' as local"
+        )
+        for engine in ("local", "spark"):
+            write_frame(frame, str(tmp_path / engine), {**options, "hoodie.pyhudi.engine": engine})
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+    for engine in ("local", "spark"):
+        (row,) = contents(str(tmp_path / engine))
+        assert row["at"].isoformat() == "2024-01-01T00:00:00+00:00"
+        assert row["local"].isoformat() == "2024-01-01T09:00:00"
+
+
+# ---- plans -----------------------------------------------------------------------------------------------------------
+
+
+def plan_of(frame: Any, capsys: Any) -> str:
+    frame.explain()
+    return str(capsys.readouterr().out)
+
+
+def test_a_read_is_sparks_own_scan_with_pruned_columns_and_pushed_filters(
+    spark: Any, tmp_path: Path, capsys: Any
+) -> None:
+    path = str(tmp_path / "t")
+    write_frame(SparkEngine(spark).from_arrow(rows(0, 90, 1)), path, OPTIONS)
+
+    frame = read_frame(spark, path, {}).where("day = '2024-01-02' and amount > 3").select("id", "amount")
+    plan = plan_of(frame, capsys)
+
+    assert frame.count() == 29
+    assert "Python" not in plan
+    assert "MapInArrow" not in plan
+    assert "FileScan parquet [id#" in plan
+    assert "tags" not in plan
+    assert "PartitionFilters: [isnotnull(day#" in plan
+    assert "PushedFilters: [IsNotNull(amount), GreaterThan(amount,3.0)]" in plan
+
+
+def test_without_hive_style_the_filter_is_pushed_into_the_files(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    path = str(tmp_path / "t")
+    plain = {**OPTIONS, "hoodie.datasource.write.hive_style_partitioning": "false"}
+    write_frame(SparkEngine(spark).from_arrow(rows(0, 90, 1)), path, plain)
+
+    frame = read_frame(spark, path, {}).where("day = '2024-01-02'").select("id")
+
+    assert frame.count() == 30
+    assert "EqualTo(day,2024-01-02)" in plan_of(frame, capsys)
+
+
+@pytest.mark.parametrize("hive", ["true", "false"])
+def test_dropped_partition_columns_come_back_from_the_path(hive: str, spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    options = {
+        **OPTIONS,
+        "hoodie.datasource.write.hive_style_partitioning": hive,
+        "hoodie.datasource.write.drop.partition.columns": "true",
+    }
+    write_frame(SparkEngine(spark).from_arrow(rows(0, 90, 1)), path, options)
+
+    frame = read_frame(spark, path, {})
+
+    assert {tuple(row) for row in frame.groupBy("day").count().collect()} == {(f"2024-01-0{d}", 30) for d in (1, 2, 3)}
+    assert frame.where("day = '2024-01-03'").select("id").count() == 30
+
+
+def test_many_partitions_with_dropped_columns_are_one_scan(spark: Any, tmp_path: Path, capsys: Any) -> None:
+    path = str(tmp_path / "t")
+    options = {
+        **OPTIONS,
+        "hoodie.datasource.write.hive_style_partitioning": "false",
+        "hoodie.datasource.write.drop.partition.columns": "true",
+    }
+    days = pa.array([f"d{i:02}" for i in range(40)])
+    write_frame(SparkEngine(spark).from_arrow(rows(0, 40, 1, day=days)), path, options)
+
+    frame = read_frame(spark, path, {})
+
+    assert sorted(row.day for row in frame.select("day").collect()) == days.to_pylist()
+    assert plan_of(frame, capsys).count("FileScan") == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["a=b", "a{b,c}", "sp ace", "st*r?", "100%", "%41", "[x]", "ü", "_hidden", ".dot", "a:b"]
+)
+def test_odd_partition_values_read_as_they_were_written(value: str, spark: Any, tmp_path: Path) -> None:
+    for number, hive in enumerate(("true", "false")):
+        path = str(tmp_path / f"t{number}")
+        table = rows(0, 2, 1, day=pa.array([value, "plain"]))
+        options = {**OPTIONS, "hoodie.datasource.write.hive_style_partitioning": hive, OPERATION: "upsert"}
+        write_frame(SparkEngine(spark).from_arrow(table), path, options)
+
+        found = sorted(tuple(row) for row in read_frame(spark, path, {}).select("id", "day").collect())
+
+        assert found == [("k00000", value), ("k00001", "plain")]
