@@ -144,13 +144,6 @@ _FIELD_ROWS = (
         "false",
         "Complex generator with one key field, tables below version 9: keys are bare values instead of `field:value`.",
     ),
-    honoured(
-        _KEYS,
-        "hoodie.write.complex.keygen.validation.enable",
-        FLAG,
-        "true",
-        "Refuse a write whose key encoding differs from the table's.",
-    ),
 )
 _TIMEBASED_ROWS = tuple(
     honoured(

@@ -46,7 +46,6 @@ _WRITE_OPTIONS = (
         _WRITE, "hoodie.combine.before.upsert", FLAG, "true", "Rows with the same key inside one upsert become one."
     ),
     honoured(_WRITE, "hoodie.combine.before.insert", FLAG, "false", "The same for insert and bulk_insert."),
-    honoured(_WRITE, "hoodie.combine.before.delete", FLAG, "true", "Delete each key of the batch once."),
     honoured(
         _WRITE,
         "hoodie.datasource.insert.dup.policy",
@@ -85,24 +84,10 @@ _WRITE_OPTIONS = (
     ),
     honoured(
         _WRITE,
-        "hoodie.bulkinsert.shuffle.parallelism",
-        INTEGER,
-        "0",
-        "Number of write tasks of a bulk_insert that redistributes rows; 0 = from the input.",
-    ),
-    honoured(
-        _WRITE,
         "hoodie.datasource.write.commitmeta.key.prefix",
         TEXT,
         "_",
         "Options whose key begins so are stored in the commit's extra metadata.",
-    ),
-    honoured(
-        _WRITE,
-        "hoodie.metadata.enable",
-        FLAG,
-        None,
-        "This release keeps no metadata table and takes one out before it writes, with a warning unless this is false.",
     ),
 )
 _SCHEMA_OPTIONS = (
@@ -274,7 +259,6 @@ _SAFETY_OPTIONS = (
     honoured(
         _SAFETY, "hoodie.write.lock.wait_time_ms", INTEGER, "60000", "Longest wait for the lock, in milliseconds."
     ),
-    honoured(_SAFETY, "hoodie.write.lock.num_retries", INTEGER, "15", "Attempts to take the lock."),
     honoured(
         _SAFETY,
         "hoodie.time.generator.max_expected_clock_skew_ms",

@@ -118,7 +118,7 @@ PLATFORM = (
             write.lock.client.num_retries=50 write.lock.client.wait_time_ms_between_retry=5000
             write.lock.conflict.resolution.strategy=org.apache.hudi.client.transaction.SimpleConcurrentFileWritesConflictResolutionStrategy
             write.lock.heartbeat_interval_ms=60000 write.lock.hivemetastore.database write.lock.hivemetastore.table
-            write.lock.hivemetastore.uris write.lock.max_wait_time_ms_between_retry=16000
+            write.lock.hivemetastore.uris write.lock.max_wait_time_ms_between_retry=16000 write.lock.num_retries=15
             write.lock.storage.renew.interval.secs=30<write.lock.storage.heartbeat.poll.secs
             write.lock.storage.validity.timeout.secs=300 write.lock.wait_time_ms_between_retry=1000
             write.lock.zookeeper.base_path write.lock.zookeeper.connection_timeout_ms=15000

@@ -158,7 +158,7 @@ SERVICES = (
             metadata.bloom.filter.fpp=0.000000001 metadata.bloom.filter.num.entries=10000
             metadata.bloom.filter.type=DYNAMIC_V0 metadata.compact.max.delta.commits=10
             metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
-            metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
+            metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex= metadata.enable=true
             metadata.file.cache.max.size.mb=50
             !metadata.global.record.level.index.enable=false<metadata.record.index.enable
             metadata.global.record.level.index.max.filegroup.count=10000<metadata.record.index.max.filegroup.count
@@ -196,6 +196,7 @@ SERVICES = (
             metadata.write.fail.on.table.service.failures=true
         """,
         accepted={
+            "metadata.enable": "false",
             "metadata.index.column.stats.enable": "false",
             "metadata.index.bloom.filter.enable": "false",
             "metadata.index.partition.stats.enable": "false",

@@ -80,7 +80,8 @@ WRITING = (
             avro.schema.external.transformation=false<avro.schema.externalTransformation avro.schema.validate=false
             avro.write.support.class=org.apache.hudi.avro.HoodieAvroWriteSupport base.path
             block.writes.on.speculative.execution=true bulkinsert.overwrite.operation.type bulkinsert.schema.ddl
-            bulkinsert.sort.suffix.record_key=false !bulkinsert.user.defined.partitioner.class
+            bulkinsert.sort.suffix.record_key=false bulkinsert.shuffle.parallelism=0
+            combine.before.delete=true !bulkinsert.user.defined.partitioner.class
             cdc.file.group.iterator.memory.spill.bytes=104857600 !client.init.callback.classes=
             datasource.overwrite.mode datasource.partition_extractor_class !datasource.write.partitions.to.delete
             datasource.write.row.writer.enable=true !datasource.write.secondarykey.column
@@ -106,6 +107,7 @@ WRITING = (
             storage.layout.partitioner.class storage.layout.type=DEFAULT time.generator.type=WAIT_TO_ADJUST_SKEW
             upsert.shuffle.parallelism=0 write.application.id=Unknown write.auto.upgrade=true
             write.can.ignore.post.commit.failures=false<post.commit.failures.ignored
+            write.complex.keygen.validation.enable=true
             write.concat.handle.class=org.apache.hudi.io.HoodieConcatHandle write.empty.clean.interval.hours=-1
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
@@ -121,6 +123,8 @@ WRITING = (
             "rowcustomcolumnssortpartitioner org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
             "write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.hoodieavrorecordmerger"
             " org.apache.hudi.hoodiesparkrecordmerger org.apache.hudi.defaultsparkrecordmerger",
+            "combine.before.delete": "true",
+            "write.complex.keygen.validation.enable": "true",
             "write.markers.type": "direct",
             "write.auto.upgrade": "false",
             "avro.schema.validate": "true",

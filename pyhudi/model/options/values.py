@@ -35,10 +35,6 @@ class Values:
     def flag(self, key: str) -> bool:
         return self.must(key) == "true"
 
-    def flag_or_none(self, key: str) -> bool | None:
-        text = self.text(key)
-        return None if text is None else text == "true"
-
     def integer(self, key: str, minimum: int | None = None) -> int:
         """The integer. Raises ConfigError below `minimum`."""
         number = int(self.must(key))

@@ -31,7 +31,6 @@ class LockOptions:
     filesystem_path: str | None = None
     expire_min: int = 0
     wait_timeout_s: float = 60.0
-    retries: int = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +64,15 @@ class WriteOptions:
     consistent_logical_timestamp: bool = False
     keygen_options: Mapping[str, str] = field(default_factory=dict)
     complex_key_new_encoding: bool | None = None
-    complex_key_validation: bool = True
     # The write
     operation: str = "upsert"
     combine_before_upsert: bool = True
     combine_before_insert: bool = False
     combine_before_bulk_insert: bool = False
-    combine_before_delete: bool = True
     insert_dup_policy: str = "none"
     bulk_insert_sort_mode: str = "NONE"
     bulk_insert_sort_columns: tuple[str, ...] = ()
-    bulk_insert_parallelism: int = 0
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
-    metadata_enable: bool | None = None
     # Index
     index_type: str = "SIMPLE"
     update_partition_path: Mapping[str, bool] = field(default_factory=dict)
@@ -107,8 +102,6 @@ class WriteOptions:
     failed_writes_policy: str = "EAGER"
     heartbeat_interval_ms: int = 60000
     heartbeat_misses: int = 2
-    markers: str = "DIRECT"
-    auto_upgrade: bool = False
     # PyHudi's own
     engine: str = "auto"
     local_max_rows: int = 100000
@@ -204,7 +197,6 @@ def _key_fields(values: Values) -> dict[str, Any]:
         "complex_key_new_encoding": values.flag("hoodie.write.complex.keygen.new.encoding")
         if "hoodie.write.complex.keygen.new.encoding" in values.given
         else None,
-        "complex_key_validation": values.flag("hoodie.write.complex.keygen.validation.enable"),
     }
 
 
@@ -220,17 +212,14 @@ def _write_fields(values: Values, options: Mapping[str, object]) -> dict[str, An
         "combine_before_upsert": values.flag("hoodie.combine.before.upsert"),
         "combine_before_insert": values.flag("hoodie.combine.before.insert"),
         "combine_before_bulk_insert": values.flag("hoodie.combine.before.insert"),
-        "combine_before_delete": values.flag("hoodie.combine.before.delete"),
         "insert_dup_policy": "drop" if drops else values.must("hoodie.datasource.insert.dup.policy"),
         "bulk_insert_sort_mode": values.must("hoodie.bulkinsert.sort.mode"),
         "bulk_insert_sort_columns": values.names("hoodie.bulkinsert.user.defined.partitioner.sort.columns"),
-        "bulk_insert_parallelism": values.integer("hoodie.bulkinsert.shuffle.parallelism", minimum=0),
         "extra_metadata": {
             key: text_of(value)
             for key, value in options.items()
             if prefix and key.startswith(prefix) and value is not None
         },
-        "metadata_enable": values.flag_or_none("hoodie.metadata.enable"),
         "engine": values.must("hoodie.pyhudi.engine"),
         "local_max_rows": values.integer("hoodie.pyhudi.local.max.rows", minimum=0),
         "local_max_bytes": values.integer("hoodie.pyhudi.local.max.bytes", minimum=0),
@@ -278,7 +267,6 @@ def _safety_fields(values: Values) -> dict[str, Any]:
             filesystem_path=values.text("hoodie.write.lock.filesystem.path"),
             expire_min=values.integer("hoodie.write.lock.filesystem.expire", minimum=0),
             wait_timeout_s=values.integer("hoodie.write.lock.wait_time_ms", minimum=0) / 1000,
-            retries=values.integer("hoodie.write.lock.num_retries", minimum=0),
         ),
         "max_clock_skew_ms": values.integer("hoodie.time.generator.max_expected_clock_skew_ms", minimum=0),
         "failed_writes_policy": values.must("hoodie.clean.failed.writes.policy"),
