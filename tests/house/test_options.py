@@ -15,6 +15,7 @@ from pyhudi.model.options import (
     Door,
     HudiOptionWarning,
     Kind,
+    LockOptions,
     ReadOptions,
     Support,
     WriteOptions,
@@ -25,6 +26,7 @@ from pyhudi.model.options import (
 from pyhudi.model.options import write as write_module
 from pyhudi.model.options.page import options_page
 from pyhudi.model.options.values import Values
+from tests.house.source import attribute_chains, modules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEY = "hoodie.datasource.write.recordkey.field"
@@ -100,6 +102,17 @@ def test_the_defaults_of_the_class_are_those_of_the_table():
     assert {f.name: getattr(parsed, f.name) for f in fields(parsed)} == {
         f.name: getattr(untouched, f.name) for f in fields(untouched)
     }
+
+
+def test_every_write_option_is_used_by_somebody():
+    """An option that is accepted and ignored is worse than one that is refused."""
+    used = {
+        name.rpartition(".")[2]
+        for path, tree in modules().items()
+        if not path.startswith("pyhudi/model/")
+        for name, _ in attribute_chains(tree)
+    }
+    assert {f.name for cls in (WriteOptions, LockOptions) for f in fields(cls)} - used == set()
 
 
 def test_the_page_is_printed_from_the_table():

@@ -152,15 +152,6 @@ _INDEX_OPTIONS = (
     ),
     honoured(
         _INDEX,
-        "hoodie.index.bucket.engine",
-        TEXT,
-        "SIMPLE",
-        "BUCKET: engine.",
-        choices=("SIMPLE",),
-        later=("CONSISTENT_HASHING",),
-    ),
-    honoured(
-        _INDEX,
         "hoodie.parquet.bloom.filter.enabled",
         FLAG,
         "true",

@@ -64,6 +64,7 @@ WRITING = (
             bucket.index.split.threshold=2.0 expression.index.function
             expression.index.range.metadata.storage.level=MEMORY_AND_DISK_SER expression.index.type=COLUMN_STATS
             global.index.reconcile.parallelism=60 global.simple.index.parallelism=0 index.name
+            !index.bucket.engine=SIMPLE
             simple.index.input.storage.level=MEMORY_AND_DISK_SER simple.index.parallelism=0
             simple.index.use.caching=true
         """,

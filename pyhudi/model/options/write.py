@@ -78,7 +78,6 @@ class WriteOptions:
     update_partition_path: Mapping[str, bool] = field(default_factory=dict)
     bucket_num: int = 256
     bucket_hash_fields: tuple[str, ...] = ()
-    bucket_engine: str = "SIMPLE"
     bloom_enabled: bool = True
     bloom_num_entries: int = 60000
     bloom_fpp: float = 1e-9
@@ -235,7 +234,6 @@ def _index_fields(values: Values) -> dict[str, Any]:
         },
         "bucket_num": values.integer("hoodie.bucket.index.num.buckets", minimum=1),
         "bucket_hash_fields": values.names("hoodie.bucket.index.hash.field"),
-        "bucket_engine": values.must("hoodie.index.bucket.engine"),
         "bloom_enabled": values.flag("hoodie.parquet.bloom.filter.enabled"),
         "bloom_num_entries": values.integer("hoodie.index.bloom.num_entries", minimum=1),
         "bloom_fpp": values.number("hoodie.index.bloom.fpp"),
