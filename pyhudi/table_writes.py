@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.create import create_from_options
+from pyhudi.actions.overwrite import check_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.arrow_input import is_spark_frame, to_arrow_rows
 from pyhudi.engine.local import LocalEngine
@@ -54,7 +55,7 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
         return write_frame(data, storage.root, given, mode=word)
 
     there = table_exists(storage)
-    _check_place(storage, there, word)
+    check_place(storage, overwrite=word == "overwrite")
     if there and word == "ignore":
         return None
     if there and word in ("error", "errorifexists", "default"):
@@ -65,27 +66,8 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
     parsed = WriteOptions.parse(given, _session(spark), None if meta is None else meta.config)
     rows = to_arrow_rows(data, None if meta is None else meta.table_schema())
     if anew:
-        _clear(storage)
+        remove_table(storage)
     return write_table(storage, rows, LocalEngine(), parsed)
-
-
-def _check_place(storage: Storage, there: bool, mode: str) -> None:
-    """Overwriting deletes what is in the folder; only a table, or what an interrupted overwrite left, may be there."""
-    entries = () if there else storage.list("")
-    if mode == "overwrite" and entries and all(entry.name != ".hoodie" for entry in entries):
-        raise ConfigError(
-            f"{storage.root} holds {entries[0].name} and no Hudi table, so mode 'overwrite' would delete files that "
-            "are not PyHudi's. Choose another path, or empty the folder yourself."
-        )
-
-
-def _clear(storage: Storage) -> None:
-    """Take the old table away: its properties go first, so that what is left of a crash is no table."""
-    for entry in sorted(storage.list(""), key=lambda entry: entry.name != ".hoodie"):
-        if entry.is_dir:
-            storage.delete_tree(entry.path)
-        else:
-            storage.delete(entry.path)
 
 
 def _arrow_schema(schema: Any) -> pa.Schema:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from pyhudi.actions.create import new_table
+from pyhudi.actions.overwrite import check_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
@@ -79,12 +80,12 @@ def write_frame(
     if config is None:
         new_table_properties(new_table(parsed))
         _check_fields(parsed, df.columns)
-        _check_place(storage, replaced)
+        check_place(storage, overwrite=replaced)
     rows = _fetched(df, parsed, canonical_keys([*given, *session]))
     if replaced:
         if rows is None:
             _check_not_read_from(df, storage)
-        _remove_table(storage)
+        remove_table(storage)
     if rows is not None:
         return write_table(storage, rows, LocalEngine(), parsed)
     with translated():
@@ -140,23 +141,6 @@ def _check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
             )
 
 
-def _check_place(storage: Storage, replaced: bool) -> None:
-    """A new table goes into an empty place, or into one where a table is to be replaced."""
-    if table_exists(storage):
-        return
-    entries = {entry.name for entry in storage.list("")}
-    if replaced and entries and ".hoodie" not in entries:
-        raise ConfigError(
-            f"{storage.root} holds {', '.join(sorted(entries)[:3])} and no Hudi table, so mode overwrite would delete "
-            "files that are not PyHudi's. Choose another path, or empty the folder yourself."
-        )
-    if not replaced and ".hoodie" in entries and len(entries) > 1:
-        raise ConfigError(
-            f"{storage.root} holds data files and a .hoodie folder without table properties, as an interrupted "
-            "overwrite leaves them. Write with mode overwrite, or delete the folder."
-        )
-
-
 def _check_not_read_from(df: DataFrame, storage: Storage) -> None:
     """Overwriting deletes the table before the input is read; an input that reads this table would lose its rows."""
     root = _plain_path(storage.full_path("")).rstrip("/") + "/"
@@ -205,22 +189,3 @@ def _width_bytes(kind: st.DataType) -> int:
     if isinstance(kind, st.MapType):
         return 4 + 4 * (_width_bytes(kind.keyType) + _width_bytes(kind.valueType))
     return _WIDTH_BYTES.get(type(kind), 8)
-
-
-# ---- overwrite -------------------------------------------------------------------------------------------------------
-
-
-def _remove_table(storage: Storage) -> None:
-    """Delete all that is in the table's folder.
-
-    The properties go first, so that a reader finds no table instead of a part of one; the timeline goes last, because
-    data files without it would count as committed in the table that follows.
-    """
-    for name in ("hoodie.properties", "hoodie.properties.backup"):
-        storage.delete(f".hoodie/{name}")
-    entries = sorted(storage.list(""), key=lambda entry: entry.name == ".hoodie")
-    for entry in entries:
-        if entry.is_dir:
-            storage.delete_tree(entry.path)
-        else:
-            storage.delete(entry.path)

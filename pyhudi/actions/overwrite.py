@@ -1,0 +1,51 @@
+"""Putting a new table in the place of an old one: what may be there, and in which order it goes.
+
+It is not atomic, as in Hudi: from the first deletion on there is no old table any more, and until the new one's first
+commit no rows. What a crash leaves is no table (readers say so), and overwriting again finishes the work.
+"""
+
+from __future__ import annotations
+
+from pyhudi.errors import ConfigError
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.table_properties import table_exists
+
+__all__ = ["check_place", "remove_table"]
+
+_PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
+
+
+def check_place(storage: Storage, *, overwrite: bool) -> None:
+    """Whether a new table may be made here. Raises ConfigError, naming what lies there.
+
+    Overwriting deletes what is in the folder, so only a table, or what an interrupted overwrite left, may be there. And
+    leftovers of an interrupted overwrite are no place for an append: their data files would count as the table's.
+    """
+    if table_exists(storage):
+        return
+    entries = {entry.name for entry in storage.list("")}
+    if overwrite and entries and ".hoodie" not in entries:
+        raise ConfigError(
+            f"{storage.root} holds {', '.join(sorted(entries)[:3])} and no Hudi table, so mode overwrite would delete "
+            "files that are not PyHudi's. Choose another path, or empty the folder yourself."
+        )
+    if not overwrite and ".hoodie" in entries and len(entries) > 1:
+        raise ConfigError(
+            f"{storage.root} holds data files and a .hoodie folder without table properties, as an interrupted "
+            "overwrite leaves them. Write with mode overwrite, or delete the folder."
+        )
+
+
+def remove_table(storage: Storage) -> None:
+    """Delete all that is in the table's folder.
+
+    The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
+    because data files without it would count as committed in a table that is made there next.
+    """
+    for path in _PROPERTIES:
+        storage.delete(path)
+    for entry in sorted(storage.list(""), key=lambda entry: entry.name == ".hoodie"):
+        if entry.is_dir:
+            storage.delete_tree(entry.path)
+        else:
+            storage.delete(entry.path)
