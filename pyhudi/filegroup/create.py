@@ -24,9 +24,9 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["create_files", "write_partitioned"]
 
-_BUFFER_BYTES = 96 << 20  # rows waiting in all partitions of one task
-_SPLIT_BYTES = 16 << 20  # rows gathered before they are split by partition: enough to make the split cheap
-_SPLIT_ROWS = 131_072
+_BUFFER_BYTES = 64 << 20  # rows waiting in all partitions of one task
+_SPLIT_BYTES = 8 << 20  # rows gathered before they are split by partition: enough to make the split cheap
+_SPLIT_ROWS = 65_536
 _OPEN_FILES = 64
 _FIRST_GUESS = 0.5  # file bytes per Arrow byte, before the first row group says
 _LEAST_ROWS = 1000  # a file or row group is not cut below this, whatever its limit

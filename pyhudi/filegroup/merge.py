@@ -165,17 +165,25 @@ class _Merge:
 
     def _stored_batches(self) -> Iterator[pa.Table]:
         """The stored rows with the new file's columns and types, but the file name, in file order."""
-        wanted = [name for name in self._file_schema.names if name != FILE_NAME]
+        # The key column is in memory already, for it was matched as a whole.
+        held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
+        wanted = [name for name in self._file_schema.names if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
         as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
-        # Key generators, projections, bloom filters and ranges are handed plain columns.
+        # Key generators and projections are handed plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields
-        coded = self._reader.low_cardinality_columns() if keep_dictionaries else ()
-        dictionaries = (set(coded) & set(wanted)) - {RECORD_KEY}
+        dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
         target = pa.schema([self._file_schema.field(name) for name in wanted])
+        first = 0
         for batch in self._reader.batches(wanted, self._spec.file.row_group_rows, dictionaries):
             table = pa.Table.from_batches([batch])
-            yield table if as_is else project(table, target)
+            if not as_is:
+                table = project(table, target)
+            if self._stored_keys is not None:
+                keys = self._stored_keys.slice(first, len(table))
+                table = table.add_column(META_COLUMNS.index(RECORD_KEY), RECORD_KEY, keys)
+            first += len(table)
+            yield table
 
     def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
         matches = self._match(stored, first)

@@ -30,7 +30,7 @@ SIMPLE = "SIMPLE"
 DYNAMIC_V0 = "DYNAMIC_V0"
 BLOOM_KINDS = (SIMPLE, DYNAMIC_V0)
 
-_BLOCK_KEYS = 4096  # a block of mixed words and positions stays in the second level cache
+_BLOCK_KEYS = 8192  # a block of mixed words and positions stays in the second level cache
 _ROW_HEADER = struct.Struct(">iibi")
 _DYNAMIC_HEADER = struct.Struct(">iibiiii")
 _VERSION = -1
@@ -102,10 +102,14 @@ class BloomFilter:
 
     def add(self, keys: pa.Array | pa.ChunkedArray) -> None:
         """Add `keys`: strings without nulls."""
-        for chunk in keys.chunks if isinstance(keys, pa.ChunkedArray) else [keys]:
-            start = 0
-            while start < len(chunk):
-                start += self._add_run(chunk.slice(start))
+        if isinstance(keys, pa.ChunkedArray):
+            # A row of bits is unpacked for each run of keys: few long runs are better than many chunks.
+            keys = (
+                keys.chunk(0) if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
+            )
+        start = 0
+        while start < len(keys):
+            start += self._add_run(keys.slice(start))
 
     def _add_run(self, keys: pa.Array) -> int:
         """Add the keys that go to the row in turn; how many they were."""
@@ -254,7 +258,7 @@ class _Block:
 
 
 def _blocks_by_length(keys: pa.Array) -> Iterator[tuple[npt.NDArray[np.intp], _Block]]:
-    """Blocks of at most 4096 keys of one byte length, each with the positions of its keys in `keys`."""
+    """Blocks of at most `_BLOCK_KEYS` keys of one byte length, each with the positions of its keys in `keys`."""
     data, starts, lengths = _utf8(keys)
     if len(starts) == 0:
         return
