@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_writable, open_or_create, planned_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.services.rollback import roll_back_failed_writes
 from pyhudi.actions.services.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
-from pyhudi.actions.writes.bulk_insert import bulk_insert
+from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete import delete
 from pyhudi.actions.writes.insert import insert
+from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import ConfigError, UnsupportedTable
@@ -27,6 +29,7 @@ from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import SCHEMA_FOLDER
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.storage import open_storage
@@ -37,7 +40,8 @@ __all__ = ["OPERATIONS", "rollback_write", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
-OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], Action]] = {
+DataWrite = KeyedWrite | BulkInsert
+OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
     "upsert": upsert,
     "insert": insert,
     "bulk_insert": bulk_insert,
@@ -81,8 +85,8 @@ def write_table(
 
 
 def _action(
-    operation: Callable[[Frame, WriteOptions], Action], frame: Frame, options: WriteOptions, meta: MetaClient
-) -> Action:
+    operation: Callable[[Frame, WriteOptions], DataWrite], frame: Frame, options: WriteOptions, meta: MetaClient
+) -> DataWrite:
     if options.operation.lower() == "upsert" and is_automatic(meta.config):
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
@@ -91,8 +95,9 @@ def _action(
                 f"upsert. "
                 f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
             )
-        return insert(frame, options)
-    return operation(frame, options)
+        operation = OPERATIONS["insert"]
+    action = operation(frame, options)
+    return replace(action, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else action
 
 
 def rollback_write(

@@ -98,11 +98,6 @@ def check_writable(config: TableConfig) -> None:
     """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
     config.check_writable()
     name = config.table_name
-    if config.is_merge_on_read:
-        raise UnsupportedTable(
-            f"The table {name!r} is MERGE_ON_READ; this release of PyHudi writes COPY_ON_WRITE tables only. "
-            f"Use hoodie.datasource.write.table.type=COPY_ON_WRITE for a new table, or Apache Hudi for this one."
-        )
     if config.base_file_format not in _BASE_FORMATS:
         raise UnsupportedTable(
             f"The table {name!r} keeps its base files as {config.base_file_format}; this release writes "

@@ -2,6 +2,9 @@
 
 A *slot* is one write task. Every file group that is hit gets one slot; a small file that takes inserts shares the slot
 of its updates; new file groups get slots of their own. Rows find their slot column-wise (`SlotPlan.slots_of`).
+
+With log files (`LogPlan`) updates of a file group are appended to its newest slice, but for a small file that takes
+inserts: that one is rewritten.
 Source: spec, metadata and indexes 5.1.
 """
 
@@ -18,9 +21,10 @@ import pyarrow.compute as pc
 from pyhudi.formats.instant_files import workload_profile
 from pyhudi.formats.java_hash import java_string_hash
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 
 __all__ = [
+    "LogPlan",
     "RowCount",
     "Sizing",
     "SlotPlan",
@@ -61,10 +65,45 @@ class Sizing:
 class WriteTask:
     """What one slot does. `drop` takes rows that no file needs: deletes of unknown keys."""
 
-    kind: Literal["create", "merge", "drop"]
+    kind: Literal["create", "merge", "append", "drop"]
     partition_path: str = ""
     base_file: BaseFile | None = None  # merge: the file to rewrite
     file_id: str | None = None  # create: None lets the writer name the file groups, and roll over to more of them
+    file_slice: FileSlice | None = None  # append: the slice that gets log files
+    is_new_group: bool = False  # append: the file group begins with these log files
+
+    @property
+    def updated_file(self) -> tuple[str, str] | None:
+        """File id and base instant of the file group that is changed, None when it is a new one."""
+        if self.base_file is not None:
+            return self.base_file.file_id, self.base_file.instant_time
+        if self.file_slice is not None and not self.is_new_group:
+            return self.file_slice.group.file_id, self.file_slice.base_instant
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlan:
+    """What planning must know of a merge-on-read table.
+
+    `slices`: by partition path the slices that log files go to. `compacting`: file groups of pending compactions, which
+    must not be rewritten. `new_slice_instant`: base instant of slices that begin with a log file; None: inserts of a
+    bucket without file group make a base file.
+    """
+
+    slices: Mapping[str, Sequence[FileSlice]]
+    compacting: frozenset[FileGroupId] = frozenset()
+    small_files_max: int = 1
+    new_slice_instant: str | None = None
+
+    def small_files(self, partition_path: str, limit_bytes: int) -> tuple[BaseFile, ...]:
+        """The base files that may be rewritten to take inserts: small ones of slices without log files."""
+        free = (
+            s.base_file
+            for s in self.slices.get(partition_path, ())
+            if s.base_file is not None and not s.log_files and s.group not in self.compacting
+        )
+        return pick_small_files(free, limit_bytes)[: self.small_files_max]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +169,16 @@ def plan_slots(
     *,
     new_file_id: Callable[[str], str] | None = None,
     drop_inserts: bool = False,
+    logs: LogPlan | None = None,
 ) -> SlotPlan:
     """Slots for a batch.
 
     Args:    counts: rows by file group; `base_files`: latest base files of every partition that occurs in `counts`;
              new_file_id: makes the whole file id from a location that is no file id of a base file yet (bucket index);
-             drop_inserts: rows without location are deletes of unknown keys.
+             drop_inserts: rows without location are deletes of unknown keys; logs: for a merge-on-read table.
     Returns: the plan; slots are ordered by partition path, so the same input gives the same plan.
     """
-    known = {(file.partition_path, file.file_id): file for files in base_files.values() for file in files}
+    known = _known_groups(base_files, logs)
     tasks: list[WriteTask] = []
     updates: dict[tuple[str, str], int] = {}
     inserts: dict[str, tuple[tuple[float, int], ...]] = {}
@@ -149,12 +189,12 @@ def plan_slots(
         group = (count.partition_path, count.file_id)
         updates[group] = len(tasks)
         if group in known:
-            tasks.append(WriteTask("merge", count.partition_path, base_file=known[group]))
+            tasks.append(known[group])
         elif drop_inserts:
             tasks.append(WriteTask("drop", count.partition_path))
         else:
             assert new_file_id is not None, f"location {count.file_id} in {count.partition_path!r} is no file group"
-            tasks.append(WriteTask("create", count.partition_path, file_id=new_file_id(count.file_id)))
+            tasks.append(_new_group(count.partition_path, new_file_id(count.file_id), logs))
     drop_slot = None
     for count in ordered:
         if count.file_id is not None:
@@ -164,9 +204,35 @@ def plan_slots(
                 drop_slot = len(tasks)
                 tasks.append(WriteTask("drop"))
         else:
-            files = base_files.get(count.partition_path, ())
-            inserts[count.partition_path] = _place_inserts(count, files, sizing, tasks, updates)
+            limit_bytes, path = sizing.small_file_limit_bytes, count.partition_path
+            small = pick_small_files(base_files.get(path, ()), limit_bytes)
+            files = small if logs is None else logs.small_files(path, limit_bytes)
+            inserts[path] = _place_inserts(count, files, sizing, tasks, updates)
     return SlotPlan(tuple(tasks), updates, inserts, drop_slot)
+
+
+def _known_groups(
+    base_files: Mapping[str, Sequence[BaseFile]], logs: LogPlan | None
+) -> dict[tuple[str, str], WriteTask]:
+    """The task that updates each file group."""
+    if logs is None:
+        return {
+            (file.partition_path, file.file_id): WriteTask("merge", file.partition_path, base_file=file)
+            for files in base_files.values()
+            for file in files
+        }
+    return {
+        (s.group.partition_path, s.group.file_id): WriteTask("append", s.group.partition_path, file_slice=s)
+        for slices in logs.slices.values()
+        for s in slices
+    }
+
+
+def _new_group(partition_path: str, file_id: str, logs: LogPlan | None) -> WriteTask:
+    if logs is None or logs.new_slice_instant is None:
+        return WriteTask("create", partition_path, file_id=file_id)
+    empty = FileSlice(FileGroupId(partition_path, file_id), logs.new_slice_instant, None)
+    return WriteTask("append", partition_path, file_slice=empty, is_new_group=True)
 
 
 def _place_inserts(
@@ -179,14 +245,17 @@ def _place_inserts(
     """Fill small files first, new file groups take the rest: (cumulative share, slot) for one partition."""
     shares: list[tuple[int, int]] = []  # rows, slot
     left = count.rows
-    for file in pick_small_files(files, sizing.small_file_limit_bytes):
+    for file in files:
         room = (sizing.max_file_size_bytes - file.size_bytes) // max(1, sizing.record_size_bytes)
         if room <= 0 or left <= 0:
             continue
         group = (file.partition_path, file.file_id)
-        if group not in updates:
+        rewrite = WriteTask("merge", file.partition_path, base_file=file)
+        if group in updates:
+            tasks[updates[group]] = rewrite  # its updates would have gone to a log file
+        else:
             updates[group] = len(tasks)
-            tasks.append(WriteTask("merge", file.partition_path, base_file=file))
+            tasks.append(rewrite)
         shares.append((min(room, left), updates[group]))
         left -= min(room, left)
     while left > 0:
@@ -212,7 +281,7 @@ def record_size_bytes(
 ) -> int:
     """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default."""
     for commit in commits_newest_first:
-        stats = commit.stats()
+        stats = [stat for stat in commit.stats() if stat.log_version is None]  # log files hold rows in other forms
         written = sum(stat.total_write_bytes for stat in stats)
         rows = sum(stat.num_writes for stat in stats)
         if rows and written > threshold_bytes:
@@ -229,9 +298,10 @@ def profile_of(counts: Iterable[RowCount], plan: SlotPlan, operation: str) -> Co
         task = WriteTask("drop") if count.file_id is None and plan.drop_slot is not None else WriteTask("create")
         if slot is not None:
             task = plan.tasks[slot]
-        if task.base_file is not None:
+        changed = task.updated_file
+        if changed is not None:
             touched = updates.setdefault(count.partition_path, {})
-            touched[task.base_file.file_id] = (task.base_file.instant_time, count.rows)
-        elif task.kind == "create":
+            touched[changed[0]] = (changed[1], count.rows)
+        elif task.kind in ("create", "append"):
             inserts[count.partition_path] = inserts.get(count.partition_path, 0) + count.rows
     return workload_profile(inserts, updates, operation)

@@ -15,7 +15,8 @@ __all__ = ["WriteResult"]
 @dataclass(frozen=True, slots=True)
 class WriteResult:
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
-    greater ordering value. `seconds`: wall time by phase, in the order of the phases.
+    greater ordering value. Rows that went to log files count as updated or deleted although readers decide what
+    becomes of them. `seconds`: wall time by phase, in the order of the phases.
     """
 
     table: str
@@ -28,6 +29,7 @@ class WriteResult:
     unchanged: int = 0
     files_created: int = 0
     files_rewritten: int = 0
+    log_files_written: int = 0
     bytes_written: int = 0
     partitions: tuple[str, ...] = ()
     file_groups: tuple[FileGroupId, ...] = ()
@@ -49,7 +51,8 @@ class WriteResult:
         """Add up the files of a commit."""
         statuses = tuple(statuses)
         stats = [status.stat for status in statuses]
-        rewritten = sum(stat.prev_commit not in (None, "null") for stat in stats)
+        logs = sum(stat.log_version is not None for stat in stats)
+        rewritten = sum(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in stats)
         return cls(
             table=table,
             operation=operation,
@@ -59,8 +62,9 @@ class WriteResult:
             updated=sum(stat.num_update_writes for stat in stats),
             deleted=sum(stat.num_deletes for stat in stats),
             unchanged=sum(status.skipped for status in statuses),
-            files_created=len(stats) - rewritten,
+            files_created=len(stats) - rewritten - logs,
             files_rewritten=rewritten,
+            log_files_written=logs,
             bytes_written=sum(stat.total_write_bytes for stat in stats),
             partitions=tuple(sorted({stat.partition_path or "" for stat in stats})),
             file_groups=tuple(sorted(FileGroupId(stat.partition_path or "", stat.file_id) for stat in stats)),
@@ -75,9 +79,9 @@ class WriteResult:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
-        files = (
-            f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten ({_size(self.bytes_written)})"
-        )
+        logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
+        files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
+        files += f" ({_size(self.bytes_written)})"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
         return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}; {self.total_s:.2f} s ({phases})"
 
@@ -89,6 +93,7 @@ class WriteResult:
             *((name, f"{count:,}") for name, count in self._rows()),
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
+            ("log files written", f"{self.log_files_written:,}"),
             ("bytes", _size(self.bytes_written)),
             *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
             ("total, s", f"{self.total_s:.2f}"),

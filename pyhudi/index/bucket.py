@@ -76,15 +76,16 @@ def bucket_of_file_id(file_id: str) -> int | None:
 
 def _groups_by_bucket(partition_path: str, lookup: Lookup, bucket_num: int) -> dict[int, str]:
     groups: dict[int, str] = {}
-    for file in lookup.view.base_files(partition_path):
-        bucket = bucket_of_file_id(file.file_id)
+    for file_slice in lookup.view.slices(partition_path):
+        file_id = file_slice.group.file_id
+        bucket = bucket_of_file_id(file_id)
         if bucket is None or bucket >= bucket_num or bucket in groups:
             found = "holds two file groups of one bucket" if bucket in groups else "holds a file group of no bucket"
             raise TableError(
                 f"Partition {partition_path!r} of {lookup.storage.root}: expected one file group for each of "
                 f"{bucket_num} "
-                f"buckets, but it {found}: {file.file_id}. The table was written with another index or another "
+                f"buckets, but it {found}: {file_id}. The table was written with another index or another "
                 f"hoodie.bucket.index.num.buckets; write with the same one as before."
             )
-        groups[bucket] = file.file_id
+        groups[bucket] = file_id
     return groups

@@ -293,13 +293,6 @@ def test_bulk_insert_sorts_by_chosen_columns() -> None:
     assert table.read().column("ts").to_pylist() == [1, 2, 3]
 
 
-def test_merge_on_read_tables_are_refused_by_name() -> None:
-    table = TestTable(options={"hoodie.datasource.write.table.type": "MERGE_ON_READ"})
-    with pytest.raises(HudiError, match="MERGE_ON_READ"):
-        table.upsert(("a", "x", 1, 10))
-    assert not list(table.storage.walk(""))
-
-
 def test_a_table_with_change_data_capture_is_refused() -> None:
     table = TestTable()
     table.upsert(("a", "x", 1, 10))

@@ -206,7 +206,6 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
         ("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL"),
         ("hoodie.precommit.validators", "x.Y"),
         ("hoodie.datasource.write.partitions.to.delete", "p1"),
-        ("hoodie.datasource.write.table.type", "MERGE_ON_READ"),
         ("hoodie.datasource.write.operation", "insert_overwrite"),
         ("hoodie.datasource.write.operation", "delete_partition"),
         ("hoodie.write.record.merge.mode", "CUSTOM"),

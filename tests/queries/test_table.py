@@ -78,7 +78,6 @@ def test_tables_of_all_writable_versions(tmp_path: Path, version: int) -> None:
         ({"record_key": "idd"}, ConfigError, "record_key='idd'"),
         ({"record_key": "id", "partition_by": "town"}, ConfigError, "partition_by='town'"),
         ({"record_key": "id", "ordering": "time"}, ConfigError, "ordering='time'"),
-        ({"record_key": "id", "table_type": "MERGE_ON_READ"}, (ConfigError, UnsupportedTable), "MERGE_ON_READ"),
         ({"record_kei": "id"}, ConfigError, "Did you mean 'record_key'"),
         ({"record_key": "id", "options": {"hoodie.datasource.write.recordkey.field": "v"}}, ConfigError, "twice"),
         ({"record_key": "id", "options": {"hoodie.table.name": "a"}, "table_name": "b"}, ConfigError, "twice"),

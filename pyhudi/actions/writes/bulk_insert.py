@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from pyhudi.actions.action import Action, ActionContext, Order, Schedule
+from pyhudi.actions.action import ActionContext, Order, Schedule
 from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.insert import insert
-from pyhudi.actions.writes.keyed_write import checked, commit_body
+from pyhudi.actions.writes.keyed_write import KeyedWrite, checked, commit_body
 from pyhudi.actions.writes.preparation import (
     data_columns,
     merge_mode,
@@ -41,7 +41,7 @@ from pyhudi.storage.clock import Clock
 __all__ = ["BulkInsert", "WritePartitioned", "bulk_insert"]
 
 
-def bulk_insert(frame: Frame, options: WriteOptions) -> Action:
+def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
     """The action; into a table of buckets it goes the road of insert, because a key's bucket is its file group."""
     if options.index_type.upper() == "BUCKET":
         return insert(frame, options, operation=OperationType.BULK_INSERT)

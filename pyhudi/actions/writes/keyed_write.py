@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Order, Schedule
-from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
+from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import (
     KEYED_FIELDS,
     AddKeys,
@@ -39,11 +39,13 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import Combining, WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TaskFailed
+from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
 from pyhudi.keygen import KeyGenerator
 from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.instant import ActionKind, Instant
@@ -112,7 +114,7 @@ class KeyedWrite:
             rows = engine.extend(keyed, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
             counts = {(path, None): part.rows for path, part in batch.items()}
         listed = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
-        plan = self._plan(listed, view, index, context)
+        plan = self._plan(listed, view, index, instant, context)
         work = AssignSlots(plan)
         slotted = engine.extend(rows, work.columns, work, work.schema)
         return Order(instant, schedule, spec, profile_of(listed, plan, self.operation), slotted, kept, plan)
@@ -122,7 +124,9 @@ class KeyedWrite:
         if not plan.tasks:
             return ()
         combining = self._combining(context) if self.rules.combines else None
-        work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock)
+        options = context.options
+        logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
+        work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
         written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         return checked(from_table(context.engine.collect(written)))
 
@@ -201,17 +205,30 @@ class KeyedWrite:
         config = context.meta.config
         return not self.rules.deletes and merge_mode(context) == _EVENT_TIME and bool(config.ordering_fields)
 
-    def _plan(self, counts: list[RowCount], view: FileSystemView, index: Index, context: ActionContext) -> SlotPlan:
-        base_files: dict[str, tuple[BaseFile, ...]] = {
-            path: view.base_files(path) for path in {count.partition_path for count in counts}
-        }
+    def _plan(
+        self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
+    ) -> SlotPlan:
+        paths = {count.partition_path for count in counts}
+        base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}
         return plan_slots(
             counts,
             base_files,
             sizing(context),
             new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
             drop_inserts=self.rules.deletes,
+            logs=_log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None,
         )
+
+
+def _log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
+    compacting = pending_compactions(context.meta)
+    own_slices = context.meta.config.table_version >= 8
+    return LogPlan(
+        {path: slices_to_append_to(view, path, compacting, context.meta) for path in paths},
+        frozenset(compacting),
+        context.options.small_file_candidates_max,
+        instant.requested_time if own_slices else None,
+    )
 
 
 def table_index(context: ActionContext) -> Index:

@@ -6,19 +6,21 @@ Source: spec, files and records 5.6 ("Upsert into COW"); house 3.5 stops 5 and 1
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.partitioner import WriteTask
 from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.append import LogOptions, append_log
 from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.merge import combine
 from pyhudi.model.keys import CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
@@ -38,7 +40,7 @@ class WriteSlot:
     """Group work: the rows of a slot become files.
 
     `combining` None keeps rows of the same key side by side. `match_keys` False appends rows to a file without looking
-    for their keys in it (operation insert).
+    for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read tables.
     """
 
     spec: WriteSpec
@@ -46,6 +48,7 @@ class WriteSlot:
     combining: Combining | None
     match_keys: bool
     clock: Clock
+    logs: LogOptions = field(default_factory=LogOptions)
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
@@ -57,11 +60,27 @@ class WriteSlot:
             rows = self._fitted(self._table(batches))
             status = merge_file(self.spec, context, task.base_file, rows, self.clock, match_keys=self.match_keys)
             yield to_batch([status])
+        elif task.kind == "append":
+            for status in self._appended(context, task, batches):
+                yield to_batch([status])
         else:
             for status in create_files(
                 self.spec, context, task.partition_path, self._new_rows(batches), file_id=task.file_id, clock=self.clock
             ):
                 yield to_batch([status])
+
+    def _appended(
+        self, context: TaskContext, task: WriteTask, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[WriteStatus]:
+        assert task.file_slice is not None
+        rows = self._fitted(self._table(batches))
+        if task.is_new_group:
+            rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there is nothing yet that they could delete
+        if len(rows):
+            inserts = pa.repeat(task.is_new_group, len(rows))
+            yield from append_log(
+                self.spec, context, task.file_slice, rows, self.clock, options=self.logs, inserts=inserts
+            )
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
         """All rows of the slot, one per key when keys are combined. A slot is sized to fit in memory."""

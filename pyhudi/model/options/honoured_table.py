@@ -34,8 +34,7 @@ _TABLE_ROWS = (
         "Table type.",
         "hoodie.datasource.write.storage.type",
         "hoodie.table.type",
-        choices=("COPY_ON_WRITE",),
-        later=("MERGE_ON_READ",),
+        choices=("COPY_ON_WRITE", "MERGE_ON_READ"),
     ),
     honoured(
         _TABLE,

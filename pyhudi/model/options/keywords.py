@@ -27,6 +27,7 @@ KEYWORDS: Mapping[str, str] = MappingProxyType(
         "index": "hoodie.index.type",
         "key_generator": "hoodie.datasource.write.keygenerator.class",
         "lock": "hoodie.write.lock.provider",
+        "log_block_format": "hoodie.logfile.data.block.format",
         "max_file_size_bytes": "hoodie.parquet.max.file.size",
         "merge_mode": "hoodie.write.record.merge.mode",
         "meta_fields": "hoodie.populate.meta.fields",

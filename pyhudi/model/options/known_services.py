@@ -82,7 +82,7 @@ SERVICES = (
     ),
     Family(
         group="Compaction",
-        doc="Copy-on-write tables have no log files to compact.",
+        doc="Writes compact nothing: log files are read as they are until a compaction is run.",
         keys="""
             compact.inline=false compact.inline.max.delta.commits=5 compact.inline.max.delta.seconds=3600
             compact.inline.trigger.strategy=NUM_COMMITS
@@ -105,9 +105,8 @@ SERVICES = (
     ),
     Family(
         group="Log files",
-        doc="Copy-on-write tables have no log files.",
+        doc="Inserts go to base files, or to the log files of their bucket, whatever size those have.",
         keys="""
-            logfile.data.block.format logfile.data.block.max.size=268435456 logfile.max.size=1073741824
             logfile.to.parquet.compression.ratio=0.35
         """,
     ),

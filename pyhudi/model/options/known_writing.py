@@ -96,7 +96,7 @@ WRITING = (
             io.factory.class=org.apache.hudi.io.storage.hadoop.HoodieHadoopIOFactory
             !keygen.datetime.parser.class=org.apache.hudi.keygen.parser.HoodieDateTimeParser<deltastreamer.keygen.datetime.parser.class
             !merge.allow.duplicate.on.inserts=true merge.data.validation.enabled=false
-            merge.small.file.group.candidates.limit=1 merge.use.record.positions=true
+            merge.use.record.positions=true
             optimistic.consistency.guard.sleep_time_ms=500 optimized.log.blocks.scan.enable=false
             !partition.metafile.use.base.format=false payload.event.time.field prewrite.cleaner.policy=NONE
             read.blob.inline.mode=DESCRIPTOR record.size.estimation.threshold=1.0

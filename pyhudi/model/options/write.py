@@ -91,6 +91,10 @@ class WriteOptions:
     record_size_estimate_bytes: int = 1024
     insert_auto_split: bool = True
     insert_split_rows: int = 500000
+    small_file_candidates_max: int = 1
+    log_block_format: str = "parquet"
+    log_file_max_bytes: int = 1073741824
+    log_block_max_bytes: int = 268435456
     # Schema
     null_for_missing_columns: bool = False
     reconcile_schema: bool = False
@@ -255,6 +259,10 @@ def _file_fields(values: Values) -> dict[str, Any]:
         "record_size_estimate_bytes": values.integer("hoodie.copyonwrite.record.size.estimate", minimum=1),
         "insert_auto_split": values.flag("hoodie.copyonwrite.insert.auto.split"),
         "insert_split_rows": values.integer("hoodie.copyonwrite.insert.split.size", minimum=1),
+        "small_file_candidates_max": values.integer("hoodie.merge.small.file.group.candidates.limit", minimum=0),
+        "log_block_format": values.must("hoodie.logfile.data.block.format"),
+        "log_file_max_bytes": values.integer("hoodie.logfile.max.size", minimum=1),
+        "log_block_max_bytes": values.integer("hoodie.logfile.data.block.max.size", minimum=1),
     }
 
 
