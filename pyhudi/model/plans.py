@@ -1,4 +1,4 @@
-"""Plans and bodies of the actions that are not writes: rollback first, the other services join as they are built.
+"""Plans and bodies of the actions that are not writes: rollback, compaction and log compaction.
 
 Source: spec, timeline 4.3, 4.7 and 6.4.
 """
@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["InstantInfo", "RollbackMetadata", "RollbackPartition", "RollbackPlan", "RollbackRequest"]
+from pyhudi.model.file_group import FileGroupId
+
+__all__ = [
+    "CompactionOperation",
+    "CompactionPlan",
+    "CompactionStrategyInfo",
+    "InstantInfo",
+    "RollbackMetadata",
+    "RollbackPartition",
+    "RollbackPlan",
+    "RollbackRequest",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +70,41 @@ class RollbackMetadata:
     commits_rollback: tuple[str, ...]
     partitions: Mapping[str, RollbackPartition]
     instants_rollback: tuple[InstantInfo, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionOperation:
+    """One file slice to fold. Files are bare names in the folder of `partition_path`.
+
+    `data_file_name` is None for a slice of logs only. `metrics`: Hudi's `TOTAL_*` numbers, sizes in whole MB but for
+    `TOTAL_LOG_FILES_SIZE`, which is bytes.
+    """
+
+    partition_path: str
+    file_id: str
+    base_instant: str
+    data_file_name: str | None
+    log_file_names: tuple[str, ...]
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    bootstrap_file_path: str | None = None
+
+    @property
+    def group(self) -> FileGroupId:
+        return FileGroupId(self.partition_path, self.file_id)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionStrategyInfo:
+    """The executor that a plan asks for; only plans of log compactions name one."""
+
+    class_name: str
+    params: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPlan:
+    """Body of `<T>.compaction.requested` and `<T>.logcompaction.requested`."""
+
+    operations: tuple[CompactionOperation, ...]
+    strategy: CompactionStrategyInfo | None = None
+    preserve_meta_columns: bool = False

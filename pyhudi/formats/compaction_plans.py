@@ -1,0 +1,109 @@
+"""Plans of compactions and log compactions: bytes ↔ the model.
+
+We write version 2, whose files are bare names; version 1 had absolute paths, of which the names count. Table versions
+below 8 have no `missingSchedulePartitions` and no extra metadata. Source: spec, timeline 4.3 and 4.7.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.avro.container import decode_container, encode_container
+from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
+
+__all__ = ["decode_compaction_plan", "encode_compaction_plan"]
+
+_RECORD = "HoodieCompactionPlan"
+_VERSION = 2
+_FIRST_WITH_MISSING_PARTITIONS = 8  # table version
+
+
+def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
+    """Body of the requested file of a compaction or log compaction."""
+    body: dict[str, Any] = {
+        "operations": [_operation_dict(operation) for operation in plan.operations],
+        "extraMetadata": None if table_version < _FIRST_WITH_MISSING_PARTITIONS else {},
+        "version": _VERSION,
+        "strategy": None,
+        "preserveHoodieMetadata": plan.preserve_meta_columns,
+    }
+    if plan.strategy is not None:
+        params = dict(plan.strategy.params)
+        body["strategy"] = {"compactorClassName": plan.strategy.class_name, "strategyParams": params, "version": 1}
+    if table_version < _FIRST_WITH_MISSING_PARTITIONS:
+        return encode_container(_old_schema(), body)
+    body["missingSchedulePartitions"] = []
+    return encode_container(body_schema(_RECORD), body)
+
+
+def decode_compaction_plan(data: bytes, where: str = "compaction.requested") -> CompactionPlan:
+    """The plan of a compaction or log compaction.
+
+    Raises CorruptFile when it is none, or names files that can't be of its file groups; UnsupportedTable for a plan of
+    bootstrapped files, whose columns lie in another table.
+    """
+    body, name = decode_container(data, where, body_schema(_RECORD))
+    if name.rpartition(".")[2] != _RECORD:
+        raise CorruptFile(f"{where}: expected a compaction plan, found {name}.")
+    strategy = body.get("strategy")
+    return CompactionPlan(
+        operations=tuple(_operation(operation, where) for operation in body.get("operations") or ()),
+        strategy=None
+        if strategy is None
+        else CompactionStrategyInfo(strategy.get("compactorClassName") or "", strategy.get("strategyParams") or {}),
+        preserve_meta_columns=bool(body.get("preserveHoodieMetadata")),
+    )
+
+
+@cache
+def _old_schema() -> str:
+    schema = json.loads(body_schema(_RECORD))
+    schema["fields"] = [field for field in schema["fields"] if field["name"] != "missingSchedulePartitions"]
+    return json.dumps(schema, separators=(",", ":"))
+
+
+def _operation_dict(operation: CompactionOperation) -> dict[str, Any]:
+    return {
+        "baseInstantTime": operation.base_instant,
+        "deltaFilePaths": list(operation.log_file_names),
+        "dataFilePath": operation.data_file_name,
+        "fileId": operation.file_id,
+        "partitionPath": operation.partition_path,
+        "metrics": dict(operation.metrics),
+        "bootstrapFilePath": operation.bootstrap_file_path,
+    }
+
+
+def _operation(body: Mapping[str, Any], where: str) -> CompactionOperation:
+    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
+    segments = partition_path.split("/")
+    if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
+        raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
+    if body.get("bootstrapFilePath"):
+        raise UnsupportedTable(f"{where}: the plan compacts bootstrapped files; let Apache Hudi run it.")
+    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
+    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
+    parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
+    for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
+        if name is None or name.file_id != file_id:
+            raise CorruptFile(
+                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
+            )
+    return CompactionOperation(
+        partition_path=partition_path,
+        file_id=file_id,
+        base_instant=body.get("baseInstantTime") or "",
+        data_file_name=data_file,
+        log_file_names=logs,
+        metrics=body.get("metrics") or {},
+    )
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
