@@ -9,6 +9,9 @@ from pyhudi import keygen
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.keygen.auto import AutoKey
 from pyhudi.keygen.simple import SimpleKey
+from pyhudi.model.new_table import NewTable, new_table_properties
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
 
 KEY = "hoodie.datasource.write.recordkey.field"
 PARTITION = "hoodie.datasource.write.partitionpath.field"
@@ -86,6 +89,14 @@ def test_a_table_can_not_name_python_code_to_import() -> None:
         name(datasource__write__keygenerator__type="os:system")
     with pytest.raises(ConfigError, match="USER_PROVIDED"):
         name(table__keygenerator__type="USER_PROVIDED")
+
+
+@pytest.mark.parametrize(("stored", "handed_on"), [("os:system", None), ("com.acme.Keys", None), ("SIMPLE", "SIMPLE")])
+def test_a_writer_takes_only_hudis_own_generators_from_a_table(stored: str, handed_on: str | None) -> None:
+    new = NewTable("t", key_generator=stored, record_key_fields=("id",), partition_fields=("city",))
+    options = WriteOptions.parse({}, table=TableConfig(new_table_properties(new)))
+
+    assert options.key_generator == handed_on
 
 
 def test_an_unknown_generator_names_the_nearest() -> None:

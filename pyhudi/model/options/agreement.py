@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.options.table import option, text_of
 
 if TYPE_CHECKING:
@@ -61,9 +62,11 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
     for key in (_KEYGEN_CLASS, _KEYGEN_TYPE):
         if key not in explicit:
             result.pop(key, None)
-    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's.
-    if table.key_generator is not None and not any(key in explicit for key in (_KEYGEN_CLASS, _KEYGEN_TYPE)):
-        result[_KEYGEN_TYPE] = table.key_generator
+    # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. A class that is not
+    # Hudi's comes from the call alone: a table's properties must not make its writers import code.
+    stored = table.key_generator
+    if stored in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (_KEYGEN_CLASS, _KEYGEN_TYPE)):
+        result[_KEYGEN_TYPE] = str(stored)
     for key, text in table.keygen_properties.items():
         spec_key = option(key).key if _is_option(key) else key
         result.setdefault(spec_key, text)
