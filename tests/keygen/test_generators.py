@@ -148,6 +148,11 @@ def test_cutting_instants_before_they_are_distinct_changes_no_path(instants: lis
     assert found == exact
 
 
+def test_every_registered_generator_is_under_this_contract() -> None:
+    """A new generator needs a row in EVERY; its promises are then checked by all tests above."""
+    assert {made(options).type_name for options in EVERY.values()} == set(keygen.KEY_GENERATORS.entries)
+
+
 def test_an_empty_batch_has_no_keys() -> None:
     batch = pa.RecordBatch.from_pylist([], SCHEMA)
     for options in EVERY.values():
