@@ -10,6 +10,7 @@ Source: house 3.6; spec, files and records 5.6.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
-from pyhudi.formats.base import BATCH_ROWS, open_base_file
+from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
+from pyhudi.formats.log.envelope import CorruptRange
+from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask
@@ -32,7 +35,7 @@ from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 
-__all__ = ["SliceSpec", "read_file_slice"]
+__all__ = ["LogTotals", "SliceMerge", "SliceSpec", "read_file_slice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,33 +69,25 @@ def read_file_slice(
 
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    needed = spec.needed(columns)
-    records, in_pairs = _log_records(spec, file_slice, needed)
-    merge = _SliceMerge(spec, records, in_pairs)
-    if file_slice.base_file is not None:
-        with open_base_file(spec.storage, file_slice.base_file.path) as reader:
-            names = [column.name for column in needed if column.name in reader.schema.names]
-            for batch in reader.batches(names, batch_rows):
-                merged = merge.with_base(project(_keyed(spec, pa.Table.from_batches([batch])), needed))
-                yield from merged.select(list(columns)).combine_chunks().to_batches()
-    for first in range(0, len(records.keys), batch_rows):
-        rows = merge.only_in_logs(first, batch_rows)
-        yield from rows.select(list(columns)).combine_chunks().to_batches()
+    merge = SliceMerge.of(spec, file_slice, spec.needed(columns))
+    with ExitStack() as stack:
+        for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows):
+            yield from rows.select(list(columns)).combine_chunks().to_batches()
 
 
-def _log_records(spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema) -> tuple[LogRecords, bool]:
-    blocks = blocks_to_merge(spec.storage, file_slice.log_files, spec.blocks)
-    in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
-    buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory_bytes=spec.memory_bytes)
-    for block in blocks:
-        if block.is_delete:
-            buffer.add_deletes(block.deletes())
-            continue
-        stored = _keyed(spec, block.rows(set(needed.names)))
-        rows = project(stored, needed)
-        absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
-        buffer.add_rows(rows, _marked_deletes(spec.merge, rows), absent)
-    return buffer.fold(), in_pairs
+def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> BaseFileReader | None:
+    base = file_slice.base_file
+    return None if base is None else stack.enter_context(open_base_file(spec.storage, base.path))
+
+
+@dataclass(frozen=True, slots=True)
+class LogTotals:
+    """What was found in the log files of a slice. `records`: rows and deletes of the blocks that count."""
+
+    blocks: int = 0
+    records: int = 0
+    corrupt_blocks: int = 0
+    rollback_blocks: int = 0
 
 
 def _keyed(spec: SliceSpec, rows: pa.Table) -> pa.Table:
@@ -118,15 +113,63 @@ def _marked_deletes(rules: MergeRules, rows: pa.Table) -> Mask | None:
     return flags
 
 
-class _SliceMerge:
-    """Log versions against base rows; remembers which log keys were found there."""
+class SliceMerge:
+    """The log records of a slice, one version per key, ready to meet its base rows.
 
-    def __init__(self, spec: SliceSpec, records: LogRecords, in_pairs: bool) -> None:
-        self._rules, self._records = spec.merge, records
+    Counts grow as rows are read: `updated` base rows got another version, `deleted` ones are gone, `inserted` rows are
+    in logs only.
+    """
+
+    def __init__(self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals) -> None:
+        self.records, self.log = records, log
+        self.updated = self.deleted = self.inserted = 0
+        self._spec, self._needed, self._rules = spec, needed, spec.merge
         self._merge = FieldMerge(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self._in_pairs = in_pairs
         self._found = np.zeros(len(records.keys), np.bool_)
+
+    @classmethod
+    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema) -> SliceMerge:
+        """Read the log files of a slice. `needed`: the columns of the result, see `SliceSpec.needed`."""
+        found = [block for log in file_slice.log_files for block in scan_log(spec.storage, log.path)]
+        blocks = blocks_of(found, spec.blocks)
+        in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
+        buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory_bytes=spec.memory_bytes)
+        count = 0
+        for block in blocks:
+            if block.is_delete:
+                deletes = block.deletes()
+                count += deletes.keys.num_rows
+                buffer.add_deletes(deletes)
+                continue
+            stored = _keyed(spec, block.rows(set(needed.names)))
+            rows = project(stored, needed)
+            absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
+            count += len(rows)
+            buffer.add_rows(rows, _marked_deletes(spec.merge, rows), absent)
+        corrupt = sum(isinstance(block, CorruptRange) for block in found)
+        rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
+        return cls(spec, needed, buffer.fold(), in_pairs, LogTotals(len(blocks), count, corrupt, rollbacks))
+
+    def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+        """All merged rows: those of the base file in its order, then those that only logs have."""
+        if base is not None:
+            yield from self.base_rows(base, batch_rows)
+        yield from self.log_rows(batch_rows)
+
+    def base_rows(self, base: BaseFileReader, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+        """Merged rows of keys that the base file has, a table per batch of it."""
+        names = [column.name for column in self._needed if column.name in base.schema.names]
+        for batch in base.batches(names, batch_rows):
+            yield self.with_base(project(_keyed(self._spec, pa.Table.from_batches([batch])), self._needed))
+
+    def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
+        """Rows whose keys no base row has; after `base_rows` was read to its end."""
+        for first in range(0, len(self.records.keys), batch_rows):
+            rows = self._only_in_logs(first, batch_rows)
+            self.inserted += len(rows)
+            yield rows
 
     def with_base(self, stored: pa.Table) -> pa.Table:
         """Base rows that win, followed by the log rows that replace others."""
@@ -136,7 +179,7 @@ class _SliceMerge:
                 "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
                 "key generator."
             )
-        matches = pc.fill_null(pc.index_in(keys, value_set=self._records.keys), -1).to_numpy()
+        matches = pc.fill_null(pc.index_in(keys, value_set=self.records.keys), -1).to_numpy()
         hits = np.flatnonzero(matches >= 0)
         if not len(hits):
             return stored
@@ -148,8 +191,10 @@ class _SliceMerge:
         hits, partners = hits[wins], partners[wins]
         keep = np.ones(len(stored), np.bool_)
         keep[hits] = False
-        updates = partners[~self._records.is_delete[partners]]
-        return pa.concat_tables([stored.filter(pa.array(keep)), self._records.take(updates)])
+        updates = partners[~self.records.is_delete[partners]]
+        self.updated += len(updates)
+        self.deleted += len(partners) - len(updates)
+        return pa.concat_tables([stored.filter(pa.array(keep)), self.records.take(updates)])
 
     def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
         keep = np.ones(len(stored), np.bool_)
@@ -157,19 +202,21 @@ class _SliceMerge:
         older_rows = stored.take(pa.array(hits))
         ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
-        merged = self._merge.merge(older, self._records.versions(partners))
-        return pa.concat_tables([stored.filter(pa.array(keep)), merged.rows.filter(pa.array(~merged.is_delete))])
+        merged = self._merge.merge(older, self.records.versions(partners))
+        live = merged.rows.filter(pa.array(~merged.is_delete))
+        self.updated += len(live)
+        self.deleted += len(hits) - len(live)
+        return pa.concat_tables([stored.filter(pa.array(keep)), live])
 
     def _judge(self, stored: pa.Table, hits: Positions, partners: Positions) -> Mask:
         if not self._rules.by_ordering:
             return np.ones(len(hits), np.bool_)
         existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
         taken = pa.array(partners)
-        incoming = [values.take(taken) for values in self._records.ordering]
-        return self._mode.replaces(existing, incoming, self._records.is_delete[partners])
+        incoming = [values.take(taken) for values in self.records.ordering]
+        return self._mode.replaces(existing, incoming, self.records.is_delete[partners])
 
-    def only_in_logs(self, first: int, rows: int) -> pa.Table:
-        """Rows among log versions `first` to `first + rows` whose keys no base row has."""
+    def _only_in_logs(self, first: int, rows: int) -> pa.Table:
         window = slice(first, first + rows)
-        new = np.flatnonzero(~self._found[window] & ~self._records.is_delete[window]) + first
-        return self._records.take(new)
+        new = np.flatnonzero(~self._found[window] & ~self.records.is_delete[window]) + first
+        return self.records.take(new)

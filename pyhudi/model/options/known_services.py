@@ -82,23 +82,14 @@ SERVICES = (
     ),
     Family(
         group="Compaction",
-        doc="Writes compact nothing: log files are read as they are until a compaction is run.",
+        doc="Compaction runs within the write that asks for it, or when it is called.",
         keys="""
-            compact.inline=false compact.inline.max.delta.commits=5 compact.inline.max.delta.seconds=3600
-            compact.inline.trigger.strategy=NUM_COMMITS
             compact.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
-            compact.schedule.inline=false compaction.daybased.target.partitions=10 compaction.lazy.block.read=true
-            compaction.logfile.num.threshold=0 compaction.logfile.size.threshold=0 compaction.partition.path.regex
+            compaction.lazy.block.read=true
             compaction.plan.generator=org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator
-            compaction.reverse.log.read=false
-            compaction.strategy=org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy
-            compaction.target.io=512000 datasource.compaction.async.enable=true log.compaction.blocks.threshold=5
-            log.compaction.enable=false log.compaction.inline=false
+            compaction.reverse.log.read=false datasource.compaction.async.enable=true log.compaction.enable=false
         """,
         accepted={
-            "compact.inline": "false",
-            "compact.schedule.inline": "false",
-            "log.compaction.inline": "false",
             "log.compaction.enable": "false",
             "datasource.compaction.async.enable": "false",
         },

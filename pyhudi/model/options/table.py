@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
 from pyhudi.model.options.honoured_write import WRITE_OPTIONS
@@ -25,6 +26,7 @@ __all__ = ["OPTIONS", "canonical_keys", "option", "resolve", "text_of"]
 OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     *WRITE_OPTIONS,
+    *COMPACTION_OPTIONS,
     *READ_OPTIONS,
     *(spec for family in (*WRITING, *READING, *SERVICES, *PLATFORM) for spec in family.specs()),
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
+from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import canonical_keys, resolve, text_of
 from pyhudi.model.options.values import Values
@@ -95,6 +96,8 @@ class WriteOptions:
     log_block_format: str = "parquet"
     log_file_max_bytes: int = 1073741824
     log_block_max_bytes: int = 268435456
+    # Compaction
+    compaction: CompactionOptions = field(default_factory=CompactionOptions)
     # Schema
     null_for_missing_columns: bool = False
     reconcile_schema: bool = False
@@ -140,6 +143,7 @@ class WriteOptions:
             **_write_fields(values, options),
             **_index_fields(values),
             **_file_fields(values),
+            compaction=compaction_options(values),
             **_safety_fields(values),
             explicit=explicit,
         )
