@@ -1,13 +1,12 @@
 """Which columns of a Parquet file are worth a dictionary.
 
 A dictionary on a column of mostly different values is paid twice, in time and in size; on few values it is the best
-encoding. A sample of the first row group decides, leaf by leaf: how many different values it holds tells how many the
-row group has.
+encoding. Two samples of the first row group decide, leaf by leaf: rows spread over the group, from which the number of
+different values is estimated (Chao's estimator: values seen once against values seen twice), and neighbouring rows,
+which show the runs of sorted data.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pyarrow as pa
@@ -23,37 +22,51 @@ _WORTH_SHARE = 0.15
 
 def dictionary_paths(table: pa.Table, schema: pa.Schema) -> list[str]:
     """Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary."""
-    if len(table) == 0:
+    rows = len(table)
+    if rows == 0:
         return []
-    # Evenly spread over the rows: in sorted data neighbours are alike.
-    at = pa.array(np.unique(np.linspace(0, len(table) - 1, min(len(table), _SAMPLE_ROWS)).astype(np.int64)))
+    spread = pa.array(np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE_ROWS)).astype(np.int64)))
     paths: list[str] = []
     for field, column in zip(schema, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             paths.append(field.name)  # somebody found out already
         else:
-            _collect(column.take(at).combine_chunks(), field.name, len(table), paths)
+            neighbours = column.slice(max(0, rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
+            _collect(column.take(spread).combine_chunks(), neighbours, field.name, rows / len(spread), paths)
     return paths
 
 
-def _collect(values: pa.Array, path: str, rows: int, paths: list[str]) -> None:
-    """Judge the leaves below `path`; `values` are its sample."""
-    kind = values.type
+def _collect(spread: pa.Array, neighbours: pa.Array, path: str, scale: float, paths: list[str]) -> None:
+    """Judge the leaves below `path`; `scale`: rows of the group by rows of the spread sample."""
+    kind = spread.type
+    below: list[tuple[str, pa.Array, pa.Array]] = []
     if pa.types.is_struct(kind):
-        for index, child in enumerate(values.flatten()):
-            _collect(child, f"{path}.{kind.field(index).name}", rows, paths)
+        names = [kind.field(index).name for index in range(kind.num_fields)]
+        below = list(zip(names, spread.flatten(), neighbours.flatten(), strict=True))
     elif pa.types.is_map(kind):
-        _collect(values.keys, f"{path}.key_value.key", rows, paths)
-        _collect(values.items, f"{path}.key_value.value", rows, paths)
+        below = [
+            ("key_value.key", spread.keys, neighbours.keys),
+            ("key_value.value", spread.items, neighbours.items),
+        ]
     elif pa.types.is_list(kind):
-        _collect(values.flatten(), f"{path}.list.element", rows, paths)
-    elif not pa.types.is_boolean(kind):
-        known = len(values) - values.null_count
-        if pc.count_distinct(values).as_py() <= _most_distinct(known, rows):
-            paths.append(path)
+        below = [("list.element", spread.flatten(), neighbours.flatten())]
+    elif not pa.types.is_boolean(kind) and (_few_by_estimate(spread, scale) or _few_by_runs(neighbours)):
+        paths.append(path)
+    for name, of_spread, of_neighbours in below:
+        _collect(of_spread, of_neighbours, f"{path}.{name}", scale, paths)
 
 
-def _most_distinct(sample: int, rows: int) -> float:
-    """How many different values a sample of a column has on average that is just worth a dictionary."""
-    values = max(1.0, _WORTH_SHARE * rows)
-    return max(1.0, values * -math.expm1(-sample / values))
+def _few_by_estimate(sample: pa.Array, scale: float) -> bool:
+    counts = pc.value_counts(sample.drop_null()).field("counts").to_numpy()
+    once, twice = np.count_nonzero(counts == 1), np.count_nonzero(counts == 2)
+    # A sample of all rows has seen all values; else every value seen once hints at values not seen.
+    unseen = 0.0 if scale == 1 or once == 0 else once**2 / (2 * twice) if twice else np.inf
+    return bool(len(counts) + unseen <= _most_distinct(len(sample) * scale))
+
+
+def _few_by_runs(sample: pa.Array) -> bool:
+    return bool(pc.count_distinct(sample).as_py() <= _most_distinct(len(sample)))
+
+
+def _most_distinct(rows: float) -> float:
+    return max(1.0, _WORTH_SHARE * rows)

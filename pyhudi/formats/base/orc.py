@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import orc
 
-from pyhudi.errors import ConfigError, CorruptFile, SchemaMismatch
+from pyhudi.errors import ConfigError, CorruptFile, HudiError
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
@@ -154,7 +154,7 @@ def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
     if avro_schema is not None:
         try:
             known = {field.name: field.type for field in file_schema(arrow_from_avro(avro_schema))}
-        except (SchemaMismatch, ValueError):
+        except (HudiError, ValueError):
             known = {}  # the columns themselves still say enough
     return pa.schema(
         [pa.field(field.name, known.get(field.name) or _in_utc(field.type)) for field in stored.remove_metadata()]
