@@ -257,20 +257,33 @@ def test_bytes_that_are_no_file_are_a_corrupt_file_with_its_name() -> None:
                 open_base_file(storage, name + extension)
 
 
+# Parquet only: pyarrow's ORC reader itself may crash on damaged bytes, which no Python code can catch.
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**9), st.integers(1, 255), st.sampled_from(["f.parquet", "f.orc"]))
-def test_a_damaged_file_gives_rows_or_an_error_of_the_family(position: int, flip: int, path: str) -> None:
+@given(st.integers(0, 10**9), st.integers(1, 255))
+def test_a_damaged_file_gives_rows_or_an_error_of_the_family(position: int, flip: int) -> None:
     storage = MemoryStorage()
-    write(storage, path, pa.table({"a": list(range(300)), "b": [str(n) for n in range(300)]}))
-    data = bytearray(storage.read(path))
+    write(storage, "f.parquet", pa.table({"a": list(range(300)), "b": [str(n) for n in range(300)]}))
+    data = bytearray(storage.read("f.parquet"))
     data[position % len(data)] ^= flip
-    storage.write(path, bytes(data))
+    storage.write("f.parquet", bytes(data))
     try:
-        with open_base_file(storage, path) as reader:
+        with open_base_file(storage, "f.parquet") as reader:
             for _ in reader.batches():
                 pass
     except (CorruptFile, SchemaMismatch):
         pass
+
+
+def test_an_orc_file_whose_schema_entry_is_damaged_is_read_by_its_columns() -> None:
+    storage = MemoryStorage()
+    table = pa.table({"a": [1, 2]})
+    writer = new_base_file(storage, "f.orc", table.schema, FileOptions(format="ORC"))
+    writer.write(table)
+    writer.close(
+        Footer(avro_schema='{"type": "record", "name": "r", "fields": [{"name": "a", "type": ["oull", "int"]}]}')
+    )
+
+    assert read(storage, "f.orc").equals(table)
 
 
 def test_a_missing_file_and_a_foreign_format_say_so() -> None:
