@@ -148,11 +148,9 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
             kinds = [resolve(column, schema)[1] for column in (left, right)]
             return _compare_columns(pc.field(*left.path), op, pc.field(*right.path), kinds)
         case In(column, values, has_null):
-            # One comparison per value instead of is_in, which has no unknown.
-            equal = tuple(Compare(column, "=", value) for value in values)
             unknown = (Constant(None),) if has_null else ()
-            missing = (And((IsNull(column), Constant(None))),)  # null IN (...) is unknown, also for an empty list
-            return to_arrow(Or(equal + unknown + missing), schema)
+            missing = And((IsNull(column), Constant(None)))  # null IN (...) is unknown, also for an empty list
+            return _is_in(column, values, schema) | to_arrow(Or((*unknown, missing)), schema)
         case IsNull(column):
             return pc.field(*column.path).is_null()
         case Like(column, _) as like:
@@ -160,6 +158,19 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
         case Opaque(expression):
             return expression
     raise AssertionError(predicate)
+
+
+def _is_in(column: Column, values: tuple[Any, ...], schema: pa.Schema) -> pc.Expression:
+    """Whether the column's value is one of these; false for null."""
+    kind = resolve(column, schema)[1]
+    if pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.unit != "us"):
+        # The kernel parts -0.0 from 0.0, and has no literal between two values of the column.
+        return (
+            to_arrow(Or(tuple(Compare(column, "=", value) for value in values)), schema)
+            & pc.field(*column.path).is_valid()
+        )
+    literals = [Decimal(value) for value in values] if pa.types.is_decimal(kind) else list(values)
+    return pc.field(*column.path).isin(pa.array(literals, kind))
 
 
 def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:
