@@ -1,0 +1,171 @@
+"""`python -m bench`: runs the cases, prints a Markdown table, writes JSON to bench/results."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pyarrow
+import pyspark
+from pyspark.sql import SparkSession
+
+import pyhudi
+from bench import cases, peers
+from bench.memory import WorkerMemory
+
+RESULTS = Path(__file__).resolve().parent / "results"
+MIB = 1 << 20
+
+
+def main() -> None:
+    asked = arguments()
+    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=asked.work) as folder:
+        conditions = {
+            "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "cores": asked.cores,
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
+            "load_before": os.getloadavg()[0],
+            "rows": asked.rows,
+            "repeats": asked.repeats,
+            "spark_memory": asked.memory,
+            "python": platform.python_version(),
+            "pyspark": pyspark.__version__,
+            "pyarrow": pyarrow.__version__,
+            "pyhudi": pyhudi.__version__,
+        }
+        report: dict[str, object] = {"conditions": conditions}
+        if set(asked.only) & set("abcde"):
+            results, memory = run_cases(asked, Path(folder))
+            report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
+            print(markdown(results, memory, conditions))
+    RESULTS.mkdir(exist_ok=True)
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    if "f" in asked.only:
+        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json")
+    out = RESULTS / f"bench-{stamp}.json"
+    out.write_text(json.dumps(report, indent=1, default=str))
+    print(f"Written to {out}", file=sys.stderr)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--rows", type=int, help="rows of cases a to e (default 4,000,000)")
+    parser.add_argument("--peer-rows", type=int, help="rows of case f (default 1,000,000)")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
+    parser.add_argument("--memory", default="3g", help="of the Spark driver")
+    parser.add_argument("--only", default="abcdef", help="letters of the cases to run")
+    parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
+    parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
+    parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")
+    asked = parser.parse_args()
+    asked.rows = asked.rows or (200_000 if asked.quick else 4_000_000)
+    asked.peer_rows = asked.peer_rows or 1_000_000
+    if asked.quick:
+        asked.repeats, asked.only = 1, asked.only.replace("f", "")
+    return asked
+
+
+def run_cases(asked: argparse.Namespace, folder: Path) -> tuple[list[cases.Result], dict[str, object]]:
+    spark = session(asked, folder)
+    setting = cases.Setting(spark, folder, asked.rows, asked.repeats, asked.cores)
+    results: list[cases.Result] = []
+    peaks: dict[str, object] = {}
+    cases.warm_up(setting)
+    plan = {
+        "a": [lambda: cases.bulk_insert(setting)],
+        "b": [lambda: cases.upsert(setting, 0.01, "b 1 %"), lambda: cases.upsert(setting, 0.1, "b 10 %")],
+        "c": [lambda: cases.small_commit(setting)],
+        "d": [
+            lambda: cases.scan(setting, "d 4 columns", "aggregate over 4 columns", cases.scan_aggregate),
+            lambda: cases.scan(setting, "d all", "all columns", cases.scan_all),
+        ],
+    }
+    if not set(asked.only) & {"a"}:
+        cases.save(cases.data.source(spark, setting.staged, asked.rows), setting.table, "bulk_insert")
+    for letter, runs in plan.items():
+        for run in runs if letter in asked.only else ():
+            with WorkerMemory() as memory:
+                results.append(run())
+            peaks[results[-1].case] = {"peak_mib": memory.peak_bytes // MIB, "workers": memory.most_workers}
+            print(f"{results[-1].case}: {results[-1].ratio:.2f}", file=sys.stderr, flush=True)
+    spark.stop()
+    return results, peaks
+
+
+def session(asked: argparse.Namespace, folder: Path) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(RESULTS.parent.parent), os.environ.get("PYTHONPATH", "")])
+    )
+    builder = SparkSession.builder.master(f"local[{asked.cores}]").appName("PyHudi bench")
+    for key, value in {
+        "spark.driver.memory": asked.memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(4 * asked.cores),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(folder / "spark"),
+        "spark.log.level": "ERROR",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    pyhudi.enable(spark)
+    return spark
+
+
+def run_peers(asked: argparse.Namespace, out: Path) -> object:
+    if not peers.PEERS.exists():
+        print("left out: case f (the benchmark of the peers is absent)", file=sys.stderr)
+        return None
+    results = peers.run(asked.peer_rows, out, tuple(asked.contestants.split(",")))
+    print(peers.markdown(results))
+    return results
+
+
+def markdown(results: list[cases.Result], memory: dict[str, object], conditions: dict[str, object]) -> str:
+    c = conditions
+    about = (
+        f"{c['rows']:,} rows x 20 columns; {c['machine']}, {c['cores']} used; Python {c['python']}, "
+        f"PySpark {c['pyspark']}, PyArrow {c['pyarrow']}; {c['when']}; medians of {c['repeats']} interleaved "
+        f"repeats; load before {c['load_before']:.1f}."
+    )
+    lines = [
+        about,
+        "",
+        "| case | what | PyHudi, s | floor, s | ratio | aim | floor is | Python worker peak, MiB |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for result in results:
+        ours, floor = statistics.median(result.ours_s), statistics.median(result.floor_s)
+        over = result.notes.get("over_the_floor_s")
+        ratio = f"{result.ratio:.2f}" if over is None else f"+{over:.2f} s"
+        peak = memory[result.case]["peak_mib"]  # type: ignore[index]
+        cells = (
+            result.case,
+            result.what,
+            f"{ours:.2f}",
+            f"{floor:.2f}",
+            f"**{ratio}**",
+            result.aim,
+            result.floor,
+            str(peak),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
+    shutil.rmtree(RESULTS.parent / "spark-warehouse", ignore_errors=True)

@@ -1,0 +1,50 @@
+"""(f) Side by side with Apache Hudi on the same data, by the benchmark in the shared folder beside the project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT.parent / "shared" / "bench-peers" / "bench"
+WORKLOADS = ("load", "upsert_cow_1pct", "upsert_cow_10pct", "tiny_commit_cow", "read_cow")
+AIMS = {"load": 4, "upsert_cow_1pct": 10, "upsert_cow_10pct": 10, "tiny_commit_cow": 10}
+
+
+def run(rows: int, out: Path, contestants: tuple[str, ...]) -> dict[str, Any]:
+    """Seconds by contestant and workload. Raises when the shared folder is absent or the peer benchmark fails."""
+    environment = {
+        **os.environ,
+        "PYHUDI_BENCH_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
+    }
+    command = [str(PEERS), "run", "--contestants", ",".join(contestants), "--workloads", ",".join(WORKLOADS),
+               "--rows", str(rows), "--out", str(out)]  # fmt: skip
+    subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    return json.loads(out.read_text())
+
+
+def markdown(results: dict[str, Any], ours: str = "pyhudi", base: str = "hudi_1_2_0") -> str:
+    """One line for each workload: seconds of everybody, and how many times faster than Apache Hudi we are."""
+    names = list(results["contestants"])
+    lines = [
+        f"| workload, {results['rows']:,} rows | "
+        + " | ".join(f"{name}, s" for name in names)
+        + " | faster than Hudi | aim |",
+        "|---" * (len(names) + 3) + "|",
+    ]
+    for workload in WORKLOADS:
+        cells = {name: results["contestants"][name]["workloads"].get(workload, {}) for name in names}
+        shown = [
+            f"{cell['seconds']:.2f}" + (" **wrong**" if cell.get("wrong") else "") if "seconds" in cell else "-"
+            for cell in cells.values()
+        ]
+        factor, aim = "-", f">= {AIMS[workload]}x" if workload in AIMS else ""
+        if "seconds" in cells.get(ours, {}) and "seconds" in cells.get(base, {}):
+            factor = f"**{cells[base]['seconds'] / cells[ours]['seconds']:.1f}x**"
+        lines.append(f"| {workload} | {' | '.join(shown)} | {factor} | {aim} |")
+    return "\n".join(lines) + "\n"
