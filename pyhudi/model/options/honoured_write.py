@@ -292,10 +292,9 @@ _SAFETY_OPTIONS = (
         "hoodie.clean.failed.writes.policy",
         TEXT,
         "EAGER",
-        "When the leftovers of failed writers are rolled back: before the next write.",
+        "Which pending writes the next write takes for dead and rolls back: all, those without a sign of life, none.",
         "hoodie.cleaner.policy.failed.writes",
-        choices=("EAGER",),
-        later=("LAZY", "NEVER"),
+        choices=("EAGER", "LAZY", "NEVER"),
     ),
     honoured(
         _SAFETY,
