@@ -23,14 +23,17 @@ _JULIAN_EPOCH_SHIFT = 719_470
 
 
 def is_leap(year: int) -> bool:
+    """True for years of 366 days."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def days_in_year(year: int) -> int:
+    """365 or 366."""
     return 366 if is_leap(year) else 365
 
 
 def days_in_month(year: int, month: int) -> int:
+    """28 to 31."""
     return 29 if month == 2 and is_leap(year) else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
 
 

@@ -115,6 +115,7 @@ def check_path(path: str) -> str | None:
 
 
 def constant_path(path: str, rows: int) -> pa.Array:
+    """One path for all rows."""
     return pa.repeat(pa.scalar(path, pa.string()), rows)
 
 

@@ -63,6 +63,7 @@ def option_text(options: Mapping[str, str], *names: str) -> str:
 
 
 def split_fields(text: str) -> tuple[str, ...]:
+    """Names from a list with commas, trimmed, without empty ones."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 

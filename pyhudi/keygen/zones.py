@@ -137,6 +137,7 @@ def region(name: str) -> Zone | None:
 
 
 def fixed_zone(offset_ms: int) -> Zone:
+    """The zone that is always this far east of UTC."""
     return UTC if offset_ms == 0 else Zone(offset_text(offset_ms, colon=True), offset_ms)
 
 
