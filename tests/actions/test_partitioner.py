@@ -1,0 +1,123 @@
+"""Which task takes which rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyhudi.actions.partitioner import RowCount, Sizing, pick_small_files, plan_slots, profile_of, record_size_bytes
+from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.file_group import BaseFile
+
+MB = 1 << 20
+SIZING = Sizing(small_file_limit_bytes=100 * MB, max_file_size_bytes=120 * MB, record_size_bytes=1024)
+
+
+def base_file(file_id: str, size_bytes: int, partition: str = "x") -> BaseFile:
+    return BaseFile(f"{partition}/{file_id}_0-0-0_1.parquet", partition, file_id, "1", size_bytes)
+
+
+def test_every_hit_file_group_gets_one_task() -> None:
+    files = {"x": (base_file("f1", 200 * MB), base_file("f2", 200 * MB))}
+    plan = plan_slots([RowCount("x", "f1", 5), RowCount("x", "f2", 1)], files, SIZING)
+
+    assert [(task.kind, task.base_file.file_id) for task in plan.tasks if task.base_file] == [
+        ("merge", "f1"),
+        ("merge", "f2"),
+    ]
+
+
+def test_inserts_fill_small_files_before_new_ones_are_made() -> None:
+    files = {"x": (base_file("large", 110 * MB), base_file("small", 60 * MB))}
+    room = 60 * MB // 1024
+    plan = plan_slots([RowCount("x", None, room + 10)], files, SIZING)
+
+    assert [task.kind for task in plan.tasks] == ["merge", "create"]
+    assert plan.tasks[0].base_file == files["x"][1]
+    shares = [share for share, _ in plan.inserts["x"]]
+    assert shares == [pytest.approx(room / (room + 10)), 1.0]
+
+
+def test_no_small_files_are_filled_with_a_limit_of_zero() -> None:
+    sizing = Sizing(0, 120 * MB, 1024)
+    plan = plan_slots([RowCount("x", None, 1)], {"x": (base_file("small", 1),)}, sizing)
+
+    assert [task.kind for task in plan.tasks] == ["create"]
+
+
+def test_many_inserts_are_split_over_new_files() -> None:
+    rows = SIZING.rows_per_new_file
+    plan = plan_slots([RowCount("x", None, 2 * rows + 1)], {}, SIZING)
+
+    assert len(plan.tasks) == 3
+
+
+def test_deletes_of_unknown_keys_have_a_task_that_drops_them() -> None:
+    plan = plan_slots([RowCount("x", None, 3), RowCount("y", None, 1)], {}, SIZING, drop_inserts=True)
+
+    assert [task.kind for task in plan.tasks] == ["drop"]
+
+
+def test_a_new_bucket_is_a_file_group_with_an_id_of_its_own() -> None:
+    plan = plan_slots([RowCount("x", "00000007", 3)], {}, SIZING, new_file_id=lambda location: f"{location}-id-0")
+
+    (task,) = plan.tasks
+    assert (task.kind, task.file_id) == ("create", "00000007-id-0")
+    assert plan.slots_of(pa.array(["k"]), pa.array(["x"]), pa.array(["00000007"])).to_pylist() == [0]
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=4), st.sampled_from(["x", "y"]), st.sampled_from(["f1", "f2", None])), max_size=40
+    )
+)
+def test_every_row_finds_the_task_of_its_file_group_or_one_of_its_partition(
+    rows: list[tuple[str, str, str | None]],
+) -> None:
+    counts = [RowCount(p, f, 1000) for p, f in sorted({(p, f) for _, p, f in rows}, key=repr)]
+    files = {p: tuple(base_file(f, 200 * MB, p) for f in ("f1", "f2")) for p in ("x", "y")}
+    plan = plan_slots(counts, files, Sizing(0, 1 << 20, 10_000))
+    keys, partitions, locations = ([row[i] for row in rows] for i in range(3))
+    slots = plan.slots_of(
+        pa.array(keys, pa.string()), pa.array(partitions, pa.string()), pa.array(locations, pa.string())
+    ).to_pylist()
+
+    of_key: dict[tuple[str, str], int] = {}
+    for (key, partition, file_id), slot in zip(rows, slots, strict=True):
+        task = plan.tasks[slot]
+        assert task.partition_path == partition
+        if file_id is None:
+            assert task.kind == "create"
+            assert of_key.setdefault((key, partition), slot) == slot, "rows of one key meet"
+        else:
+            assert task.base_file is not None
+            assert task.base_file.file_id == file_id
+
+
+def test_the_profile_counts_inserts_and_updates_as_hudi_does() -> None:
+    counts = [RowCount("x", None, 2), RowCount("x", "f1", 5), RowCount("y", None, 1)]
+    plan = plan_slots(counts, {"x": (base_file("f1", 200 * MB),)}, SIZING)
+    profile = profile_of(counts, plan, "UPSERT")
+
+    assert profile.operation_type == "UPSERT"
+    stats = {
+        p: [(s.file_id, s.num_inserts, s.num_update_writes, s.prev_commit) for s in v]
+        for p, v in profile.partition_to_write_stats.items()
+    }
+    assert stats == {"x": [("", 2, 0, "null"), ("f1", 0, 5, "1")], "y": [("", 1, 0, "null")]}
+
+
+def test_small_files_come_smallest_first() -> None:
+    files = [base_file("b", 20), base_file("a", 20), base_file("c", 10), base_file("d", 100)]
+
+    assert [file.file_id for file in pick_small_files(files, 100)] == ["c", "a", "b"]
+
+
+def test_the_size_of_a_row_comes_from_the_newest_large_commit() -> None:
+    def commit(size_bytes: int, rows: int) -> CommitMetadata:
+        return CommitMetadata({"x": (WriteStat("f", "x/f", "x", num_writes=rows, total_write_bytes=size_bytes),)})
+
+    assert record_size_bytes([commit(10, 1), commit(1000, 3), commit(5000, 1)], 100, 7) == 334
+    assert record_size_bytes([commit(10, 1)], 100, 7) == 7
