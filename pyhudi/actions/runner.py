@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.conflicts import check_conflicts
+from pyhudi.actions.conflicts import check_conflicts, check_new_compactions
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.services.rollback import undo
 from pyhudi.errors import HudiError, WriteConflict
@@ -24,8 +24,9 @@ from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.metadata.removal import check_metadata_table_gone
-from pyhudi.model.instant import Instant, State
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.instant_time import InstantTimes
@@ -104,7 +105,11 @@ def _complete(
 ) -> Instant:
     """Make the write visible, unless another one got in its way. `context` is the table as the write began."""
     body = action.summarise(order, statuses, context)
-    known = frozenset(instant.requested_time for instant in context.meta.timeline.commits())
+    known = frozenset(
+        instant.requested_time
+        for instant in context.meta.timeline
+        if instant.action is ActionKind.COMPACTION or instant.is_completed
+    )
     options = context.options
     if options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses):
         raise WriteConflict(
@@ -118,7 +123,11 @@ def _complete(
         check_metadata_table_gone(now)
         since = [instant for instant in now.timeline.commits() if instant.requested_time not in known]
         bodies = ((instant, now.commits.metadata(instant)) for instant in since)
-        check_conflicts(inflight, statuses, bodies, now.storage.root)
+        own_logs = now.config.table_version >= 8
+        check_conflicts(inflight, statuses, bodies, now.storage.root, logs_are_parted=own_logs)
+        if now.config.is_merge_on_read:
+            planned = {group: time for group, time in pending_compactions(now).items() if time not in known}
+            check_new_compactions(inflight, statuses, planned, now.storage.root, logs_are_parted=own_logs)
         _check_schema(inflight, order.schedule, context, now)
         latest = max(filter(None, (now.timeline.latest_time, inflight.requested_time)))
         time = instant_times(context).draw_completion(latest)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyhudi.errors import CorruptFile, PathExists
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.model.filenames import LogFileName, marker_folder
 from pyhudi.model.filenames import MarkerName as Marker
-from pyhudi.model.filenames import marker_folder
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -88,7 +89,11 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
     kept = frozenset(keep)
     gone = []
     for marker in list_markers(storage, instant_time):
-        if marker.data_path in kept or marker.io_type == APPEND:
+        if marker.data_path in kept:
+            continue
+        if marker.io_type == APPEND:
+            if _is_log_of(storage, marker.data_path, instant_time) and storage.delete(marker.data_path):
+                gone.append(marker.data_path)
             continue
         if instant_time not in marker.data_path.rpartition("/")[2]:
             raise CorruptFile(
@@ -98,3 +103,15 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
         if storage.delete(marker.data_path):
             gone.append(marker.data_path)
     return tuple(gone)
+
+
+def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:
+    """Did this instant alone write the log file? Below version 8 its name does not say it, but its blocks do."""
+    if LogFileName.parse(path.rpartition("/")[2]) is None or storage.stat(path) is None:
+        return False
+    try:
+        return all(
+            found.instant_time == instant_time for found in scan_log(storage, path) if isinstance(found, LogBlock)
+        )
+    except CorruptFile:
+        return True  # its writer died before it had a beginning, and nobody else announced a file of this name

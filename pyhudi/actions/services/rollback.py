@@ -3,22 +3,20 @@
     <R>.rollback.requested   the plan: one request per file          under the lock
     <R>.rollback.inflight    empty
     (a completed target is taken back to inflight: from here it is invisible)
-    files deleted            a file that is gone already counts as deleted
+    files undone             see rollback_files; a file that is gone already counts as deleted
     target's instant files deleted, then <R>.rollback                under the lock
     markers and heartbeat of the target deleted
 
 Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
-Which files: those that markers name, or without markers those of the commit's body (completed) or with its instant time
-in their names (pending). Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
+Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pyhudi.actions.action import ActionContext
-from pyhudi.errors import CorruptFile, HudiError, TableError, UnsupportedTable
-from pyhudi.filegroup.markers import APPEND, delete_markers, list_markers, marker_folder
+from pyhudi.actions.services.rollback_files import requests_of, undo_files
+from pyhudi.errors import TableError
+from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import (
     decode_requested_replace,
     decode_rollback_plan,
@@ -26,11 +24,9 @@ from pyhudi.formats.instant_files import (
     encode_rollback_plan,
 )
 from pyhudi.locks import hold
-from pyhudi.metadata.file_system_view import is_partition_metadata
-from pyhudi.model.filenames import BaseFileName, LogFileName, data_path, heartbeat_path
+from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from pyhudi.storage.base import Storage
+from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
@@ -121,7 +117,7 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata:
         now = context.meta.reload()
         plan = RollbackPlan(
             InstantInfo(target.requested_time, target.action.value),
-            () if target.state is State.REQUESTED else _requests(target, context),
+            () if target.state is State.REQUESTED else requests_of(target, context),
         )
         times = InstantTimes(
             context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
@@ -153,7 +149,7 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
     started_s = context.clock.monotonic_s()
     if target is not None and target.is_completed:
         target = writer.revert_to_inflight(target)
-    partitions = _delete_files(plan, storage)
+    partitions = undo_files(plan, instant.requested_time, storage)
     metadata = RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
@@ -171,6 +167,7 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
         now = context.meta.reload()
         completion = times.draw_completion(max(filter(None, (instant.requested_time, now.timeline.latest_time))))
         writer.complete(instant, completion, encode_rollback_metadata(metadata))
+    delete_markers(storage, instant.requested_time)
     _forget(Instant(plan.instant_to_rollback.commit_time, ActionKind.COMMIT, State.REQUESTED), context)
     return metadata
 
@@ -192,83 +189,3 @@ def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
     # Below version 8 a pending clustering is called replacecommit too; its plan tells it from an insert overwrite.
     writer = TimelineWriter(context.meta.storage, context.meta.config)
     return decode_requested_replace(writer.read_body(instant, State.REQUESTED))["clusteringPlan"] is None
-
-
-# ---- which files -----------------------------------------------------------------------------------------------------
-
-
-def _requests(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
-    """One request per file that the target wrote."""
-    storage, named = context.meta.storage, ""
-    if target.is_completed:
-        stats = context.meta.commits.metadata(target).stats()
-        paths = [stat.path for stat in stats if stat.path is not None]
-    elif storage.list(marker_folder(target.requested_time)):
-        markers = list_markers(storage, target.requested_time)
-        if any(marker.io_type == APPEND for marker in markers):
-            raise _log_files(target, storage)
-        paths, named = [marker.data_path for marker in markers], target.requested_time
-    else:
-        paths = list(_listed(target, storage))
-    if any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in paths):
-        raise _log_files(target, storage)
-    return tuple(_request(path, storage, named) for path in sorted(dict.fromkeys(paths)))
-
-
-def _request(path: str, storage: Storage, instant_time: str) -> RollbackRequest:
-    """`instant_time`: Hudi names file group and instant in plans made from markers only; "" elsewhere."""
-    partition_path, _, name = path.rpartition("/")
-    base = BaseFileName.parse(name)
-    file_id = base.file_id if base is not None and instant_time else ""
-    return RollbackRequest(partition_path, file_id, instant_time, (_absolute(storage, path),))
-
-
-def _listed(target: Instant, storage: Storage) -> Iterable[str]:
-    """Data files of an instant, found by their names in all partitions."""
-    folders = [""]
-    while folders:
-        entries = storage.list(folders.pop())
-        folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
-        if not any(is_partition_metadata(entry.name) for entry in entries):
-            continue
-        for entry in entries:
-            base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
-            instant_time = base.instant_time if base is not None else log.instant_time if log is not None else None
-            if instant_time == target.requested_time:
-                yield entry.path
-
-
-def _absolute(storage: Storage, path: str) -> str:
-    """As Hudi writes paths of files to delete: absolute, without scheme on a local disk."""
-    root = storage.root.removeprefix("file://").removeprefix("file:")
-    return f"{root.rstrip('/')}/{path}"
-
-
-def _delete_files(plan: RollbackPlan, storage: Storage) -> dict[str, RollbackPartition]:
-    """Delete what the plan names. A moved table has other absolute paths, so partition and file name decide."""
-    deleted: dict[str, list[str]] = {}
-    for request in plan.requests:
-        if request.log_blocks_to_be_deleted:
-            raise UnsupportedTable(
-                f"{storage.root}: the pending rollback of {plan.instant_to_rollback.commit_time} undoes log blocks, "
-                f"which "
-                f"this release can't do. Let Apache Hudi finish it."
-            )
-        for path in request.files_to_be_deleted:
-            name = path.rpartition("/")[2]
-            if plan.instant_to_rollback.commit_time not in name or ".." in request.partition_path.split("/"):
-                raise CorruptFile(
-                    f"{storage.root}: the plan to roll back {plan.instant_to_rollback.commit_time} names {path!r}, "
-                    f"which that "
-                    f"instant did not write. Nothing was deleted for it; check the rollback.requested file."
-                )
-            storage.delete(data_path(request.partition_path, name))
-            deleted.setdefault(request.partition_path, []).append(path)
-    return {path: RollbackPartition(path, tuple(files)) for path, files in deleted.items()}
-
-
-def _log_files(target: Instant, storage: Storage) -> HudiError:
-    return UnsupportedTable(
-        f"{storage.root}: the write {target.requested_time} wrote log files, and this release undoes copy-on-write "
-        f"writes only. Let Apache Hudi roll it back."
-    )

@@ -1,0 +1,225 @@
+"""What the write operations do to a merge-on-read table: which files they make, which rows readers find then."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyhudi.errors import TableError
+from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.options import WriteOptions
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.writing import rollback_write
+from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
+
+BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.parametrize("block_format", BLOCK_FORMATS)
+def test_updates_and_deletes_go_to_log_files_and_leave_base_files_alone(version: str, block_format: str) -> None:
+    table = MergeOnRead(version, logfile_data_block_format=block_format)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30))
+    base_files = table.paths()
+    result = table.upsert(("a", "x", 2, 11), ("c", "y", 2, 31))
+    table.delete(("b", "x"), ("unknown", "y"))
+
+    assert [path for path in table.paths() if path not in table.logs()] == base_files
+    assert len(table.logs()) == 3
+    assert (result.updated, result.log_files_written, result.files_created, result.files_rewritten) == (2, 2, 0, 0)
+    assert table.rows() == [("a", "x", 2, 11), ("c", "y", 2, 31)]
+
+
+def test_every_write_is_a_delta_commit(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.insert(("b", "x", 1, 10))
+    table.upsert(("a", "x", 2, 11))
+    table.delete(("a", "x"))
+
+    assert {instant.action for instant in table.meta.timeline} == {ActionKind.DELTACOMMIT}
+
+
+def test_log_files_name_the_base_instant_below_version_8_and_their_own_from_there_on(version: str) -> None:
+    table = MergeOnRead(version)
+    first = table.bulk_insert(("a", "x", 1, 10))
+    writes = [table.upsert(("a", "x", 2 + n, 11)) for n in range(2)]
+
+    names = [LogFileName.parse(path.rpartition("/")[2]) for path in table.logs()]
+    found = [(name.instant_time, name.version) for name in names if name is not None]
+    if version == "6":
+        assert found == [(first.instant_time, 1), (first.instant_time, 2)]
+    else:
+        assert found == [(write.instant_time, 1) for write in writes]
+
+
+def test_inserts_fill_a_small_file_without_logs_and_its_updates_go_along(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    result = table.upsert(("a", "x", 2, 11), ("c", "x", 1, 30))
+
+    assert (result.files_rewritten, result.log_files_written) == (1, 0)
+    assert table.rows() == [("a", "x", 2, 11), ("b", "x", 1, 20), ("c", "x", 1, 30)]
+
+
+def test_inserts_beside_log_files_make_a_new_file_group(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.upsert(("a", "x", 2, 11))
+    result = table.insert(("c", "x", 1, 30))
+
+    assert (result.files_created, result.files_rewritten, result.log_files_written) == (1, 0, 0)
+    assert table.rows() == [("a", "x", 2, 11), ("c", "x", 1, 30)]
+
+
+def test_so_many_small_files_take_inserts_as_the_option_says() -> None:
+    def rewritten(limit: str) -> int:
+        table = MergeOnRead(merge_small_file_group_candidates_limit=limit)
+        for n in range(3):
+            table.bulk_insert((f"a{n}", "x", 1, 10))
+        rows = [(f"b{n}", "x", 1, n) for n in range(200)]
+        return table.insert(
+            *rows, parquet_max_file_size="20000", copyonwrite_record_size_estimate="500"
+        ).files_rewritten
+
+    assert [rewritten("0"), rewritten("1"), rewritten("3")] == [0, 1, 3]
+
+
+def test_buckets_begin_with_a_log_file_from_version_8_on(version: str) -> None:
+    table = MergeOnRead(version, **BUCKETS)
+    first = table.upsert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.upsert(("a", "x", 2, 11), ("c", "x", 1, 30))
+    table.delete(("b", "x"))
+
+    assert (first.inserted, first.log_files_written) == (2, 0 if version == "6" else 1)
+    (file_slice,) = FileSystemView.load(table.meta).all_slices()
+    assert (file_slice.base_file is None) == (version != "6")
+    assert file_slice.base_instant == first.instant_time
+    assert len(file_slice.log_files) == (2 if version == "6" else 3)
+    assert table.rows() == [("a", "x", 2, 11), ("c", "x", 1, 30)]
+
+
+def test_deletes_of_a_bucket_without_file_group_make_none(version: str) -> None:
+    table = MergeOnRead(version, **BUCKETS)
+    table.upsert(("a", "x", 1, 10))
+    before = table.paths()
+    table.delete(("b", "y"))
+    table.mark_deleted(("b", "y", 1, 1))
+
+    assert table.paths() == before
+
+
+def test_rows_of_a_log_file_carry_the_bare_file_id(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 10))
+    write = table.upsert(("a", "x", 2, 11))
+
+    (logged, stored) = table.rows(("id", "_hoodie_commit_time", "_hoodie_file_name"))
+    assert logged == ("a", write.instant_time, stored[2].partition("_")[0])
+
+
+def test_a_deleted_key_comes_back_with_the_next_row(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 5, 10))
+    table.delete(("a", "x"))
+    assert table.rows() == []
+    table.upsert(("a", "x", 6, 11))
+
+    assert table.rows() == [("a", "x", 6, 11)]
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_late_rows_and_late_deletes_change_nothing_with_event_time(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 5, 10), ("b", "x", 5, 20))
+    table.upsert(("a", "x", 4, 99))
+    table.mark_deleted(("a", "x", 4, 99), ("b", "x", 6, 0))
+    table.upsert(("b", "x", 5, 77))
+
+    assert table.rows() == [("a", "x", 5, 10)]
+
+
+def test_a_row_with_a_new_column_widens_the_table(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.upsert_with(("a", "x", 2, 11), note="new")
+
+    assert table.rows(("id", "v", "note")) == [("a", 11, "new"), ("b", 20, None)]
+
+
+def test_a_log_file_that_is_full_is_followed_by_another() -> None:
+    table = MergeOnRead("6", logfile_max_size="1000", logfile_data_block_max_size="600")
+    rows = [(f"k{n}", "x", 1, n) for n in range(50)]
+    table.bulk_insert(*rows)
+    table.upsert(*((id_, p, 2, v) for id_, p, _, v in rows))
+
+    assert len(table.logs()) > 2
+    assert table.rows() == sorted((id_, p, 2, v) for id_, p, _, v in rows)
+
+
+# ---- rollback --------------------------------------------------------------------------------------------------------
+
+
+def test_a_rollback_brings_the_rows_of_before_back(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30))
+    table.upsert(("a", "x", 2, 11))
+    before, files = table.rows(), table.paths()
+    table.upsert(("a", "x", 3, 12), ("c", "y", 2, 31), ("d", "z", 1, 40))
+    table.delete(("b", "x"))
+    table.roll_back_last()
+    table.roll_back_last()
+
+    assert table.rows() == before
+    assert not list(table.storage.walk(".hoodie/.temp"))
+    kept = [path for path in table.paths() if path in files]
+    assert kept == files
+    commands = [path for path in table.paths() if path.endswith("_1-0-1")]
+    # x lost two blocks, y one, each by a command of its own; the base file in z is gone.
+    assert len(commands) == (3 if version == "6" else 0)
+    if version != "6":
+        assert table.paths() == files
+
+    table.upsert(("a", "x", 4, 13))
+    assert table.rows() == [("a", "x", 4, 13), *before[1:]]
+
+
+def test_plan_and_body_of_a_rollback_say_what_happened_to_logs(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.upsert(("a", "x", 2, 11))
+    (log,) = table.logs()
+    table.roll_back_last()
+
+    meta = table.meta
+    (instant,) = meta.timeline.of([ActionKind.ROLLBACK])
+    writer = TimelineWriter(meta.storage, meta.config)
+    (request,) = decode_rollback_plan(writer.read_body(instant, State.REQUESTED)).requests
+    (partition,) = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED)).partitions.values()
+    if version == "6":
+        name = LogFileName.parse(log.rpartition("/")[2])
+        assert name is not None
+        assert (request.file_id, request.latest_base_instant) == (name.file_id, name.instant_time)
+        assert list(request.log_blocks_to_be_deleted) == [table.storage.full_path(log)]
+        assert partition.log_files_from_failed_commit == request.log_blocks_to_be_deleted
+        (command,) = (path for path in table.logs() if path != log)
+        assert partition.rollback_log_files == {table.storage.full_path(command): 105}
+    else:
+        assert [path.rpartition("/")[2] for path in request.files_to_be_deleted] == [log.rpartition("/")[2]]
+        assert partition.success_delete_files == request.files_to_be_deleted
+        assert not partition.rollback_log_files
+        assert table.logs() == []
+
+
+def test_only_the_newest_write_is_rolled_back(version: str) -> None:
+    table = MergeOnRead(version)
+    first = table.bulk_insert(("a", "x", 1, 10))
+    table.upsert(("a", "x", 2, 11))
+    with pytest.raises(TableError, match="later writes"):
+        rollback_write(table.storage, first.instant_time, WriteOptions.parse({}), table.engine)
