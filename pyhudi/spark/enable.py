@@ -82,6 +82,8 @@ class _Recorder:
         return type(self._real)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_real":  # asked for before it is set, as copying does
+            raise AttributeError(name)
         return getattr(self._real, name)
 
     def __dir__(self) -> list[str]:

@@ -19,7 +19,7 @@ from pyspark.sql.functions import arrow_udf
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork
 from pyhudi.spark.failures import translated
-from pyhudi.spark.tasks import ColumnTask, FanOutTask, GroupTask, StreamTask, conform
+from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
 
 __all__ = ["SparkEngine", "collect_arrow", "literal_path", "read_parquet"]
@@ -30,6 +30,7 @@ _LOCAL_MASTER = re.compile(r"local(?:-cluster)?\[(\*|\d+)(?:\s*,\s*(\d+))?")
 _PLAIN_NAME = re.compile(r"[\w.-]*", re.ASCII)
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _UNKNOWN_PARALLELISM = 2
+_CARRIED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
 
 
@@ -95,15 +96,16 @@ class SparkEngine:
 
     def fan_out(self, tasks: Sequence[Any], work: FanOutWork, schema: pa.Schema) -> DataFrame:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
-        rows = pa.table(
-            {
-                "id": pa.array(range(len(tasks)), pa.int32()),
-                "task": pa.array([pickle.dumps(task, protocol=5) for task in tasks], pa.binary()),
-            }
-        )
+        pickled = [pickle.dumps(task, protocol=5) for task in tasks]
+        shape = travelling_schema(schema)
+        if sum(map(len, pickled)) <= _CARRIED_BYTES:
+            # The tasks travel with the function, one number per Spark task says which are its own: no shuffle.
+            numbers = self.spark.range(0, wide, 1, wide)
+            carried = CarriedTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
+            return numbers.mapInArrow(carried.__call__, spark_from_arrow(schema))
+        rows = pa.table({"id": pa.array(range(len(tasks)), pa.int32()), "task": pa.array(pickled, pa.binary())})
         spread = self.from_arrow(rows).repartitionById(wide, F.col("id"))
-        task = FanOutTask(work, travelling_schema(schema))
-        return spread.mapInArrow(task.__call__, spark_from_arrow(schema))
+        return spread.mapInArrow(FanOutTask(work, shape).__call__, spark_from_arrow(schema))
 
     def arrange(
         self,

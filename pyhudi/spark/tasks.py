@@ -22,7 +22,7 @@ from pyspark import TaskContext as SparkTaskContext
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
 from pyhudi.spark.failures import spelled_out
 
-__all__ = ["ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
+__all__ = ["CarriedTasks", "ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
 
 
 def task_context() -> TaskContext:
@@ -106,6 +106,24 @@ class FanOutTask:
                 for task in batch.column("task"):
                     for answer in self.work(context, pickle.loads(task.as_py())):
                         yield conform(answer, self.outgoing)
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTasks:
+    """`Engine.fan_out` for mapInArrow over a frame of numbers; `tasks` holds the pickled tasks of each number."""
+
+    work: FanOutWork
+    outgoing: pa.Schema
+    tasks: tuple[tuple[bytes, ...], ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with spelled_out():
+            context = task_context()
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    for task in self.tasks[number]:
+                        for answer in self.work(context, pickle.loads(task)):
+                            yield conform(answer, self.outgoing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import canonical_keys
 from pyhudi.spark.engine import SparkEngine, collect_arrow
-from pyhudi.spark.failures import translated
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.storage import open_storage
@@ -88,8 +87,7 @@ def write_frame(
         remove_table(storage)
     if rows is not None:
         return write_table(storage, rows, LocalEngine(), parsed)
-    with translated():
-        return write_table(storage, df, SparkEngine(df.sparkSession), parsed)
+    return write_table(storage, df, SparkEngine(df.sparkSession), parsed)
 
 
 # ---- checks before anything is touched -------------------------------------------------------------------------------

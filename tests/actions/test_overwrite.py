@@ -1,4 +1,4 @@
-"""Overwriting: a crash at any moment leaves the old table whole or no table, and overwriting again finishes the work."""
+"""Overwriting: a crash at any moment leaves the old table or none, and overwriting again finishes the work."""
 
 from __future__ import annotations
 

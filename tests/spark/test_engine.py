@@ -123,6 +123,17 @@ def test_fan_out_runs_each_task_once(engine: Any) -> None:
     assert by(got, "square") == [{"name": f"t{i}", "square": i * i} for i in range(30)]
 
 
+def test_fan_out_takes_tasks_that_are_not_small(engine: Any) -> None:
+    schema = pa.schema([("size", pa.int64()), ("first", pa.int64())])
+
+    def work(context: TaskContext, task: bytes) -> Iterable[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"size": [len(task)], "first": [task[0]]}, schema=schema)
+
+    got = engine.collect(engine.fan_out([bytes([i]) * 30_000 for i in range(20)], work, schema))
+
+    assert by(got, "first") == [{"size": 30_000, "first": i} for i in range(20)]
+
+
 def test_fan_out_of_nothing_is_an_empty_frame(engine: Any) -> None:
     got = engine.collect(engine.fan_out([], lambda context, task: [], KEY_SCHEMA))
 

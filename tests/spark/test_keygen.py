@@ -1,7 +1,7 @@
-"""Every key generator case of real Hudi, through Spark: the rows travel through the JVM, the keys are made in its workers.
+"""Every key generator case of real Hudi, through Spark: rows go through the JVM, its workers make the keys.
 
-All cases go in one job. Each of the 59 row types is a struct column of one DataFrame; a case's row fills the column of its
-type, and `extend`, the verb that adds keys in every write, runs the case's generator on it.
+All cases go in one job. Each of the 59 row types is a struct column of one DataFrame; a case's row fills the column of
+its type, and `extend`, the verb that adds keys in every write, runs the case's generator on it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes of the two engines give the same table; small inputs never become a Python job of Spark's; plans stay native."""
+"""Both engines write the same table; small inputs never become a Python job of Spark's; plans stay native."""
 
 from __future__ import annotations
 
