@@ -112,8 +112,12 @@ def upsert(setting: Setting, share: float, name: str) -> Result:
         result.ours_s.append(time.perf_counter() - began)
         touched = sorted(replaced(before, set(base_files(setting.table))))
         result.floor_s.append(seconds(lambda touched=touched: rewrite(touched, setting)))
-        result.notes = {"files_rewritten": len(touched), "bytes": written.bytes_written, "phases_s": dict(written.seconds),
-                        "updated": written.updated}  # fmt: skip
+        result.notes = {
+            "files_rewritten": len(touched),
+            "bytes": written.bytes_written,
+            "updated": written.updated,
+            "phases_s": dict(written.seconds),
+        }
     return result
 
 

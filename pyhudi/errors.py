@@ -12,7 +12,8 @@ HudiError                     root; `retryable` says whether trying again can he
 ├── WriteConflict             retryable
 └── TaskFailed                work failed on an executor; carries the worker's text
 
-Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they pickle.
+Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
+pickle.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Engine: how work is spread over machines. Knows Arrow, nothing of Hudi.
 
-A *frame* is the engine's own lazy table: an Arrow table or stream for the LocalEngine, a DataFrame for Spark. *Work* is a
-picklable callable (a frozen dataclass with `__call__`, or a module-level function) that runs where the rows are. It is
-handed a `TaskContext` first, so that whatever it names is unique per task attempt: a task that is retried runs its side
-effects again.
+A *frame* is the engine's own lazy table: an Arrow table or stream for the LocalEngine, a DataFrame for Spark. *Work* is
+a picklable callable (a frozen dataclass with `__call__`, or a module-level function) that runs where the rows are. It
+is handed a `TaskContext` first, so that whatever it names is unique per task attempt: a task that is retried runs its
+side effects again.
 """
 
 from __future__ import annotations
@@ -80,7 +80,11 @@ class Engine(Protocol):
         ...
 
     def arrange(
-        self, frame: Frame, *, partition_by: Sequence[str] = (), sort_by: Sequence[str] = (),
+        self,
+        frame: Frame,
+        *,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
         scope: Literal["global", "partition"] = "partition",
     ) -> Frame:
         """Repartition by columns (equal values meet in one task) and sort: in each task, or over the whole frame."""

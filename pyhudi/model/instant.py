@@ -104,5 +104,5 @@ def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
         digits += "999"
     if len(digits) != INSTANT_TIME_DIGITS or not digits.isdigit():
         raise ValueError(f"{text!r} is not an instant time (14 or 17 digits)")
-    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(microsecond=int(digits[14:]) * 1000)  # noqa: DTZ007
+    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(microsecond=int(digits[14:]) * 1000)
     return moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()

@@ -25,7 +25,7 @@ __all__ = ["FaultKind", "InjectedFault", "MemoryStorage"]
 FaultKind = Literal["before", "after", "torn"]
 
 
-class InjectedFault(StorageError):  # noqa: N818 - a fault on purpose is not an error
+class InjectedFault(StorageError):
     """The failure that a test asked for."""
 
 
