@@ -59,6 +59,8 @@ ROWS: list[dict[str, Any]] = [
     {"list": [], "deep": [], "map": [], "st": {"x": None, "y": None}, "s": "", "bin": b""},
 ]  # fmt: skip
 
+ORC_ROW = ROWS[1] | {"ts": ROWS[1]["ts"].replace(microsecond=0), "local": dt.datetime(1969, 12, 31, 23, 59, 59)}
+
 
 def write(storage: Storage, path: str, table: pa.Table, **options: Any) -> int:
     kind = "ORC" if path.endswith(".orc") else "PARQUET"
@@ -76,7 +78,8 @@ def read(storage: Storage, path: str, **how: Any) -> pa.Table:
 
 @pytest.mark.parametrize("path", ["f.parquet", "f.orc"])
 def test_all_types_come_back_from_a_base_file(path: str) -> None:
-    table = pa.Table.from_pylist(ROWS, ALL_TYPES)
+    rows = [ORC_ROW if path.endswith(".orc") and row is ROWS[1] else row for row in ROWS]
+    table = pa.Table.from_pylist(rows, ALL_TYPES)
     storage = MemoryStorage()
     size = write(storage, path, table)
 
@@ -284,6 +287,16 @@ def test_an_orc_file_whose_schema_entry_is_damaged_is_read_by_its_columns() -> N
     )
 
     assert read(storage, "f.orc").equals(table)
+
+
+@pytest.mark.parametrize("column", ["ts", "local"])
+def test_moments_that_java_could_not_read_from_orc_are_refused(column: str) -> None:
+    row = ORC_ROW | {column: ROWS[1][column]}
+    with pytest.raises(SchemaMismatch, match=column):
+        write(MemoryStorage(), "f.orc", pa.Table.from_pylist([row], ALL_TYPES))
+    nested = pa.table({"deep": pa.array([[{"t": -1}]], pa.list_(pa.struct([("t", pa.timestamp("us"))])))})
+    with pytest.raises(SchemaMismatch, match=r"deep\.element\.t"):
+        write(MemoryStorage(), "f.orc", nested)
 
 
 def test_a_missing_file_and_a_foreign_format_say_so() -> None:

@@ -6,7 +6,8 @@ user metadata, can be added as a further chunk when the file is closed; only the
 changes.
 
 ORC's plain timestamp has no zone: Hudi stores the wall clock of the writing machine's zone, we store UTC's. Values
-beyond the years 1677 to 2262 can't be read through pyarrow. Source: spec, files and records 3.2; ORC specification v1.
+beyond the years 1677 to 2262 can't be read through pyarrow. Fractions of seconds before 1970 are written by pyarrow in
+a way that Java refuses to read, so we refuse to write them. Source: spec, files and records 3.2; ORC specification v1.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import orc
 
-from pyhudi.errors import ConfigError, CorruptFile, HudiError
+from pyhudi.errors import ConfigError, CorruptFile, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
@@ -204,6 +206,9 @@ class OrcWriter:
             fit(fit(column, field.type, field.name), stored.type, field.name)
             for field, stored, column in zip(self._schema, self._stored, table.columns, strict=True)
         ]
+        for field, column in zip(self._stored, columns, strict=True):
+            for chunk in column.chunks:
+                _check_moments(chunk, field.name)
         self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
         self._empty = False
 
@@ -240,6 +245,25 @@ def _zoneless(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_map(kind):
         return pa.map_(_zoneless(kind.key_type), _zoneless(kind.item_type))
     return kind
+
+
+def _check_moments(values: pa.Array, where: str) -> None:
+    """Refuse what Java could not read back."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        micros = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        if bool(((micros < 0) & (micros % 1_000_000 != 0)).any()):
+            raise SchemaMismatch(
+                f"Column {where!r} holds moments before 1970 with fractions of a second, which can't be written to ORC "
+                f"so that Java reads them; cut them to seconds, or make the table with Parquet base files."
+            )
+    elif pa.types.is_struct(kind):
+        for index, child in enumerate(values.flatten()):
+            _check_moments(child, f"{where}.{kind.field(index).name}")
+    elif pa.types.is_map(kind):
+        _check_moments(values.items, f"{where}.value")
+    elif pa.types.is_list(kind):
+        _check_moments(values.flatten(), f"{where}.element")
 
 
 class _HeldTail:
