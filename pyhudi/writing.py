@@ -91,9 +91,8 @@ def _action(
         if "hoodie.datasource.write.operation" in options.explicit:
             raise ConfigError(
                 f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is "
-                f"nothing to "
-                f"upsert. "
-                f"Use operation insert or bulk_insert, or make a table with hoodie.datasource.write.recordkey.field."
+                "nothing to upsert. Use operation insert or bulk_insert, or make a table with "
+                "hoodie.datasource.write.recordkey.field."
             )
         operation = OPERATIONS["insert"]
     action = operation(frame, options)
@@ -149,6 +148,5 @@ def _check_no_schema_history(meta: MetaClient) -> None:
     if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
         raise UnsupportedTable(
             f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "
-            f"release "
-            f"reads such tables and does not write them. Write to it with Apache Hudi."
+            "release reads such tables and does not write them. Write to it with Apache Hudi."
         )

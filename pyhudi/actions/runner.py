@@ -114,9 +114,8 @@ def _complete(
     if options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses):
         raise WriteConflict(
             f"{context.meta.storage.root}: the heartbeat of {inflight.requested_time} expired while it was running, so "
-            f"other "
-            f"writers may have taken it for dead. Nothing of it is visible; write again, or raise "
-            f"hoodie.client.heartbeat.interval_in_ms."
+            "other writers may have taken it for dead. Nothing of it is visible; write again, or raise "
+            "hoodie.client.heartbeat.interval_in_ms."
         )
     with hold(context.lock, options.lock.wait_timeout_s):
         now = context.meta.reload()

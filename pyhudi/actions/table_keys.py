@@ -109,10 +109,9 @@ def _with_stored_form(
     if config.table_version >= _ENCODING_FROM_VERSION and stored == "VALUE_ONLY":
         raise KeyGenError(
             f"{context.meta.storage.root}: the table has version {config.table_version} and the key generator COMPLEX "
-            f"with one "
-            f"key field, so every writer spells its keys '{config.record_key_fields[0]}:value', but its files hold "
-            f"bare values. Writing would make silent duplicates of rows that exist; nothing was written. "
-            f"If the files are right, say so with {_ENCODING}=VALUE_ONLY in the table's properties."
+            f"with one key field, so every writer spells its keys '{config.record_key_fields[0]}:value', but its files "
+            "hold bare values. Writing would make silent duplicates of rows that exist; nothing was written. If the "
+            f"files are right, say so with {_ENCODING}=VALUE_ONLY in the table's properties."
         )
     return from_options({**given, _ENCODING: stored}, table_version=config.table_version, instant_time=instant_time)
 
@@ -147,15 +146,13 @@ def _generator(config: TableConfig, options: WriteOptions) -> str | None:
     if asked and stored and asked != stored:
         raise ConfigError(
             f"The call names the key generator {options.key_generator}, but the table {config.table_name!r} was made "
-            f"with "
-            f"{config.key_generator}. Another generator would give rows other keys; leave the option out."
+            f"with {config.key_generator}. Another generator would give rows other keys; leave the option out."
         )
     if stored is None and asked is None and config.key_generator is not None:
         raise ConfigError(
             f"The table {config.table_name!r} was made with the key generator {config.key_generator}, which is not one "
-            f"of "
-            f"Hudi's own. Name a Python class that makes the same keys: "
-            f"hoodie.datasource.write.keygenerator.class='module:Class'."
+            "of Hudi's own. Name a Python class that makes the same keys: "
+            "hoodie.datasource.write.keygenerator.class='module:Class'."
         )
     return asked or stored
 

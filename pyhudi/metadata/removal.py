@@ -56,6 +56,5 @@ def check_metadata_table_gone(meta: MetaClient) -> None:
     if has_metadata_table(meta):
         raise HudiError(
             f"{meta.storage.root}: another writer made a metadata table while this write was running. Committing "
-            f"beside "
-            f"it would hide the new rows from Hudi's readers, so nothing was committed; write again."
+            "beside it would hide the new rows from Hudi's readers, so nothing was committed; write again."
         )

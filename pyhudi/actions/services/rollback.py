@@ -104,8 +104,7 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
     if target.is_completed and later:
         raise TableError(
             f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on "
-            f"it: "
-            f"{', '.join(later[:5])}. Roll those back first, newest first."
+            f"it: {', '.join(later[:5])}. Roll those back first, newest first."
         )
     return _roll_back(target, context)
 
