@@ -200,14 +200,25 @@ class LocalEngine:
         # Sorting every part by `sort_by` follows from the stable sort of each run.
         keys = list(sort_by) if scope == "global" else [*partition_by, *(c for c in sort_by if c not in partition_by)]
 
-        def run() -> Iterator[pa.RecordBatch]:
+        @_Once
+        def arranged() -> tuple[pa.Table, pa.Array, list[int]]:
             table = self.collect(frame)
-            if not keys:
-                return iter(table.to_batches(max_chunksize=BATCH_ROWS))
-            order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
-            return _taken(table, order)
+            order = pa.array(np.arange(len(table)))
+            if keys:
+                order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
+            parts = max(1, min(self._threads, table.nbytes // PART_BYTES))
+            return table, order, _cuts(table, order, parts, partition_by)
 
-        return LocalFrame(frame.schema, (run,))
+        def part(index: int) -> Part:
+            def run() -> Iterator[pa.RecordBatch]:
+                table, order, cuts = arranged()
+                if index + 1 >= len(cuts):
+                    return iter(())
+                return _taken(table, order.slice(cuts[index], cuts[index + 1] - cuts[index]))
+
+            return run
+
+        return LocalFrame(frame.schema, tuple(part(index) for index in range(self._threads)))
 
     def join(self, left: Any, right: Any, on: Sequence[str], how: Literal["inner", "left"]) -> LocalFrame:
         """Join: the left side is held in memory, of the right side only rows whose key occurs on the left."""
@@ -303,6 +314,20 @@ def _sorted_by_slot(
     if len(counts) > slots:
         raise ValueError(f"slot {len(counts) - 1} is outside 0..{slots - 1}")
     return table, order, np.concatenate(([0], np.cumsum(counts)))
+
+
+def _cuts(table: pa.Table, order: pa.Array, parts: int, together: Sequence[str]) -> list[int]:
+    """Where to cut the ordered rows into about equal parts without parting equal values of `together`."""
+    cuts = [len(order) * part // parts for part in range(1, parts)]
+    if together and cuts:
+        starts = np.zeros(len(order), np.bool_)
+        for name in together:
+            codes = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode").indices
+            sorted_codes = codes.take(order).to_numpy(zero_copy_only=False)
+            starts[1:] |= sorted_codes[1:] != sorted_codes[:-1]
+        runs = np.append(np.flatnonzero(starts), len(order))
+        cuts = [int(runs[np.searchsorted(runs, cut)]) for cut in cuts]
+    return sorted({0, *cuts, len(order)})
 
 
 def _taken(table: pa.Table, order: pa.Array) -> Iterator[pa.RecordBatch]:

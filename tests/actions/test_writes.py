@@ -321,3 +321,46 @@ def test_a_first_write_that_is_refused_makes_no_table(table: TestTable) -> None:
         table.write("upsert", rows_of(("a", "x", 1, 10)).drop_columns(["id"]))
 
     assert not list(table.storage.walk(""))
+
+
+@pytest.mark.parametrize("operation", ["bulk_insert", "insert", "upsert"])
+def test_rows_may_come_as_a_stream_or_from_pandas(operation: str) -> None:
+    table = TestTable()
+    rows = [(f"k{n}", f"p{n % 3}", 1, n) for n in range(20)]
+    table.write(operation, rows_of(*rows[:10]).to_reader(max_chunksize=3))
+    table.write(operation, rows_of(*rows[10:]).to_pandas())
+
+    assert table.rows() == sorted(rows, key=repr)
+
+
+def test_columns_of_every_arrow_layout_are_stored_as_hudi_s_types() -> None:
+    from datetime import datetime, timezone
+
+    table = TestTable(options={"hoodie.datasource.write.precombine.field": ""})
+    moment = datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=timezone.utc)
+    data = pa.table(
+        {
+            "id": pa.array(["a"], pa.large_string()),
+            "p": pa.array(["x"]).dictionary_encode(),
+            "small": pa.array([7], pa.int8()),
+            "unsigned": pa.array([4_000_000_000], pa.uint32()),
+            "moment": pa.array([moment], pa.timestamp("ns", "UTC")),
+            "raw": pa.array([b"q"], pa.large_binary()),
+            "many": pa.array([["s"]], pa.large_list(pa.large_string())),
+        }
+    )
+    for operation in ("bulk_insert", "upsert", "insert"):
+        table.write(operation, data)
+
+    found = table.read().drop_columns([n for n in table.read().column_names if n.startswith("_hoodie")])
+    assert found.schema.field("small").type == pa.int32()
+    assert found.schema.field("moment").type == pa.timestamp("us", "UTC")
+    assert {repr(row) for row in found.to_pylist()} == {repr(row) for row in found.slice(0, 1).to_pylist()}
+    assert found.to_pylist()[0]["moment"] == moment
+
+
+def test_a_type_that_no_table_can_hold_is_refused_before_there_is_a_table() -> None:
+    table = TestTable()
+    with pytest.raises(SchemaMismatch, match="odd"):
+        table.write("upsert", rows_of(("a", "x", 1, 1)).append_column("odd", pa.array([1], pa.duration("s"))))
+    assert not list(table.storage.walk(""))

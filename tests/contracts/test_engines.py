@@ -142,3 +142,21 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
         FindBucket(4, (), {}),
     ):
         assert pickle.loads(pickle.dumps(work)) == work
+
+
+def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyhudi.engine import local
+
+    monkeypatch.setattr(local, "PART_BYTES", 16)
+
+    def per_task(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        assert [row["n"] for row in rows if row["k"] == "a"] in ([], [2, 4])
+        yield pa.RecordBatch.from_pylist([{"task": context.partition_id, "keys": "".join(r["k"] for r in rows)}])
+
+    engine = LocalEngine(3)
+    frame = engine.arrange(ROWS, partition_by=["k"], sort_by=["n"])
+    result = engine.collect(engine.map(frame, per_task, pa.schema([("task", pa.int64()), ("keys", pa.string())])))
+    found = [row["keys"] for row in result.to_pylist() if row["keys"]]
+    assert "".join(found) == "aabc"
+    assert len(found) > 1
