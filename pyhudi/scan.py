@@ -110,14 +110,15 @@ class Scan:
         """The files that the scan reads, after partition pruning: columns of `FILES_SCHEMA`, paths below the table."""
         rows = [
             {
-                "partition_path": base_file.partition_path,
-                "file_id": base_file.file_id,
-                "path": base_file.path,
-                "instant_time": base_file.instant_time,
-                "size_bytes": base_file.size_bytes,
-                "log_files": 0,
+                "partition_path": found.group.partition_path,
+                "file_id": found.group.file_id,
+                "path": found.base_file.path if found.base_file is not None else None,
+                "instant_time": found.base_instant,
+                "size_bytes": read.size_bytes,
+                "log_files": len(found.log_files) if read.merges else 0,
             }
-            for base_file in (read.base_file for read in self.plan.slices)
+            for read in self.plan.slices
+            for found in (read.file_slice,)
         ]
         return pa.Table.from_pylist(rows, FILES_SCHEMA)
 

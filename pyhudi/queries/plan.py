@@ -15,14 +15,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError, TableError, UnsupportedTable
+from pyhudi.errors import ConfigError, TableError
+from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import bind, top_level_columns
+from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.pruning import partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
@@ -34,10 +36,32 @@ QUERY_TYPES = ("snapshot", "read_optimized")
 
 @dataclass(frozen=True, slots=True)
 class ReadSlice:
-    """One file to read. `path_values`: the columns whose text comes from the partition's path (None is null)."""
+    """One file slice to read. `path_values`: the columns whose text comes from the partition's path (None is null).
 
-    base_file: BaseFile
+    `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
+    """
+
+    file_slice: FileSlice
     path_values: tuple[tuple[str, str | None], ...] = ()
+    merges: bool = False
+
+    @classmethod
+    def of_base_file(cls, base_file: BaseFile, path_values: tuple[tuple[str, str | None], ...] = ()) -> ReadSlice:
+        """A base file alone."""
+        return cls(FileSlice(base_file.group, base_file.instant_time, base_file), path_values)
+
+    @property
+    def base_file(self) -> BaseFile:
+        """The base file of a slice that has one."""
+        assert self.file_slice.base_file is not None, self.file_slice
+        return self.file_slice.base_file
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of its files, as stored."""
+        base = self.file_slice.base_file
+        logs = sum(log.size_bytes for log in self.file_slice.log_files) if self.merges else 0
+        return logs + (base.size_bytes if base is not None else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +70,8 @@ class ReadPlan:
 
     `schema`: the result's columns in order. `read_schema`: all columns that must be read, those of the filter included.
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
-    schema-on-read history, newest first, () for ordinary tables; then files are matched by column id.
+    schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
+    slices with log files are merged, None when there is none.
     """
 
     schema: pa.Schema
@@ -60,11 +85,12 @@ class ReadPlan:
     partitions_read: int = 0
     files_total: int = 0
     pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
+    merge: SliceSpec | None = field(default=None, repr=False)
 
     @property
     def size_bytes(self) -> int:
         """Bytes of the files to read, as stored."""
-        return sum(s.base_file.size_bytes for s in self.slices)
+        return sum(read.size_bytes for read in self.slices)
 
     @property
     def keeps_all_rows(self) -> bool:
@@ -90,7 +116,7 @@ def plan_snapshot(
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
-        UnsupportedTable for a snapshot of a merge-on-read table with log files.
+        UnsupportedTable for a snapshot that needs a merger which nobody here knows.
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
@@ -98,9 +124,6 @@ def plan_snapshot(
         check_not_cleaned(meta, instant_time)
     view = FileSystemView.load(meta, as_of=instant_time)
     _check_there_was_something(meta, view, instant_time)
-    if query_type == "snapshot":
-        _check_no_logs(meta, view)
-
     history = tuple(load_history(meta.storage, meta.config, _timeline(meta, instant_time)))
     full = read_schema(meta, instant_time, view)
     predicate = bind(parse_where(where), full)
@@ -115,7 +138,10 @@ def plan_snapshot(
             pruned.append(partition)
             continue
         values = path_values(meta.config, partition, wanted)
-        slices += [ReadSlice(base_file, values) for base_file in view.base_files(partition)]
+        if query_type == "snapshot":
+            slices += [ReadSlice(found, values, found.needs_merge) for found in view.slices(partition)]
+        else:
+            slices += [ReadSlice.of_base_file(base_file, values) for base_file in view.base_files(partition)]
     partitions = view.partitions()
     return ReadPlan(
         schema,
@@ -129,6 +155,7 @@ def plan_snapshot(
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
+        merge=slice_spec(meta, full, instant_time) if any(read.merges for read in slices) else None,
     )
 
 
@@ -148,16 +175,6 @@ def _check_there_was_something(meta: MetaClient, view: FileSystemView, instant_t
     first = next(iter(meta.timeline.commits()), None)
     there = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
     raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
-
-
-def _check_no_logs(meta: MetaClient, view: FileSystemView) -> None:
-    with_logs = next((s for s in view.all_slices() if s.needs_merge), None)
-    if with_logs is not None:
-        raise UnsupportedTable(
-            f"{meta.storage.root}: the {meta.config.table_type} table has log files (such as "
-            f"{with_logs.log_files[0].path}), and merging them on read is not in this release. "
-            "query_type='read_optimized' reads the base files; after a compaction the snapshot can be read too."
-        )
 
 
 def _timeline(meta: MetaClient, instant_time: str | None) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -17,7 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.filegroup.read import read_file_slice
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
+from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.filters import resolve, to_arrow
 from pyhudi.queries.plan import ReadPlan, ReadSlice
@@ -109,16 +111,30 @@ class _FileAhead:
 def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one file that the plan's query returns."""
+    """The rows of one slice that the plan's query returns."""
     predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
+    source = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
+    for rows in source:
+        if predicate is not None:
+            rows = _filtered(rows, predicate)
+        if rows.num_rows:
+            yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
+
+
+def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
         for batch in reader.batches(names, batch_rows, may_match=_row_group_test(plan, read, reader)):
-            rows = convert(batch)
-            if predicate is not None:
-                rows = _filtered(rows, predicate)
-            if rows.num_rows:
-                yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
+            yield convert(batch)
+
+
+def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
+    assert plan.merge is not None
+    from_path = dict(read.path_values)
+    stored = [name for name in plan.read_schema.names if name in plan.merge.schema.names and name not in from_path]
+    for batch in read_file_slice(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
+        yield _with_path_values(batch, from_path, plan.read_schema)
 
 
 def _filtered(rows: pa.RecordBatch, predicate: pc.Expression) -> pa.RecordBatch:
@@ -142,13 +158,7 @@ def _conversion(
 
     def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = project(batch if by_id is None else by_id(batch), stored)
-        if not from_path:
-            return rows
-        columns = [
-            _constant(from_path[f.name], f.type, batch.num_rows) if f.name in from_path else rows.column(f.name)
-            for f in target
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=target)
+        return _with_path_values(rows, from_path, target) if from_path else rows
 
     # A file that has none of the columns still says how many rows there are.
     return names or reader.schema.names[:1], convert
@@ -162,6 +172,16 @@ def _by_column_id(plan: ReadPlan, read: ReadSlice, stored: pa.Schema) -> ByColum
     known = {column.name for column in query.columns}
     wanted = [name for name in stored.names if name in known]
     return read_plan(plan.internal_schemas, read.base_file.instant_time, query, wanted)
+
+
+def _with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        _constant(from_path[field.name], field.type, rows.num_rows)
+        if field.name in from_path
+        else rows.column(field.name)
+        for field in target
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=target)
 
 
 def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
@@ -197,11 +217,14 @@ def _row_group_test(
 
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
-    """How many rows a plan returns: from the files' footers when there is no filter."""
+    """How many rows a plan returns: from footers where nothing is filtered or merged."""
     if not plan.keeps_all_rows:
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
     def rows_of(read: ReadSlice) -> int:
+        if read.merges:
+            assert plan.merge is not None
+            return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
         with open_base_file(storage, read.base_file.path) as reader:
             return reader.num_rows
 

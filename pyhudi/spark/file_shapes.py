@@ -50,15 +50,18 @@ def shapes_of(plan: ReadPlan, storage: Storage) -> dict[FileShape, tuple[ReadSli
     the path may differ between partitions, too: the default partition has more of them.
     """
     one_of_each: dict[tuple[str, ...], ReadSlice] = {}
-    for read in plan.slices:
+    plain = [read for read in plan.slices if not read.merges]
+    for read in plain:
         one_of_each.setdefault(_era(read), read)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         shapes = dict(
             zip(one_of_each, pool.map(lambda read: _shape(plan, storage, read), one_of_each.values()), strict=True)
         )
     result: dict[FileShape, list[ReadSlice]] = {}
-    for read in plan.slices:
+    for read in plain:
         result.setdefault(shapes[_era(read)], []).append(read)
+    if len(plain) < len(plan.slices):  # log files are merged by Python
+        result.setdefault(BY_PYTHON, []).extend(read for read in plan.slices if read.merges)
     return {shape: tuple(reads) for shape, reads in result.items()}
 
 

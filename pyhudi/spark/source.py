@@ -46,7 +46,7 @@ def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
             tasks.append([])
             filled = 0
         tasks[-1].append(read)
-        filled += read.base_file.size_bytes
+        filled += read.size_bytes
     return [pickle.dumps((meta.storage, bare, tuple(reads)), protocol=5) for reads in tasks]
 
 

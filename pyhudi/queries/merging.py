@@ -1,0 +1,41 @@
+"""How a query merges slices with log files: the table's merge rules, its keys, and which log blocks count.
+
+Source: spec, files and records 2.7 and 5.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.keygen import from_options
+from pyhudi.merge.rules import merge_rules
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.queries.read_schema import columns_from_path
+
+__all__ = ["slice_spec"]
+
+
+def slice_spec(meta: MetaClient, schema: pa.Schema, as_of: str | None = None) -> SliceSpec:
+    """What is needed to merge slices of the table.
+
+    Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count.
+    Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
+    """
+    config = meta.config
+    from_path = frozenset(columns_from_path(config))
+    stored = [column for column in schema if column.name not in from_path]
+    if RECORD_KEY not in schema.names:
+        stored = [pa.field(RECORD_KEY, pa.string()), *stored]
+    keygen = None
+    if not config.populate_meta_fields:
+        keygen = from_options(config.properties, schema=schema, table_version=config.table_version)
+    return SliceSpec(
+        meta.storage,
+        pa.schema(stored),
+        BlockRules(config.table_version, meta.timeline.is_visible, as_of),
+        merge_rules(config),
+        keygen,
+    )
