@@ -26,10 +26,9 @@ __all__ = ["SparkEngine", "collect_arrow", "literal_path", "read_parquet"]
 
 # More tasks than cores even out slots of unequal size; each Python task costs some 30 ms, so not many more.
 _TASKS_PER_CORE = 4
-_LOCAL_MASTER = re.compile(r"local(?:-cluster)?\[(\*|\d+)(?:\s*,\s*(\d+))?")
+_LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
 _PLAIN_NAME = re.compile(r"[\w.-]*", re.ASCII)
 _GLOB = re.compile(r"([\\*?\[\]{}])")
-_UNKNOWN_PARALLELISM = 2
 _CARRIED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
 
@@ -42,21 +41,23 @@ class SparkEngine:
 
     @property
     def parallelism(self) -> int:
-        """Cores of the session as far as its configuration says; 2 when it doesn't."""
-        stated = self.spark.conf.get("spark.default.parallelism", "")
-        if stated and stated.isdigit():
-            return max(1, int(stated))
-        master = _LOCAL_MASTER.match(self.spark.conf.get("spark.master", "") or "")
+        """Cores of the session as far as its configuration says.
+
+        A cluster that doesn't say (dynamic allocation) is taken to be of the size that the shuffle partitions are for.
+        """
+        stated = self._number("spark.default.parallelism")
+        if stated:
+            return stated
+        master = _LOCAL_MASTER.fullmatch(self._conf("spark.master"))
         if master is None:
-            return self._executor_cores() or _UNKNOWN_PARALLELISM
-        if master[1] == "*":  # all cores of the server's machine, which a classic session shares with us
-            return _UNKNOWN_PARALLELISM if self._is_remote_client() else int(pa.cpu_count())
-        return max(1, int(master[1]))
+            cores = self._number("spark.executor.cores") * self._number("spark.executor.instances")
+            return cores or max(1, self._number("spark.sql.shuffle.partitions") // _TASKS_PER_CORE)
+        return int(pa.cpu_count()) if master[1] == "*" else max(1, int(master[1] or 1))
 
     @property
     def is_local_master(self) -> bool:
         """True when Spark runs inside one machine, which is then the whole cluster."""
-        return (self.spark.conf.get("spark.master", "") or "").startswith("local[")
+        return _LOCAL_MASTER.fullmatch(self._conf("spark.master")) is not None
 
     def schema(self, frame: DataFrame) -> pa.Schema:
         return arrow_from_spark(frame.schema)
@@ -161,13 +162,12 @@ class SparkEngine:
     def collect(self, frame: DataFrame) -> pa.Table:
         return collect_arrow(frame)
 
-    def _executor_cores(self) -> int:
-        cores = self.spark.conf.get("spark.executor.cores", "") or ""
-        instances = self.spark.conf.get("spark.executor.instances", "") or ""
-        return int(cores) * int(instances) if cores.isdigit() and instances.isdigit() else 0
+    def _conf(self, key: str) -> str:
+        return self.spark.conf.get(key, "") or ""
 
-    def _is_remote_client(self) -> bool:
-        return type(self.spark).__module__.startswith("pyspark.sql.connect")
+    def _number(self, key: str) -> int:
+        text = self._conf(key)
+        return int(text) if text.isdigit() else 0
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:

@@ -254,3 +254,25 @@ def test_an_error_of_spark_itself_is_left_alone(spark: Any) -> None:
 def test_parallelism_is_what_the_master_says(spark: Any) -> None:
     assert SparkEngine(spark).parallelism == 2
     assert SparkEngine(spark).is_local_master
+
+
+class Configured:
+    """A session of which only the configuration is asked."""
+
+    def __init__(self, **conf: str) -> None:
+        self.conf = conf
+
+
+@pytest.mark.parametrize(
+    ("conf", "cores"),
+    [
+        ({"spark.master": "local[7,3]"}, 7),
+        ({"spark.master": "local"}, 1),
+        ({"spark.master": "local[*]"}, pa.cpu_count()),
+        ({"spark.master": "yarn", "spark.default.parallelism": "48"}, 48),
+        ({"spark.master": "k8s://x", "spark.executor.cores": "4", "spark.executor.instances": "6"}, 24),
+        ({"spark.master": "spark://x:7077", "spark.sql.shuffle.partitions": "200"}, 50),
+    ],
+)
+def test_parallelism_of_clusters_comes_from_their_configuration(conf: dict[str, str], cores: int) -> None:
+    assert SparkEngine(Configured(**conf)).parallelism == cores
