@@ -160,3 +160,18 @@ def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(mo
     found = [row["keys"] for row in result.to_pylist() if row["keys"]]
     assert "".join(found) == "aabc"
     assert len(found) > 1
+
+
+def test_rows_of_several_slots_in_one_task_have_sequence_numbers_of_their_own() -> None:
+    from tests.actions.tables import TestTable
+
+    class OneTask(LocalEngine):
+        """As Spark with more slots than tasks: every slot runs in task 0."""
+
+        def _context(self, partition_id: int, stage_id: int) -> TaskContext:
+            return super()._context(0, stage_id)
+
+    table = TestTable(engine=OneTask(1))
+    table.upsert(*((f"k{n}", f"p{n % 3}", 1, n) for n in range(9)))
+    numbers = [number for (number,) in table.rows(("_hoodie_commit_seqno",))]
+    assert len(set(numbers)) == 9

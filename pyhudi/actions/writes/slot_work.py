@@ -27,6 +27,9 @@ from pyhudi.storage.clock import Clock
 __all__ = ["Combining", "WriteSlot"]
 
 
+_SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
+
+
 @dataclass(frozen=True, slots=True)
 class Combining:
     """How rows with one key become one."""
@@ -52,25 +55,30 @@ class WriteSlot:
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
+        # A sequence number names task and row. A task that takes several slots counts the rows of each from far apart.
+        first_seq = 0 if context.partition_id == slot else slot << _SLOT_ROWS_BITS
         if task.kind == "drop":
             for _ in batches:  # Spark wants its rows taken
                 pass
         elif task.kind == "merge":
             assert task.base_file is not None
             rows = self._fitted(self._table(batches))
-            status = merge_file(self.spec, context, task.base_file, rows, self.clock, match_keys=self.match_keys)
+            status = merge_file(
+                self.spec, context, task.base_file, rows, self.clock, match_keys=self.match_keys, first_seq=first_seq
+            )
             yield to_batch([status])
         elif task.kind == "append":
-            for status in self._appended(context, task, batches):
+            for status in self._appended(context, task, batches, first_seq):
                 yield to_batch([status])
         else:
+            new, place = self._new_rows(batches), task.partition_path
             for status in create_files(
-                self.spec, context, task.partition_path, self._new_rows(batches), file_id=task.file_id, clock=self.clock
+                self.spec, context, place, new, file_id=task.file_id, clock=self.clock, first_seq=first_seq
             ):
                 yield to_batch([status])
 
     def _appended(
-        self, context: TaskContext, task: WriteTask, batches: Iterator[pa.RecordBatch]
+        self, context: TaskContext, task: WriteTask, batches: Iterator[pa.RecordBatch], first_seq: int
     ) -> Iterator[WriteStatus]:
         assert task.file_slice is not None
         rows = self._fitted(self._table(batches))
@@ -79,7 +87,14 @@ class WriteSlot:
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
             yield from append_log(
-                self.spec, context, task.file_slice, rows, self.clock, options=self.logs, inserts=inserts
+                self.spec,
+                context,
+                task.file_slice,
+                rows,
+                self.clock,
+                options=self.logs,
+                inserts=inserts,
+                first_seq=first_seq,
             )
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
