@@ -26,11 +26,13 @@ from pyhudi.queries.read_schema import read_schema
 from pyhudi.scan import FILES_SCHEMA, Scan
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table_services import compact, log_compact
 from pyhudi.table_writes import create, write
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
+    from pyhudi.actions.services.compaction_result import CompactionResult
 
 __all__ = ["HudiTable", "write_hudi"]
 
@@ -202,6 +204,41 @@ class HudiTable:
     def delete(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
         """Delete the rows whose keys are in `data`, which needs the key and partition columns only."""
         return self._write(data, "delete", options, more)
+
+    # ---- table services
+
+    def compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """Merge-on-read: fold log files into base files. Plans that wait are executed first.
+
+        Args:
+            dry_run: only say what would be folded. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending plan.
+            options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
+        Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
+        """
+        given = _merged(options, more)
+        return compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
+
+    def log_compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
+        given = _merged(options, more)
+        return log_compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
 
     def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
         given = _merged(options, {**more, "operation": operation})

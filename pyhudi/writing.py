@@ -12,9 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.create import check_writable, open_or_create, planned_table
+from pyhudi.actions.create import check_files_writable, check_writable, open_or_create, planned_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
+from pyhudi.actions.services.compacting import call, compact_after_write
+from pyhudi.actions.services.compaction import COMPACTION
+from pyhudi.actions.services.compaction_result import CompactionResult
+from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.planned import Service
 from pyhudi.actions.services.rollback import roll_back_failed_writes
 from pyhudi.actions.services.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
@@ -36,7 +41,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["OPERATIONS", "rollback_write", "write_table"]
+__all__ = ["OPERATIONS", "compact_table", "log_compact_table", "rollback_write", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
@@ -81,7 +86,13 @@ def write_table(
         )
     meta = open_or_create(storage, options, clock)
     context, undone = _ready(meta, engine, options, clock)
-    return run(_action(operation, frame, options, meta), context, undone)
+    result = run(_action(operation, frame, options, meta), context, undone)
+    started_s = clock.monotonic_s()
+    compacted = compact_after_write(context)
+    if not compacted:
+        return result
+    seconds = {**result.seconds, "compaction": clock.monotonic_s() - started_s}
+    return replace(result, compacted=compacted, seconds=seconds)
 
 
 def _action(
@@ -115,6 +126,58 @@ def rollback_write(
     policy = "NEVER" if target is not None and not target.is_completed else options.failed_writes_policy
     context, _ = _ready(meta, engine, options, clock, policy)
     return roll_back(context, instant_time)
+
+
+def compact_table(
+    table: Storage | str | os.PathLike[str],
+    options: WriteOptions,
+    engine: Engine,
+    *,
+    dry_run: bool = False,
+    schedule_only: bool = False,
+    instant_time: str | None = None,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> CompactionResult:
+    """Fold log files into base files: plans that wait are executed, then what is left is planned and executed.
+
+    Args:    dry_run: only say what would be planned; schedule_only: only plan; instant_time: execute just this plan.
+    Raises:  UnsupportedTable for a copy-on-write table, TableError, WriteConflict and others of the family.
+    """
+    return _serve(COMPACTION, table, options, engine, dry_run, schedule_only, instant_time, clock)
+
+
+def log_compact_table(
+    table: Storage | str | os.PathLike[str],
+    options: WriteOptions,
+    engine: Engine,
+    *,
+    dry_run: bool = False,
+    schedule_only: bool = False,
+    instant_time: str | None = None,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> CompactionResult:
+    """Fold the log blocks of slices that have many of them; base files stay. Arguments as of `compact_table`."""
+    return _serve(LOG_COMPACTION, table, options, engine, dry_run, schedule_only, instant_time, clock)
+
+
+def _serve(
+    service: Service,
+    table: Storage | str | os.PathLike[str],
+    options: WriteOptions,
+    engine: Engine,
+    dry_run: bool,
+    schedule_only: bool,
+    instant_time: str | None,
+    clock: Clock,
+) -> CompactionResult:
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    meta = MetaClient.load(storage, clock)
+    check_files_writable(meta.config)
+    if dry_run:
+        context = ActionContext(meta, engine, options, _lock(options, storage, clock), clock)
+    else:
+        context, _ = _ready(meta, engine, options, clock, "NEVER")  # a table service is no writer: it undoes nobody
+    return call(service, context, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
 
 
 def _ready(

@@ -1,7 +1,8 @@
 """Do two writes collide? Pure.
 
 A write that finds, at its end, a commit that completed since it began and that changed one of the same file groups has
-merged into an old version of that group: it must not complete. New file groups never collide.
+merged into an old version of that group: it must not complete. New file groups never collide. Compactions change no
+row: log files that were written meanwhile stand behind them, and only rewritten base files collide with them.
 
 Compactions change no rows, so appended log files live beside them: those planned before the write began, which the
 write knew of, and from table version 8 on all, because completion times part log files. A base file that was rewritten
@@ -19,6 +20,9 @@ from pyhudi.model.instant import Instant
 from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["check_conflicts", "check_new_compactions", "groups_of"]
+
+
+_FOLDS = frozenset({OperationType.COMPACT, OperationType.LOG_COMPACT})
 
 
 def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:

@@ -18,7 +18,14 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
 
-__all__ = ["check_writable", "create_from_options", "new_table", "open_or_create", "planned_table"]
+__all__ = [
+    "check_files_writable",
+    "check_writable",
+    "create_from_options",
+    "new_table",
+    "open_or_create",
+    "planned_table",
+]
 
 _BASE_FORMATS = ("PARQUET", "ORC")
 
@@ -94,8 +101,8 @@ def _key_generator(options: WriteOptions) -> str:
     return generator_name(given)
 
 
-def check_writable(config: TableConfig) -> None:
-    """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
+def check_files_writable(config: TableConfig) -> None:
+    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them."""
     config.check_writable()
     name = config.table_name
     if config.base_file_format not in _BASE_FORMATS:
@@ -109,6 +116,12 @@ def check_writable(config: TableConfig) -> None:
             f"logs, and "
             f"commits without them would be missing from CDC queries. Write to it with Apache Hudi."
         )
+
+
+def check_writable(config: TableConfig) -> None:
+    """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
+    check_files_writable(config)
+    name = config.table_name
     merging = [key for key in config.properties if key.startswith("hoodie.record.merge.property.")]
     if config.partial_update_mode != "NONE" or merging or config.record_merge_mode == "CUSTOM":
         raise UnsupportedTable(

@@ -35,6 +35,7 @@ class WriteResult:
     file_groups: tuple[FileGroupId, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
+    compacted: tuple[str, ...] = ()  # instants of compactions that followed the write
 
     @classmethod
     def of(

@@ -33,7 +33,7 @@ from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
-__all__ = ["LogOptions", "append_log"]
+__all__ = ["LogFiles", "LogOptions", "append_log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def append_log(
     Raises:  SchemaMismatch, KeyGenError.
     """
     started_s = clock.monotonic_s()
-    files = _LogFiles(spec, task, file_slice, options, clock)
+    files = LogFiles(spec, task, file_slice, options, clock)
     deletes = np.zeros(len(incoming), np.bool_)
     if IS_DELETE in incoming.column_names:
         deletes = whole(incoming.column(IS_DELETE)).to_numpy(zero_copy_only=False)
@@ -78,7 +78,7 @@ def append_log(
     new = new[~deletes]
     for first, part in _parts(rows, options.block_max_bytes):
         fresh = int(new[first : first + len(part)].sum())
-        files.append(_data_block(spec, task, file_slice, part, options, first_seq + first), part, fresh)
+        files.append(_data_block(spec, task, file_slice, part, options, first_seq + first), len(part) - fresh, fresh)
     if deletes.any():
         gone = incoming.filter(pa.array(deletes))
         files.append_deletes(_delete_block(spec, gone), len(gone))
@@ -129,8 +129,8 @@ def _delete_block(spec: WriteSpec, gone: pa.Table) -> bytes:
     return encode_block(BlockType.DELETE, header, delete.encode(keys, ordering))
 
 
-class _LogFiles:
-    """The log files of one append: a new one when the open one is full."""
+class LogFiles:
+    """The log files of one append: a new one when the open one is full. `finish` closes them and tells their stats."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, file_slice: FileSlice, options: LogOptions, clock: Clock
@@ -139,10 +139,12 @@ class _LogFiles:
         self._written: list[tuple[LogFileName, int, _Counts]] = []
         self._open: tuple[LogFileName, LogFileWriter, _Counts] | None = None
 
-    def append(self, block: bytes, rows: pa.Table, inserts: int) -> None:
-        self._put(block, _Counts(updates=len(rows) - inserts, inserts=inserts))
+    def append(self, block: bytes, updates: int, inserts: int = 0) -> None:
+        """Write a data block."""
+        self._put(block, _Counts(updates=updates, inserts=inserts))
 
     def append_deletes(self, block: bytes, count: int) -> None:
+        """Write a delete block."""
         self._put(block, _Counts(deletes=count))
 
     def _put(self, block: bytes, more: _Counts) -> None:
@@ -185,6 +187,7 @@ class _LogFiles:
             self._open = None
 
     def finish(self, started_s: float) -> Iterator[WriteStatus]:
+        """Close the open file; a status per file."""
         self._close()
         names = [log.name for log in self._slice.log_files]
         for name, size_bytes, counts in self._written:

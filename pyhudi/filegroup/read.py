@@ -82,10 +82,13 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
 
 @dataclass(frozen=True, slots=True)
 class LogTotals:
-    """What was found in the log files of a slice. `records`: rows and deletes of the blocks that count."""
+    """What was found in the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
+    those that wrote them, oldest first.
+    """
 
     blocks: int = 0
     records: int = 0
+    instants: tuple[str, ...] = ()
     corrupt_blocks: int = 0
     rollback_blocks: int = 0
 
@@ -150,7 +153,9 @@ class SliceMerge:
             buffer.add_rows(rows, _marked_deletes(spec.merge, rows), absent)
         corrupt = sum(isinstance(block, CorruptRange) for block in found)
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
-        return cls(spec, needed, buffer.fold(), in_pairs, LogTotals(len(blocks), count, corrupt, rollbacks))
+        instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
+        totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
+        return cls(spec, needed, buffer.fold(), in_pairs, totals)
 
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""

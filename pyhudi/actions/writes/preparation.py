@@ -82,8 +82,8 @@ def merge_mode(context: ActionContext) -> str:
     return config.record_merge_mode
 
 
-def write_spec(schedule: Schedule, keygen: KeyGenerator, instant: Instant, context: ActionContext) -> WriteSpec:
-    """What tasks need to write files of this instant."""
+def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant, context: ActionContext) -> WriteSpec:
+    """What tasks need to write files of this instant. `keygen`: not needed for tables with meta columns."""
     config, options = context.meta.config, context.options
     return WriteSpec(
         storage=context.meta.storage,

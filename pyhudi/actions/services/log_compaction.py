@@ -1,0 +1,63 @@
+"""Log compaction: the log blocks of a slice are folded into one log file; base files stay.
+
+Source: spec, metadata and indexes 5.3; files and records 2.7; timeline 4.7.
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.busy_groups import busy_groups
+from pyhudi.actions.services.compaction import check_merge_on_read, operation_of
+from pyhudi.actions.services.planned import Service, pending_writes
+from pyhudi.engine.base import FanOutWork
+from pyhudi.errors import WriteConflict
+from pyhudi.filegroup.append import LogOptions
+from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.filegroup.log_compact import CompactLogs
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.commit import OperationType
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
+
+__all__ = ["LOG_COMPACTION"]
+
+_EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
+
+
+def plan_log_compaction(context: ActionContext) -> CompactionPlan:
+    """What a log compaction of the table as it is now would do: slices with blocks enough.
+
+    No write may be pending: the new block stands behind those of earlier instants, and a write that began before and
+    completes after it would be taken for older than what it folds, by readers that do not know of log compactions.
+    Raises UnsupportedTable for a copy-on-write table, WriteConflict while a write is pending.
+    """
+    check_merge_on_read(context)
+    pending = pending_writes(context)
+    if pending:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: a log compaction can't be scheduled while writes are pending: "
+            f"{', '.join(pending[:3])}. Wait for them; those of dead writers are undone by the next write."
+        )
+    meta, enough = context.meta, max(2, context.options.compaction.log_blocks_min)
+    view = FileSystemView.load(meta)
+    busy = busy_groups(meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
+    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    operations = [
+        operation_of(file_slice)
+        for file_slice in view.all_slices()
+        if file_slice.log_files
+        and file_slice.group not in busy
+        and len(blocks_to_merge(meta.storage, file_slice.log_files, rules)) >= enough
+    ]
+    return CompactionPlan(tuple(operations), CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
+
+
+def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:
+    options = context.options
+    logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
+    return CompactLogs(spec, reading, run, context.clock, logs)
+
+
+LOG_COMPACTION = Service(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)

@@ -1,0 +1,232 @@
+"""What compaction and log compaction share: a plan that waits on the timeline, and its execution by any process.
+
+    <T>.<service>.requested    the plan, made under the lock
+    <T>.<service>.inflight     under the lock; from here a run is on
+    files of the run           markers first; write tokens name the run
+    <T> completed              under the lock, if every file of the run is still there
+
+A run that fails is taken back: its files go, then the inflight file, and the plan waits for the next run. A run that
+died is taken back by the next one. Source: spec, timeline 3.5, 4.2, 4.7, 6.4, 7.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
+from pyhudi.actions.runner import instant_times
+from pyhudi.actions.services.busy_groups import is_clustering
+from pyhudi.actions.services.compaction_result import CompactionRun
+from pyhudi.actions.services.plan_files import delete_files_of_run, slices_of
+from pyhudi.actions.table_keys import table_keygen
+from pyhudi.actions.writes.keyed_write import checked, commit_body
+from pyhudi.actions.writes.preparation import write_spec
+from pyhudi.engine.base import FanOutWork
+from pyhudi.errors import HudiError, TableError, WriteConflict
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.markers import delete_markers
+from pyhudi.filegroup.new_base_file import stored_columns
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.formats.avro.schema import avro_from_arrow
+from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
+from pyhudi.formats.instant_files import encode_commit
+from pyhudi.locks import hold
+from pyhudi.merge.rules import merge_rules
+from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.plans import CompactionPlan
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "schedule_plan"]
+
+_RUNS = 2**31  # write tokens hold what fits into Java's int
+_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One of the two services. `plan`: what is to be done to the table as the context has it. `work`: its tasks, from
+    how files are written, how slices are read, and the number of the run.
+    """
+
+    kind: ActionKind
+    operation: str
+    plan: Callable[[ActionContext], CompactionPlan]
+    work: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork]
+
+
+def schedule_plan(service: Service, context: ActionContext) -> tuple[Instant, CompactionPlan] | None:
+    """Put a plan on the timeline; None when there is nothing to do. Raises errors of the family."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        plan = service.plan(now)
+        if not plan.operations:
+            return None
+        time = instant_times(now).draw(now.meta.timeline.latest_time)
+        body = encode_compaction_plan(plan, now.meta.config.table_version)
+        instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, service.kind, body)
+    return instant, plan
+
+
+def pending_plans(service: Service, context: ActionContext) -> tuple[Instant, ...]:
+    """The plans of a service that are not completed, oldest first."""
+    return tuple(instant for instant in context.meta.timeline.pending() if instant.action is service.kind)
+
+
+def pending_writes(context: ActionContext) -> tuple[str, ...]:
+    """Requested times of writes that are not completed; plans of clusterings that wait are none."""
+    pending = [instant for instant in context.meta.timeline.pending() if instant.action in _WRITES]
+    return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
+
+
+def run_plan(service: Service, context: ActionContext, instant_time: str) -> CompactionRun:
+    """Execute a plan that waits on the timeline.
+
+    Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
+        plan waits for the next run, unless the instant is complete already.
+    """
+    watch = Stopwatch(context.clock)
+    storage = context.meta.storage
+    instant, plan, run = watch.time("start", lambda: _start(service, instant_time, context))
+    options = context.options
+    heartbeat = Heartbeat(storage, instant_time, context.clock, options.heartbeat_interval_ms)
+    try:
+        if options.failed_writes_policy == "LAZY":
+            heartbeat.start()  # with EAGER nobody looks at it
+        context = context.reloaded()
+        schema = context.meta.table_schema()
+        statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
+        kept = [status.stat.path for status in statuses if status.stat.path is not None]
+        watch.time("sweep", lambda: delete_files_of_run(instant, plan, context.meta, keep=kept, by_listing=False))
+        completed = watch.time("commit", lambda: _complete(service, instant, statuses, schema, context))
+    except Exception as error:
+        _give_up(heartbeat, instant, plan, context, error)
+        raise
+    delete_markers(storage, instant_time)
+    heartbeat.stop()
+    return CompactionRun.of(instant_time, completed.completion_time, plan.operations, statuses, watch.seconds)
+
+
+def _start(service: Service, instant_time: str, context: ActionContext) -> tuple[Instant, CompactionPlan, int]:
+    """The inflight instant, its plan, and a number that no other run of it has."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        found = meta.timeline.find(instant_time, service.kind)
+        if found is None or found.is_completed or found.action is not service.kind:
+            waiting = [instant.requested_time for instant in pending_plans(service, context.reloaded())]
+            raise TableError(
+                f"{meta.storage.root}: there is no pending {service.kind.value} {instant_time}. Pending are: "
+                f"{', '.join(waiting) or 'none'}."
+            )
+        writer = TimelineWriter(meta.storage, meta.config)
+        where = f"{meta.storage.root}: {instant_time}.{service.kind.value}.requested"
+        plan = decode_compaction_plan(writer.read_body(found, State.REQUESTED), where)
+        if found.state is State.INFLIGHT:
+            _check_dead(found, context)
+            _take_back(found, plan, context)
+        run = context.clock.now_ms() % _RUNS
+        return writer.start(found.at(State.REQUESTED)), plan, run
+
+
+def _check_dead(instant: Instant, context: ActionContext) -> None:
+    options, storage = context.options, context.meta.storage
+    time, now_ms = instant.requested_time, context.clock.now_ms()
+    if options.failed_writes_policy == "EAGER":
+        return  # one process at a time writes to the table: the other one is dead
+    if not is_expired(storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
+        raise WriteConflict(
+            f"{storage.root}: another process is running {instant.action.value} {time}; its heartbeat is fresh. Wait "
+            f"for it, or run again when the heartbeat has expired."
+        )
+
+
+def _execute(
+    service: Service, instant: Instant, plan: CompactionPlan, run: int, schema: pa.Schema, context: ActionContext
+) -> tuple[WriteStatus, ...]:
+    meta = context.meta
+    keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
+    spec = write_spec(Schedule(schema, ""), keygen, instant, context)
+    columns = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)])
+    blocks = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    reading = SliceSpec(meta.storage, columns, blocks, merge_rules(meta.config), spec.key_generator)
+    slices = sorted(slices_of(plan, meta), key=_bytes_of, reverse=True)  # long tasks first
+    work = service.work(context, spec, reading, run)
+    return checked(from_table(context.engine.collect(context.engine.fan_out(slices, work, STATUS_SCHEMA))))
+
+
+def _bytes_of(file_slice: FileSlice) -> int:
+    base = file_slice.base_file
+    return (base.size_bytes if base is not None else 0) + sum(log.size_bytes for log in file_slice.log_files)
+
+
+def _complete(
+    service: Service, instant: Instant, statuses: Sequence[WriteStatus], schema: pa.Schema, context: ActionContext
+) -> Instant:
+    """Make the result visible, unless another process took this run for dead and deleted its files."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        check_metadata_table_gone(now.meta)
+        _check_files_there(instant, statuses, now)
+        text = now.meta.commits.latest_schema_json(now.meta.timeline)
+        text = text or avro_from_arrow(schema, now.meta.config.table_name, with_meta=False)
+        body = commit_body(service.operation, Schedule(schema, text), tuple(statuses), now)
+        body = replace(body, compacted=True, extra_metadata={"schema": text})
+        latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
+        time = instant_times(now).draw_completion(latest)
+        encoded = encode_commit(body, instant.action, now.meta.config.table_version)
+        return TimelineWriter(now.meta.storage, now.meta.config).complete(instant, time, encoded)
+
+
+class _TakenOver(WriteConflict):
+    """Another process is running the plan: there is nothing left to take back here."""
+
+
+def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
+    storage = context.meta.storage
+    found = context.meta.timeline.find(instant.requested_time, instant.action)
+    if found is None or found.state is not State.INFLIGHT:
+        state = "gone" if found is None else found.state.name.lower()
+        raise _TakenOver(f"{storage.root}: {instant.action.value} {instant.requested_time} is {state} meanwhile.")
+    for status in statuses:
+        path = status.stat.path
+        info = storage.stat(path) if path is not None else None
+        if info is None or info.size_bytes != status.stat.file_size_in_bytes:
+            raise _TakenOver(
+                f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
+                f"another process took this run for dead and runs the plan itself. Nothing of this run is visible."
+            )
+
+
+def _give_up(
+    heartbeat: Heartbeat, instant: Instant, plan: CompactionPlan, context: ActionContext, error: Exception
+) -> None:
+    """Take a failed run back to its plan. When that fails too, the next run does it."""
+    try:
+        heartbeat.stop()
+        if isinstance(error, _TakenOver):
+            return
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
+            if found is not None and found.state is State.INFLIGHT:
+                _take_back(found, plan, context)
+    except (HudiError, OSError) as second:
+        note = f"{instant.requested_time} could not be taken back yet ({second}); the next run of its plan will do it."
+        if hasattr(error, "add_note"):  # Python 3.11
+            error.add_note(note)
+
+
+def _take_back(instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
+    """Delete what a run has made, then its inflight file. Hold the lock."""
+    meta = context.meta
+    delete_files_of_run(instant, plan, meta, keep=(), by_listing=True)
+    delete_markers(meta.storage, instant.requested_time)
+    TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)

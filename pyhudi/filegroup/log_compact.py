@@ -1,0 +1,141 @@
+"""Log compaction of one slice: its log blocks become one data block and one delete block in a new log file.
+
+The old log files stay. Their blocks give way to the new ones, whose headers name the instants that they fold.
+Rows of partial updates go to one block for each set of columns that they hold.
+Source: spec, files and records 2.7; timeline 4.7; metadata and indexes 5.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.append import LogFiles, LogOptions
+from pyhudi.filegroup.compact import with_log_totals
+from pyhudi.filegroup.read import SliceMerge, SliceSpec
+from pyhudi.filegroup.record_buffer import LogRecords, Positions
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import to_batch
+from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
+from pyhudi.formats.log.blocks import delete
+from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.writer import data_block
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.projection import project
+from pyhudi.storage.clock import Clock
+
+__all__ = ["CompactLogs", "compact_logs"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactLogs:
+    """Fan-out work of a log compaction: one slice, one new log file.
+
+    `run`: stands in the write tokens, so that two runs of one plan never make files of the same name.
+    """
+
+    spec: WriteSpec
+    reading: SliceSpec
+    run: int
+    clock: Clock
+    logs: LogOptions
+
+    def __call__(self, task: TaskContext, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+        own = replace(task, stage_id=self.run)
+        for status in compact_logs(self.spec, self.reading, own, file_slice, self.clock, self.logs):
+            yield to_batch([status])
+
+
+def compact_logs(
+    spec: WriteSpec,
+    reading: SliceSpec,
+    task: TaskContext,
+    file_slice: FileSlice,
+    clock: Clock,
+    logs: LogOptions,
+) -> Iterator[WriteStatus]:
+    """Write the log records of a slice, one version per key, into one new log file; the base file is not read.
+
+    Nothing is written, and no status returned, when the blocks that count hold no record.
+    Raises CorruptFile, UnsupportedTable, SchemaMismatch.
+    """
+    started_s = clock.monotonic_s()
+    merge = SliceMerge.of(reading, replace(file_slice, base_file=None), reading.schema)
+    read_ms = int((clock.monotonic_s() - started_s) * 1000)
+    files = LogFiles(spec, task, file_slice, logs, clock)
+    blocks = _Blocks(spec, file_slice, merge, logs)
+    for rows, count in blocks.data():
+        files.append(rows, updates=count)
+    gone = np.flatnonzero(merge.records.is_delete)
+    if len(gone):
+        files.append_deletes(blocks.deletes(gone), len(gone))
+    for status in files.finish(started_s):
+        stat = replace(status.stat, scan_time_ms=read_ms, prev_commit=file_slice.base_instant)
+        yield replace(status, stat=with_log_totals(stat, merge, file_slice), rows_read=merge.log.records)
+
+
+class _Blocks:
+    """The blocks of one folded slice."""
+
+    def __init__(self, spec: WriteSpec, file_slice: FileSlice, merge: SliceMerge, logs: LogOptions) -> None:
+        self._spec, self._slice, self._records, self._logs = spec, file_slice, merge.records, logs
+        self._header: Mapping[HeaderKey, str] = {
+            HeaderKey.INSTANT_TIME: spec.instant_time,
+            HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(merge.log.instants),
+        }
+
+    def data(self) -> Iterator[tuple[bytes, int]]:
+        """Data blocks with the numbers of their rows: one for each set of columns."""
+        live = np.flatnonzero(~self._records.is_delete)
+        for positions, absent in _by_absent_columns(self._records, live):
+            rows = self._records.take(positions)
+            step = max(1, int(len(rows) * min(1.0, self._logs.block_max_bytes / max(1, rows.nbytes))))
+            for first in range(0, len(rows), step):
+                part = rows.slice(first, step)
+                yield self._data_block(part, absent), len(part)
+
+    def _data_block(self, rows: pa.Table, absent: frozenset[str]) -> bytes:
+        spec = self._spec
+        stored = pa.schema([column for column in spec.stored_schema if column.name not in absent])
+        schema_json = avro_from_arrow(stored, spec.table_name, with_meta=True)
+        header = {**self._header, HeaderKey.IS_PARTIAL: "true"} if absent else self._header
+        if not spec.populate_meta_fields:
+            for at, name in enumerate(META_COLUMNS):  # the key was computed for the merge only
+                rows = rows.set_column(at, name, pa.nulls(len(rows), pa.string()))
+        rows = rows.select([*META_COLUMNS, *stored.names])
+        if self._logs.block_format.lower() == "avro":
+            rows = project(rows, arrow_from_avro(schema_json))
+        (batch,) = rows.combine_chunks().to_batches()
+        return data_block(batch, schema_json, self._logs.block_format, header)
+
+    def deletes(self, positions: Positions) -> bytes:
+        """The delete block."""
+        taken = pa.array(positions)
+        keys = pa.RecordBatch.from_arrays(
+            [self._records.keys.take(taken), pa.repeat(self._slice.group.partition_path, len(positions))],
+            names=[RECORD_KEY, PARTITION_PATH],
+        )
+        ordering = [values.take(taken) for values in self._records.ordering]
+        schema_json = avro_from_arrow(self._spec.stored_schema, self._spec.table_name, with_meta=True)
+        header = {**self._header, HeaderKey.SCHEMA: schema_json}
+        return encode_block(BlockType.DELETE, header, delete.encode(keys, ordering))
+
+
+def _by_absent_columns(records: LogRecords, positions: Positions) -> Iterator[tuple[Positions, frozenset[str]]]:
+    """The positions in groups whose rows lack the same columns."""
+    if not len(positions):
+        return
+    codes = np.zeros(len(positions), np.int64)
+    names = [name for name in records.absent if name not in META_COLUMNS]
+    for name in names:
+        # Numbers of groups stay below the number of rows, however many columns there are.
+        codes = np.unique(codes * 2 + records.absent[name][positions], return_inverse=True)[1]
+    for code in range(int(codes.max()) + 1):
+        members = positions[codes == code]
+        yield members, frozenset(name for name in names if records.absent[name][members[0]])
