@@ -25,7 +25,7 @@ from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.merging import slice_spec
-from pyhudi.queries.pruning import partition_ranges, path_values
+from pyhudi.queries.pruning import PathValues, partition_ranges, path_values, told_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
 
@@ -36,19 +36,24 @@ QUERY_TYPES = ("snapshot", "read_optimized")
 
 @dataclass(frozen=True, slots=True)
 class ReadSlice:
-    """One file slice to read. `path_values`: the columns whose text comes from the partition's path (None is null).
+    """One file slice to read.
 
+    `path_values`: columns whose value must come from the partition's path, as text (None is null). `told_values`:
+    columns whose value the path tells as well as the file; where a global index left a key in its partition, the path
+    is right.
     `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
     """
 
     file_slice: FileSlice
-    path_values: tuple[tuple[str, str | None], ...] = ()
+    path_values: PathValues = ()
     merges: bool = False
+    told_values: PathValues = ()
 
     @classmethod
-    def of_base_file(cls, base_file: BaseFile, path_values: tuple[tuple[str, str | None], ...] = ()) -> ReadSlice:
+    def of_base_file(cls, base_file: BaseFile, path_values: PathValues = (), told_values: PathValues = ()) -> ReadSlice:
         """A base file alone."""
-        return cls(FileSlice(base_file.group, base_file.instant_time, base_file), path_values)
+        file_slice = FileSlice(base_file.group, base_file.instant_time, base_file)
+        return cls(file_slice, path_values, told_values=told_values)
 
     @property
     def base_file(self) -> BaseFile:
@@ -137,11 +142,12 @@ def plan_snapshot(
         if not may_match(predicate, partition_ranges(meta.config, partition, full)):
             pruned.append(partition)
             continue
-        values = path_values(meta.config, partition, wanted)
+        from_path = path_values(meta.config, partition, wanted)
+        told = told_values(meta.config, partition, wanted)
         if query_type == "snapshot":
-            slices += [ReadSlice(found, values, found.needs_merge) for found in view.slices(partition)]
+            slices += [ReadSlice(found, from_path, found.needs_merge, told) for found in view.slices(partition)]
         else:
-            slices += [ReadSlice.of_base_file(base_file, values) for base_file in view.base_files(partition)]
+            slices += [ReadSlice.of_base_file(base_file, from_path, told) for base_file in view.base_files(partition)]
     partitions = view.partitions()
     return ReadPlan(
         schema,

@@ -24,7 +24,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.casts import cast
 
-__all__ = ["PARTITION_PATH_COLUMN", "PathValues", "partition_ranges", "path_values"]
+__all__ = ["PARTITION_PATH_COLUMN", "PathValues", "partition_ranges", "path_values", "told_values"]
 
 PARTITION_PATH_COLUMN = Column(("_hoodie_partition_path",))
 PathValues = tuple[tuple[str, str | None], ...]  # column → text that casts to its type, None for null
@@ -33,13 +33,22 @@ _DAY = re.compile(r"\d{4}([-/])\d\d\1\d\d")
 
 
 def path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
-    """The columns of `schema` whose value in this partition is the path's.
+    """The columns of `schema` whose value in this partition must come from the path: the files lack or differ by rule.
 
     Raises KeyGenError when a table has its partition columns in the path only and this path can't be divided.
     """
     values = dict(_only_in_path(config, partition_path))
-    values.update(_told_by_path(config, partition_path, schema))
+    for name, text in _told_by_path(config, partition_path, schema):
+        if text is None and _is_text(schema.field(name).type):
+            values[name] = None  # "" is stored there beside null
     return tuple((name, text) for name, text in values.items() if schema.get_field_index(name) >= 0)
+
+
+def told_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
+    """The columns of `schema` whose value the path tells. Files hold the same, but for keys that a global index left in
+    their partition when their own value changed.
+    """
+    return tuple(_told_by_path(config, partition_path, schema))
 
 
 def partition_ranges(config: TableConfig, partition_path: str, schema: pa.Schema) -> dict[Column, ValueRange]:
@@ -94,9 +103,13 @@ def _told_by_path(config: TableConfig, partition_path: str, schema: pa.Schema) -
             yield field, told
 
 
+def _is_text(data_type: pa.DataType) -> bool:
+    return bool(pa.types.is_string(data_type) or pa.types.is_large_string(data_type))
+
+
 def _exact(text: str, data_type: pa.DataType) -> str | None:
     """The text as Arrow casts it to the type; None when the column may hold something else than the path says."""
-    if pa.types.is_string(data_type) or pa.types.is_large_string(data_type):
+    if _is_text(data_type):
         return text
     if pa.types.is_integer(data_type) and _WHOLE_NUMBER.fullmatch(text):
         half = 2 ** (data_type.bit_width - 1)

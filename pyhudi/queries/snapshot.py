@@ -131,7 +131,7 @@ def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: in
 def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
-    from_path = dict(read.path_values)
+    from_path = _from_path(read)
     stored = [name for name in plan.read_schema.names if name in plan.merge.schema.names and name not in from_path]
     for batch in read_file_slice(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
         yield _with_path_values(batch, from_path, plan.read_schema)
@@ -150,7 +150,7 @@ def _conversion(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> tuple[list[str], Callable[[pa.RecordBatch], pa.RecordBatch]]:
     """Which of the file's columns to read, and how a batch of them becomes one of `plan.read_schema`."""
-    from_path = dict(read.path_values)
+    from_path = _from_path(read)
     target = plan.read_schema
     stored = pa.schema([f for f in target if f.name not in from_path])
     by_id = _by_column_id(plan, read, stored)
@@ -184,6 +184,10 @@ def _with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None],
     return pa.RecordBatch.from_arrays(columns, schema=target)
 
 
+def _from_path(read: ReadSlice) -> dict[str, str | None]:
+    return dict(read.told_values) | dict(read.path_values)
+
+
 def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
     value = cast(pa.array([text], pa.string()), data_type)[0] if text is not None else pa.scalar(None, data_type)
     return pa.repeat(value, rows)
@@ -198,7 +202,7 @@ def _row_group_test(
     """
     if plan.keeps_all_rows or plan.internal_schemas or is_opaque(plan.predicate):
         return None
-    from_path = {name for name, _ in read.path_values}
+    from_path = _from_path(read)
 
     def trusted(column: Column) -> bool:
         if column.path[0] in from_path:
