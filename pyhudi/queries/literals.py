@@ -117,9 +117,9 @@ def comparison_with_number(column: Column, op: str, value: Any, kind: pa.DataTyp
     never, always = In(column, ()), Not(In(column, ()))  # false and true where the column is not null
     exact = Decimal(value)
     digits, lowest, highest = _grid(kind)
-    if op in ("=", "<>") or exact.is_nan():
+    if op in ("=", "<>"):
         return always if op == "<>" else never
-    if exact > highest:
+    if exact.is_nan() or exact > highest:  # NaN is greater than every other number
         return always if op in ("<", "<=") else never
     if exact < lowest:
         return always if op in (">", ">=") else never
