@@ -15,9 +15,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from pyhudi.engine.base import Engine, Frame
+from pyhudi.errors import UnsupportedTable
+from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.storage.base import Storage
 
 __all__ = ["LOCATION_PARTITION", "STORED_ORDERING", "Index", "IndexSettings", "Lookup", "PartitionRows", "Tagged"]
@@ -51,7 +53,8 @@ class Lookup:
 
     `view` covers the batch's partitions, all partitions for a global index. `batch`: the incoming rows by partition.
     `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`
-    are the ordering fields with the table's types, for a global index that must judge moves, else empty.
+    are the ordering fields with the table's types, for a global index that must judge moves, else empty. `merged`: how
+    slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
     """
 
     engine: Engine
@@ -60,11 +63,32 @@ class Lookup:
     batch: Mapping[str, PartitionRows]
     keygen: KeyGenerator | None = None
     ordering: pa.Schema = field(default_factory=lambda: pa.schema([]))
+    merged: SliceSpec | None = None
+    only_live: bool = False
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
         return tuple(file for partition in partitions for file in self.view.base_files(partition))
+
+    def slices_with_logs(self, *, everywhere: bool) -> dict[str, FileSlice]:
+        """Path of the base file → slice, of the candidates' slices that have log files.
+
+        Raises UnsupportedTable when a slice has log files only: their keys are in no base file.
+        """
+        partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
+        found = {}
+        for file_slice in (s for partition in partitions for s in self.view.slices(partition)):
+            if file_slice.base_file is None:
+                raise UnsupportedTable(
+                    f"{self.storage.root}: the file group {file_slice.group.file_id} in partition "
+                    f"{file_slice.group.partition_path!r} has log files only, whose keys this index does not see. "
+                    f"Write with the index that made them (hoodie.index.type=BUCKET and its "
+                    f"hoodie.bucket.index.num.buckets), or compact the table first."
+                )
+            if file_slice.log_files:
+                found[file_slice.base_file.path] = file_slice
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,10 @@ class InMemoryIndex(KeyLookupIndex):
 
     def find(self, keys: pa.Table, files: Sequence[BaseFile], lookup: Lookup) -> pa.Table:
         work = self.work({}, lookup)
+        wanted = pc.unique(keys.column(RECORD_KEY))
+        changed = [file for file in files if file.path in work.slices]
+        files = [file for file in files if file.path not in work.slices]
+        live = [pa.Table.from_batches(work.hits(file, wanted), work.schema) for file in changed]
         with _GUARD:
             known = _KNOWN.get(lookup.storage.root, {})
             tables = {
@@ -43,4 +47,4 @@ class InMemoryIndex(KeyLookupIndex):
             }
             _KNOWN[lookup.storage.root] = tables
         stored = pa.concat_tables([work.schema.empty_table(), *tables.values()])
-        return stored.filter(pc.is_in(stored.column(RECORD_KEY), value_set=pc.unique(keys.column(RECORD_KEY))))
+        return pa.concat_tables([stored.filter(pc.is_in(stored.column(RECORD_KEY), value_set=wanted)), *live])

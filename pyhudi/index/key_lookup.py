@@ -3,6 +3,10 @@
 Existing keys are read where the files are, never shuffled: the incoming keys travel to the tasks, only hits come back.
 A file is opened once; its footer says by key range (and bloom filter) whether its key column is worth reading. A batch
 with more key bytes than `key_bytes_in_tasks_max` is joined with a scan of the key columns instead.
+
+Log files hold no keys that their base file lacks, so for the place of a key base files are enough. Whether it is still
+alive there the merged slice says, for global indexes (a key that moved away stays in the old base file, deleted in its
+log) and wherever a key was found in two file groups.
 Source: spec, metadata and indexes part 4 (BLOOM details).
 """
 
@@ -10,18 +14,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, IndexSettings, Lookup, Tagged
 from pyhudi.keygen.base import KeyGenerator, read_field
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 
@@ -42,11 +47,15 @@ class KeyLookupIndex:
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         files = lookup.candidates(everywhere=self.is_global)
+        logs = lookup.slices_with_logs(everywhere=self.is_global) if lookup.merged is not None else {}
+        live = lookup.only_live or self.is_global
         key_bytes = sum(part.key_bytes for part in lookup.batch.values())
-        if key_bytes > self.settings.key_bytes_in_tasks_max and self._can_scan(files, lookup):
+        if key_bytes > self.settings.key_bytes_in_tasks_max and not (logs and live) and self._can_scan(files, lookup):
             return Tagged(self._joined(rows, self._scanned(rows, files, lookup), lookup))
         keys = lookup.engine.collect(lookup.engine.select(rows, [RECORD_KEY, PARTITION_PATH]))
         hits = self.find(keys, files, lookup)
+        if logs and not live and _in_two_places(hits):
+            hits = self.find(keys, files, replace(lookup, only_live=True))
         tagged = self._joined(rows, lookup.engine.from_arrow(hits), lookup)
         return Tagged(tagged, None if self.is_global else _counts(keys, hits, lookup))
 
@@ -60,7 +69,9 @@ class KeyLookupIndex:
 
     def work(self, wanted: Mapping[str | None, pa.Array], lookup: Lookup) -> FindKeys:
         """What runs in the tasks."""
-        return FindKeys(lookup.storage, wanted, self.uses_bloom, lookup.keygen, lookup.ordering)
+        live = lookup.merged is not None and (lookup.only_live or self.is_global)
+        slices = lookup.slices_with_logs(everywhere=self.is_global) if live else {}
+        return FindKeys(lookup.storage, wanted, self.uses_bloom, lookup.keygen, lookup.ordering, lookup.merged, slices)
 
     def new_file_id(self, location: str, new_uuid: str) -> str:
         raise AssertionError(f"location {location} is a file id that the view does not know")
@@ -96,7 +107,8 @@ class FindKeys:
     """Fan-out work: which of the wanted keys are in these files.
 
     `wanted`: partition path → distinct keys; under None those of a global index, wanted in every file. `keygen`: set
-    when files hold no keys. `ordering`: fields to bring along.
+    when files hold no keys. `ordering`: fields to bring along. `slices`: base file path → its slice, where log files
+    decide which keys are alive; `merged` says how to read them.
     """
 
     storage: Storage
@@ -104,6 +116,8 @@ class FindKeys:
     uses_bloom: bool
     keygen: KeyGenerator | None
     ordering: pa.Schema
+    merged: SliceSpec | None = None
+    slices: Mapping[str, FileSlice] = field(default_factory=dict)
 
     @property
     def schema(self) -> pa.Schema:
@@ -127,6 +141,9 @@ class FindKeys:
 
     def hits(self, file: BaseFile, wanted: pa.Array) -> Iterator[pa.RecordBatch]:
         """Rows of one file whose key is wanted."""
+        if file.path in self.slices:
+            yield from self._live_hits(file, wanted)
+            return
         reader = open_base_file(self.storage, file.path)
         try:
             footer = reader.footer
@@ -142,6 +159,16 @@ class FindKeys:
                     yield self._batch(file, keys.filter(found), batch.filter(found))
         finally:
             reader.close()
+
+    def _live_hits(self, file: BaseFile, wanted: pa.Array) -> Iterator[pa.RecordBatch]:
+        """The same of the merged slice; its record keys are there also when the files hold none."""
+        assert self.merged is not None
+        columns = dict.fromkeys([RECORD_KEY, *(name.partition(".")[0] for name in self.ordering.names)])
+        for batch in read_file_slice(self.merged, self.slices[file.path], list(columns), _READ_ROWS):
+            found = pc.is_in(batch.column(RECORD_KEY), value_set=wanted)
+            if pc.any(found).as_py():
+                rows = batch.filter(found)
+                yield self._batch(file, rows.column(RECORD_KEY), rows)
 
     def _stored(self, reader: Any) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
         ordering = [name.partition(".")[0] for name in self.ordering.names]
@@ -174,6 +201,12 @@ def _stored_ordering(rows: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
     column = read_field(rows, wanted.name)
     # A file of before the column was added has none of its values.
     return pa.nulls(len(rows), wanted.type) if column is None else column.cast(wanted.type)
+
+
+def _in_two_places(hits: pa.Table) -> bool:
+    """Is a key of one partition in several file groups?"""
+    places = hits.group_by([RECORD_KEY, PARTITION_PATH]).aggregate([(LOCATION, "count_distinct")])
+    return bool(pc.any(pc.greater(places.column(f"{LOCATION}_count_distinct"), 1)).as_py())
 
 
 def _wanted(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.Array]:

@@ -40,16 +40,19 @@ from pyhudi.actions.writes.slot_work import Combining, WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TaskFailed
 from pyhudi.filegroup.append import LogOptions
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
 from pyhudi.keygen import KeyGenerator
+from pyhudi.merge.rules import merge_rules
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
+from pyhudi.model.keys import LOCATION, META_COLUMNS, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["KeyedWrite", "Rules", "commit_body", "table_index"]
@@ -186,6 +189,8 @@ class KeyedWrite:
             batch,
             None if config.populate_meta_fields else keygen,
             pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
+            _slice_spec(keygen, context) if config.is_merge_on_read else None,
+            only_live=self.rules.drop_known or self.rules.refuse_known,
         )
         tagged = index.tag(keyed, lookup)
         rows, counts = tagged.rows, tagged.counts
@@ -218,6 +223,15 @@ class KeyedWrite:
             drop_inserts=self.rules.deletes,
             logs=_log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None,
         )
+
+
+def _slice_spec(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
+    """How merged slices of the table are read."""
+    meta = context.meta
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
+    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    stored_keys = meta.config.populate_meta_fields
+    return SliceSpec(meta.storage, schema, rules, merge_rules(meta.config), None if stored_keys else keygen)
 
 
 def _log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
