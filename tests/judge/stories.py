@@ -79,7 +79,10 @@ class Story:
     partition: tuple[str, ...] = ("region",)  # () for one global name space of keys
     schema: pa.Schema = SCHEMA
     check_options: Mapping[str, str] = field(default_factory=dict)
-    skip: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()  # steps of the judge's check
+    as_text: tuple[str, ...] = ()  # columns that real Hudi returns as text, whatever the table says
+    reads_only: bool = False  # real Hudi reads such tables and can't write them
+    session: tuple[str, ...] = ()  # SQL for the judge's session before it reads
 
     def write_options(self) -> dict[str, str]:
         base = {"hoodie.table.name": self.name, "hoodie.write.table.version": str(self.table_version)}
@@ -145,7 +148,7 @@ EVERY_CHANGE = (
 
 _TIMEBASED = {
     "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
-    "hoodie.keygen.timebased.output.dateformat": "yyyy-MM",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMM",
     "hoodie.keygen.timebased.timezone": "UTC",
 }
 _GENERATOR = "hoodie.datasource.write.keygenerator.class"
@@ -186,6 +189,7 @@ def _variants(version: int) -> tuple[Story, ...]:
              "hoodie.datasource.write.partitionpath.field": "ts"},
             _TIMED_STEPS,
             partition=(),
+            as_text=("ts",),
             skip=_TIMED_SKIPS,
             check_options=_TIMEBASED,
         ),
@@ -226,8 +230,9 @@ EVERY_KIND = (
     *_variants(9),
     *_variants(8),
     *_variants(6),
-    Story("v9_orc", 9, {**KEYS, "hoodie.table.base.file.format": "ORC"}, standard_steps(),
-          skip=("footers", "footers_after", "hudi_rs", "hudi_rs_as_of", "hudi_rs_after")),
+    # Hudi 1.2.0 on Spark 3.5 fails on ORC as soon as it writes, and when it reads with vectors.
+    Story("v9_orc", 9, {**KEYS, "hoodie.table.base.file.format": "ORC"}, standard_steps(), reads_only=True,
+          session=("set spark.sql.orc.enableVectorizedReader=false",)),
     Story("v9_virtual_keys", 9, {**KEYS, "hoodie.populate.meta.fields": "false"}, standard_steps()),
     Story("v9_dropped_partition_columns", 9, {**KEYS, **HIVE, "hoodie.datasource.write.drop.partition.columns": "true"},
           standard_steps(), skip=("hudi_rs", "hudi_rs_as_of", "hudi_rs_after")),
