@@ -175,7 +175,7 @@ class _Merge:
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
         target = pa.schema([self._file_schema.field(name) for name in wanted])
         first = 0
-        for batch in self._reader.batches(wanted, self._spec.file.row_group_rows, dictionaries):
+        for batch in self._reader.batches(wanted, self._batch_rows(), dictionaries):
             table = pa.Table.from_batches([batch])
             if not as_is:
                 table = project(table, target)
@@ -184,6 +184,12 @@ class _Merge:
                 table = table.add_column(META_COLUMNS.index(RECORD_KEY), RECORD_KEY, keys)
             first += len(table)
             yield table
+
+    def _batch_rows(self) -> int:
+        """Rows of a batch, and so of a row group: fewer when they are wide."""
+        options = self._spec.file
+        row_bytes = self._reader.plain_bytes / max(1, self._reader.num_rows)
+        return max(1, min(options.row_group_rows, int(options.row_group_bytes / max(row_bytes, 1.0))))
 
     def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
         matches = self._match(stored, first)

@@ -97,6 +97,11 @@ class BaseFileReader(Protocol):
     def num_rows(self) -> int: ...
 
     @property
+    def plain_bytes(self) -> int:
+        """How large the columns are without compression, roughly."""
+        ...
+
+    @property
     def footer(self) -> Footer: ...
 
     def low_cardinality_columns(self) -> tuple[str, ...]:

@@ -90,6 +90,10 @@ class OrcReader:
         return int(self._file.nrows)
 
     @property
+    def plain_bytes(self) -> int:
+        return 3 * int(self._file.content_length)
+
+    @property
     def footer(self) -> Footer:
         return self._footer
 

@@ -40,6 +40,10 @@ _CODECS: dict[str, tuple[str, int | None]] = {
 }
 
 
+_LARGE_ROW_GROUP_BYTES = 32 << 20
+_PAGE_BUFFER_BYTES = 1 << 20
+
+
 class ParquetFormat:
     """The doors of the format."""
 
@@ -71,11 +75,21 @@ class ParquetReader:
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
             with _blaming(path):
-                self._file = pq.ParquetFile(self._input, pre_buffer=self._pre_buffer, coerce_int96_timestamp_unit="us")
+                self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
         except BaseException:
             self._input.close()
             raise
+
+    def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        largest = max((_stored_bytes(group) for group in groups), default=0)
+        # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
+        buffer_size = _PAGE_BUFFER_BYTES if largest > _LARGE_ROW_GROUP_BYTES else 0
+        return pq.ParquetFile(
+            self._input, metadata=metadata, pre_buffer=self._pre_buffer, buffer_size=buffer_size,
+            read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us",
+        )  # fmt: skip
 
     @property
     def schema(self) -> pa.Schema:
@@ -84,6 +98,11 @@ class ParquetReader:
     @property
     def num_rows(self) -> int:
         return int(self._file.metadata.num_rows)
+
+    @property
+    def plain_bytes(self) -> int:
+        metadata = self._file.metadata
+        return sum(int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups))
 
     @property
     def footer(self) -> Footer:
@@ -120,13 +139,8 @@ class ParquetReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        file = self._file
         with _blaming(self._path):
-            if dictionaries:
-                file = pq.ParquetFile(
-                    self._input, metadata=file.metadata, pre_buffer=self._pre_buffer,
-                    read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us",
-                )  # fmt: skip
+            file = self._open(self._file.metadata, dictionaries) if dictionaries else self._file
             # One row group at a time, so that no more than one is ever buffered ahead.
             for row_group in row_groups_that_may_match(file.metadata, may_match):
                 for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
@@ -162,6 +176,10 @@ class ParquetReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _stored_bytes(group: pq.RowGroupMetaData) -> int:
+    return sum(int(group.column(index).total_compressed_size) for index in range(group.num_columns))
 
 
 def _with_int96(file: pq.ParquetFile) -> pa.Schema:
