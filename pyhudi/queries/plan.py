@@ -129,7 +129,7 @@ def plan_snapshot(
         check_not_cleaned(meta, instant_time)
     view = FileSystemView.load(meta, as_of=instant_time)
     _check_there_was_something(meta, view, instant_time)
-    history = tuple(load_history(meta.storage, meta.config, _timeline(meta, instant_time)))
+    history = _schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
     predicate = bind(parse_where(where), full)
     schema = full if columns is None else _selected(full, columns)
@@ -183,8 +183,13 @@ def _check_there_was_something(meta: MetaClient, view: FileSystemView, instant_t
     raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
 
 
-def _timeline(meta: MetaClient, instant_time: str | None) -> Any:
-    return meta.timeline if instant_time is None else meta.timeline.up_to(instant_time)
+def _schema_history(meta: MetaClient, instant_time: str | None) -> tuple[InternalSchema, ...]:
+    """The schema-on-read history up to the query's instant, newest first.
+
+    The newest file of all is read: it holds every version, and Hudi deletes the older ones.
+    """
+    history = load_history(meta.storage, meta.config, meta.timeline)
+    return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
 
 
 def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:

@@ -54,6 +54,8 @@ def open_fixture(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
 def queries(description: Mapping[str, Any]) -> Iterator[Query]:
     """The snapshot and every time travel of a golden table, with the answers of its writer and of 1.2.0."""
     expected, newest = description["expected"], description.get("expected_by_1.2.0", {})
+    if "schema on read" in description["about"]:
+        newest = {}  # 1.2.0 loses the renamed columns of older writers' tables: plainly wrong
     snapshot = expected["snapshot"]
     if snapshot is None:  # real Hudi needs an option to read this one
         snapshot = expected["snapshot_with_options"]["rows"]
