@@ -15,6 +15,9 @@ _TRIGGER_KEYS = (
 )
 
 
+_DEFAULT_STRATEGY = "org.apache.hudi.table.action.compact.strategy.LogFileSizeBasedCompactionStrategy"
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionOptions:
     """Options of the two services. `trigger_is_given`: the caller said what to wait for."""
@@ -25,7 +28,7 @@ class CompactionOptions:
     delta_commits_max: int = 5
     delta_seconds_max: int = 3600
     trigger_is_given: bool = False
-    strategies: tuple[str, ...] = ("LOG_FILE_SIZE",)
+    strategies: tuple[str, ...] = (_DEFAULT_STRATEGY,)
     target_io_mb: int = 512000
     log_size_threshold_bytes: int = 0
     log_num_threshold: int = 0

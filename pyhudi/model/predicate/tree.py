@@ -75,6 +75,8 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
+    """`column IS NULL`; never unknown."""
+
     column: Column
 
 
@@ -100,16 +102,22 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """All of them."""
+
     children: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """One of them at least."""
+
     children: tuple[Predicate, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """The opposite; unknown stays unknown."""
+
     child: Predicate
 
 
