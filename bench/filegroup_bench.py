@@ -1,9 +1,9 @@
 """`python -m bench.filegroup_bench`: one task, one file group, no Spark: what making and rewriting a file cost.
 
 Each contender runs in a process of its own, in turns with the others; time is wall and CPU seconds (all threads),
-memory is the process's peak. The floor is pyarrow at its best: the same columns and codec, dictionaries only where they pay,
-strings of few values kept as dictionaries between reading and writing, no bloom filter, no footer, no merging.
-"""
+memory is the process's peak. The floor is pyarrow at its best: the same columns and codec, dictionaries only where
+they pay, strings of few values kept as dictionaries between reading and writing, no bloom filter, no footer, no
+merging."""
 
 from __future__ import annotations
 
