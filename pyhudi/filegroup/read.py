@@ -25,10 +25,10 @@ from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
-from pyhudi.merge.base import Mask
+from pyhudi.merge.base import Mask, Place
 from pyhudi.merge.combine import ordering_columns, whole
-from pyhudi.merge.field_merge import FieldMerge
-from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.pairs import pair_merger
+from pyhudi.merge.rules import MergeRules, marked_deletes
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
@@ -55,6 +55,8 @@ class SliceSpec:
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
+        if self.merge.merger is not None:  # a user's merger is given whole rows
+            return self.schema
         names = {*columns, RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
         names |= {DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
         if self.key_generator is not None:
@@ -110,8 +112,7 @@ def _marked_deletes(rules: MergeRules, rows: pa.Table) -> Mask | None:
     if DELETE_FLAG_COLUMN in rows.column_names and pa.types.is_boolean(rows.schema.field(DELETE_FLAG_COLUMN).type):
         flags = pc.fill_null(whole(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)
     if rules.delete_field is not None and rules.delete_field in rows.column_names:
-        text = whole(rows.column(rules.delete_field)).cast(pa.string())
-        marked = pc.fill_null(pc.equal(text, rules.delete_marker), False).to_numpy(zero_copy_only=False)
+        marked = marked_deletes(rules, whole(rows.column(rules.delete_field)))
         flags = marked if flags is None else flags | marked
     return flags
 
@@ -127,7 +128,7 @@ class SliceMerge:
         self.records, self.log = records, log
         self.updated = self.deleted = self.inserted = 0
         self._spec, self._needed, self._rules = spec, needed, spec.merge
-        self._merge = FieldMerge(spec.merge)
+        self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self._in_pairs = in_pairs
         self._found = np.zeros(len(records.keys), np.bool_)
@@ -207,7 +208,7 @@ class SliceMerge:
         older_rows = stored.take(pa.array(hits))
         ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
-        merged = self._merge.merge(older, self.records.versions(partners))
+        merged = self._merge.merge(older, self.records.versions(partners), Place.SLICE)
         live = merged.rows.filter(pa.array(~merged.is_delete))
         self.updated += len(live)
         self.deleted += len(hits) - len(live)

@@ -18,9 +18,9 @@ import pyarrow as pa
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.log.blocks.delete import DeleteRecords
 from pyhudi.merge import merge_mode
-from pyhudi.merge.base import Mask
+from pyhudi.merge.base import Mask, Place
 from pyhudi.merge.combine import ordering_columns, whole
-from pyhudi.merge.field_merge import FieldMerge
+from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions, fold
 from pyhudi.model.keys import RECORD_KEY
@@ -128,7 +128,7 @@ class RecordBuffer:
 
     def _delete_ordering(self, deletes: DeleteRecords, field: int) -> pa.Array:
         wanted = self._ordering_types[field]
-        if field >= len(deletes.ordering):
+        if len(self._ordering_types) != len(deletes.ordering):  # values of other fields don't compare
             return pa.nulls(deletes.keys.num_rows, wanted)
         values = deletes.ordering[field]
         try:
@@ -151,7 +151,7 @@ class RecordBuffer:
         numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
         if self._in_pairs:
             versions = Versions(self._table(), deletes, ordering, self._absent_masks())
-            first, folded = fold(keys, versions, FieldMerge(self._rules))
+            first, folded = fold(keys, versions, pair_merger(self._rules), Place.LOGS)
             numbers = np.arange(len(folded))
             return LogRecords(
                 keys.take(pa.array(first)), folded.is_delete, folded.ordering, folded.absent, folded.rows, numbers

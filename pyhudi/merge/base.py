@@ -6,6 +6,7 @@ Source: spec, files and records 5.5 and 5.6.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +14,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Mask", "MergeMode", "commit_time_deletes"]
+__all__ = ["EVERYWHERE", "Mask", "MergeMode", "Place", "commit_time_deletes"]
 
 Mask = npt.NDArray[np.bool_]
+
+
+class Place(Enum):
+    """Where two versions of a row meet. Only payload classes decide otherwise in one place than in another."""
+
+    INPUT = "rows of one batch that is written"
+    FILE = "a written row and the stored one, copy-on-write"
+    LOGS = "records of a slice's log files"
+    SLICE = "what the log files say and the stored row: queries and compaction"
+
+
+EVERYWHERE = frozenset(Place)
 
 
 class MergeMode(Protocol):

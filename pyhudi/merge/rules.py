@@ -1,19 +1,33 @@
 """MergeRules: how versions of a row become one, as the table's properties say it.
 
-Below version 9 a payload class says it; from 9 on a mode, a partial update mode and merge properties. Both become the
-same rules here. Source: spec, files and records 5.2, 5.3, 5.6 ("partial update mode") and 5.7.
+Below version 9 a payload class says it; from 9 on a mode, a partial update mode and merge properties; in every version
+a strategy id may name a merger of the user's. All become the same rules here.
+Source: spec, files and records 5.1 to 5.3, 5.6 ("partial update mode") and 5.7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pyhudi.errors import UnsupportedTable
-from pyhudi.model.merge_mode import COMMIT_TIME_ORDERING, CUSTOM, DEPRECATED_PAYLOADS, EVENT_TIME_ORDERING
+from pyhudi.merge.base import EVERYWHERE, Mask, Place
+from pyhudi.merge.implementation import find_merger
+from pyhudi.model.merge_mode import (
+    BUILT_IN_STRATEGY_IDS,
+    COMMIT_TIME_ORDERING,
+    CUSTOM,
+    DEPRECATED_PAYLOADS,
+    EVENT_TIME_ORDERING,
+    FIRST_VALUE_PAYLOAD,
+    payload_class_name,
+)
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["FILL_UNAVAILABLE", "IGNORE_DEFAULTS", "MergeRules", "merge_rules"]
+__all__ = ["FILL_UNAVAILABLE", "IGNORE_DEFAULTS", "MergeRules", "marked_deletes", "merge_rules"]
 
 IGNORE_DEFAULTS = "IGNORE_DEFAULTS"
 FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
@@ -23,7 +37,10 @@ _DELETE_FIELD = "hoodie.payload.delete.field"
 _DELETE_MARKER = "hoodie.payload.delete.marker"
 _UNAVAILABLE = "hoodie.write.partial.update.unavailable.value"
 _PARTIAL_UPDATE_MODE = "hoodie.table.partial.update.mode"
-_FIRST_VALUE = "org.apache.hudi.common.model.FirstValueAvroPayload"
+# Older name of the marker's property and of its mode, seen in tables of Hudi's development lines.
+_UNAVAILABLE_BEFORE = "hoodie.table.partial.update.custom.marker"
+_MODES_BEFORE = {"IGNORE_MARKERS": FILL_UNAVAILABLE, "NONE": ""}
+_STORED = frozenset({Place.FILE, Place.SLICE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +48,16 @@ class MergeRules:
     """Rules of one table. Picklable.
 
     `partial_update_mode`: "" takes the winner as it is; IGNORE_DEFAULTS fills its nulls, FILL_UNAVAILABLE its columns
-    that hold `unavailable_marker`, from the loser. `delete_field` and `delete_marker`: rows whose field has that text
-    are deletes. `first_wins`: of equal ordering values the earlier version stays.
+    that hold `unavailable_marker`, from the loser, in the places of `fills_in`. `delete_field` and `delete_marker`:
+    rows whose field has that text are deletes (`delete_any_case`: in capitals or not). `first_wins`: of equal ordering
+    values the earlier version stays. `merger`: the path of a user's merger, which merges pairs of rows; `properties`
+    are what its context tells it.
+
+    What payload classes do otherwise than the modes: `later_deletes`: where a delete that came later removes the row,
+    whatever their ordering values; `rows_outlive_deletes`: in log files a row that came after a delete lives again,
+    whatever its value; `stamped_by_newer`: a merged row has the meta columns of the version that came later, even when
+    the other one won; `input_fields`: the batch that is written is combined by these fields, the greater tuple winning
+    as a whole row, None: by these rules.
     """
 
     mode: str = COMMIT_TIME_ORDERING
@@ -41,7 +66,16 @@ class MergeRules:
     unavailable_marker: str = ""
     delete_field: str | None = None
     delete_marker: str | None = None
+    delete_any_case: bool = False
     first_wins: bool = False
+    merger: str | None = None
+    record_key_fields: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    fills_in: frozenset[Place] = EVERYWHERE
+    later_deletes: frozenset[Place] = frozenset()
+    rows_outlive_deletes: bool = False
+    stamped_by_newer: bool = False
+    input_fields: tuple[str, ...] | None = None
 
     @property
     def by_ordering(self) -> bool:
@@ -50,50 +84,120 @@ class MergeRules:
 
     @property
     def needs_pairs(self) -> bool:
-        """Versions have to be merged pair by pair, because a result can have columns of both."""
-        return bool(self.partial_update_mode) or self.first_wins
+        """Versions have to be merged pair by pair: a result can have columns of both, or the place matters."""
+        special = bool(self.later_deletes) or self.rows_outlive_deletes
+        return bool(self.partial_update_mode) or self.first_wins or self.merger is not None or special
+
+    @property
+    def for_input(self) -> MergeRules:
+        """The rules for rows of one batch, before they meet anything stored."""
+        if self.input_fields is None:
+            return self
+        mode = EVENT_TIME_ORDERING if self.input_fields else COMMIT_TIME_ORDERING
+        return MergeRules(mode, self.input_fields)
 
 
-def merge_rules(config: TableConfig) -> MergeRules:
+def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> MergeRules:
     """The rules of a table.
 
-    Raises UnsupportedTable when its merger is a class that nobody here knows: its rows can't be merged by guessing.
+    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that stands in the table.
+    Raises:  UnsupportedTable when its merger is a class that nobody here knows: its rows can't be merged by guessing.
     """
     properties = config.properties
-    payload = properties.get("hoodie.compaction.payload.class") if config.table_version < 9 else None
-    payload = payload or (config.payload_class if config.record_merge_mode == CUSTOM else None)
+    strategy_id = config.merge_strategy_id
+    stored_mode = (properties.get("hoodie.record.merge.mode") or CUSTOM).upper()
+    if strategy_id is not None and strategy_id.lower() not in BUILT_IN_STRATEGY_IDS and stored_mode == CUSTOM:
+        return _of_merger(config, strategy_id, merger_classes)
     if config.record_merge_mode != CUSTOM:
         return _of_properties(MergeRules(config.record_merge_mode, config.ordering_fields), properties)
-    if payload == _FIRST_VALUE:
+    payload = payload_class_name(config.payload_class or "")
+    if payload == FIRST_VALUE_PAYLOAD:
         return MergeRules(EVENT_TIME_ORDERING, config.ordering_fields, first_wins=True)
     if payload in DEPRECATED_PAYLOADS:
-        mode, stored = DEPRECATED_PAYLOADS[payload]
-        return _of_properties(MergeRules(mode, _ordering_fields(payload, config.ordering_fields, stored)), stored)
+        return _of_payload(payload, config)
     raise UnsupportedTable(
-        f"Table {config.table_name!r} merges rows with {payload or 'a merger of its own'} (strategy id "
-        f"{properties.get('hoodie.record.merge.strategy.id', 'none')}), which has no implementation here. A "
-        f"read_optimized query reads its base files without merging."
+        f"Table {config.table_name!r} merges rows with {config.payload_class or 'a merger of its own'} (strategy id "
+        f"{strategy_id or 'none'}), which has no implementation here. A read_optimized query reads its base files "
+        f"without merging."
     )
 
 
-def _ordering_fields(payload: str, configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
+def marked_deletes(rules: MergeRules, column: pa.Array) -> Mask:
+    """Where the values of `rules.delete_field` say that the row is a delete; null never does."""
+    text, marker = column.cast(pa.string()), rules.delete_marker or ""
+    if rules.delete_any_case:
+        text, marker = pc.utf8_lower(text), marker.lower()
+    marked: Mask = pc.fill_null(pc.equal(text, marker), False).to_numpy(zero_copy_only=False)
+    return marked
+
+
+def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[str]) -> MergeRules:
+    path = find_merger(merger_classes, strategy_id)
+    if path is None:
+        seen = f"none of {', '.join(merger_classes)} has this id" if merger_classes else "no class was given"
+        raise UnsupportedTable(
+            f"Table {config.table_name!r} merges rows with the merger of strategy id {strategy_id}, which has no "
+            f"implementation here: {seen}. Name a Python class with this strategy_id in "
+            f'hoodie.write.record.merge.custom.implementation.classes ("module:Class"); a read_optimized query reads '
+            f"the base files without merging."
+        )
+    prefixed = (key for key in config.properties if key.startswith(_PROPERTY))
+    rules = MergeRules(
+        EVENT_TIME_ORDERING if config.ordering_fields else COMMIT_TIME_ORDERING,
+        config.ordering_fields,
+        merger=path,
+        record_key_fields=config.record_key_fields,
+        properties=tuple((key.removeprefix(_PROPERTY), config.properties[key]) for key in sorted(prefixed)),
+    )
+    return _with_delete_marker(rules, config.properties)
+
+
+def _of_payload(payload: str, config: TableConfig) -> MergeRules:
+    """A payload class that decides itself, below version 9."""
+    mode, stored = DEPRECATED_PAYLOADS[payload]
+    fields = _ordering_fields(config.ordering_fields, stored)
+    rules = _of_properties(MergeRules(mode, fields), stored)
+    partial_update = payload.endswith(".PartialUpdateAvroPayload")
+    if not partial_update:
+        rules = replace(rules, input_fields=fields if mode == EVENT_TIME_ORDERING else config.ordering_fields)
+    if payload.endswith(".AWSDmsAvroPayload"):
+        rules = replace(rules, delete_any_case=True)
+    if mode == COMMIT_TIME_ORDERING:
+        return rules
+    if partial_update:
+        rules = replace(rules, stamped_by_newer=True, later_deletes=frozenset({Place.FILE}))
+    if config.table_version >= 8:
+        return rules
+    # Hudi 0.x knows no ordering value of deletes in log files but among the log records themselves.
+    fills_in = EVERYWHERE if partial_update else _STORED
+    later_deletes = rules.later_deletes | {Place.SLICE}
+    return replace(rules, rows_outlive_deletes=True, later_deletes=later_deletes, fills_in=fills_in)
+
+
+def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> tuple[str, ...]:
     """Debezium's classes compare columns of their own, whatever the table's ordering field is."""
     own = stored.get("hoodie.table.ordering.fields")
     return configured if own is None else tuple(own.split(","))
 
 
 def _of_properties(rules: MergeRules, properties: Mapping[str, str]) -> MergeRules:
-    partial = properties.get(_PARTIAL_UPDATE_MODE, "").upper()
-    if partial not in ("", "NONE", IGNORE_DEFAULTS, FILL_UNAVAILABLE):
-        raise UnsupportedTable(f"{_PARTIAL_UPDATE_MODE}={partial} is not known to this release.")
+    said = properties.get(_PARTIAL_UPDATE_MODE, "").upper()
+    partial = _MODES_BEFORE.get(said, said)
+    if partial not in ("", IGNORE_DEFAULTS, FILL_UNAVAILABLE):
+        raise UnsupportedTable(f"{_PARTIAL_UPDATE_MODE}={said} is not known to this release.")
+    marker = _merge_property(properties, _UNAVAILABLE) or properties.get(_UNAVAILABLE_BEFORE, "")
+    return replace(_with_delete_marker(rules, properties), partial_update_mode=partial, unavailable_marker=marker)
 
-    def merge_property(key: str) -> str | None:
-        return properties.get(_PROPERTY + key) or properties.get(key)
 
-    return replace(
-        rules,
-        partial_update_mode="" if partial == "NONE" else partial,
-        unavailable_marker=merge_property(_UNAVAILABLE) or "",
-        delete_field=merge_property(_DELETE_FIELD),
-        delete_marker=merge_property(_DELETE_MARKER),
-    )
+def _with_delete_marker(rules: MergeRules, properties: Mapping[str, str]) -> MergeRules:
+    field, marker = _merge_property(properties, _DELETE_FIELD), _merge_property(properties, _DELETE_MARKER)
+    if (field is None) != (marker is None):
+        raise UnsupportedTable(
+            f"The table's properties have one of {_DELETE_FIELD} ({field}) and {_DELETE_MARKER} ({marker}); real Hudi "
+            f"wants both or none."
+        )
+    return replace(rules, delete_field=field, delete_marker=marker)
+
+
+def _merge_property(properties: Mapping[str, str], key: str) -> str | None:
+    return properties.get(_PROPERTY + key) or properties.get(key)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.merge.base import Mask
+from pyhudi.merge.base import Mask, Place
 
 __all__ = ["PairMerger", "Versions", "fold"]
 
@@ -68,12 +68,12 @@ class Versions:
 class PairMerger(Protocol):
     """Merges matched pairs: `older[i]` and `newer[i]` are versions of one key, `newer` was written later."""
 
-    def merge(self, older: Versions, newer: Versions) -> Versions:
+    def merge(self, older: Versions, newer: Versions, place: Place) -> Versions:
         """The merged version of each pair. Associative: merge(a, merge(b, c)) equals merge(merge(a, b), c)."""
         ...
 
 
-def fold(keys: pa.Array, versions: Versions, merger: PairMerger) -> tuple[Positions, Versions]:
+def fold(keys: pa.Array, versions: Versions, merger: PairMerger, place: Place) -> tuple[Positions, Versions]:
     """One version per key, from versions in order of arrival.
 
     Returns: for each key the position of its first version, and the folded versions, in the same order.
@@ -86,7 +86,7 @@ def fold(keys: pa.Array, versions: Versions, merger: PairMerger) -> tuple[Positi
     result = versions.take(order[starts])
     for turn in range(1, int(counts.max(initial=0))):
         rows = np.flatnonzero(counts > turn)
-        merged = merger.merge(result.take(rows), versions.take(order[starts[rows] + turn]))
+        merged = merger.merge(result.take(rows), versions.take(order[starts[rows] + turn]), place)
         result = replaced(result, rows, merged)
     return order[starts], result
 

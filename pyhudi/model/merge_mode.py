@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pyhudi.errors import ConfigError
 
 __all__ = [
+    "BUILT_IN_STRATEGY_IDS",
     "COMMIT_TIME_ORDERING",
     "COMMIT_TIME_STRATEGY_ID",
     "CUSTOM",
@@ -17,12 +18,14 @@ __all__ = [
     "DEPRECATED_PAYLOADS",
     "EVENT_TIME_ORDERING",
     "EVENT_TIME_STRATEGY_ID",
+    "FIRST_VALUE_PAYLOAD",
     "MERGE_MODES",
     "OVERWRITE_PAYLOAD",
     "PAYLOAD_STRATEGY_ID",
     "infer_merge_mode",
     "mode_of_payload",
     "mode_of_strategy",
+    "payload_class_name",
 ]
 
 COMMIT_TIME_ORDERING = "COMMIT_TIME_ORDERING"  # the version written later wins
@@ -33,11 +36,14 @@ MERGE_MODES = (COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING, CUSTOM)
 COMMIT_TIME_STRATEGY_ID = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 EVENT_TIME_STRATEGY_ID = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 PAYLOAD_STRATEGY_ID = "00000000-0000-0000-0000-000000000000"
+BUILT_IN_STRATEGY_IDS = (COMMIT_TIME_STRATEGY_ID, EVENT_TIME_STRATEGY_ID, PAYLOAD_STRATEGY_ID)
 
 _PACKAGE = "org.apache.hudi.common.model."
 DEFAULT_PAYLOAD = f"{_PACKAGE}DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD = f"{_PACKAGE}OverwriteWithLatestAvroPayload"
+FIRST_VALUE_PAYLOAD = f"{_PACKAGE}FirstValueAvroPayload"
 _EVENT_TIME_PAYLOAD = f"{_PACKAGE}EventTimeAvroPayload"
+_MOVED = {"org.apache.hudi.payload.AWSDmsAvroPayload": f"{_PACKAGE}AWSDmsAvroPayload"}
 
 _PROPERTY = "hoodie.record.merge.property."
 _PARTIAL_UPDATE = "hoodie.table.partial.update.mode"
@@ -70,6 +76,11 @@ DEPRECATED_PAYLOADS: Mapping[str, tuple[str, Mapping[str, str]]] = {
         },
     ),
 }
+
+
+def payload_class_name(payload_class: str) -> str:
+    """The name that a payload class has in this file; classes that Hudi moved keep working under their old name."""
+    return _MOVED.get(payload_class, payload_class)
 
 
 def mode_of_payload(payload_class: str) -> str:

@@ -1,0 +1,278 @@
+"""Custom mergers: a user's own rule for what two versions of a row become.
+
+    class LatestParts:                                  # vectorised: all pairs of a batch at once
+        strategy_id = "5c2d9a3e-8f1b-4c6d-9e0f-1a2b3c4d5e6f"
+        def merge(self, older: pa.RecordBatch, newer: pa.RecordBatch, context: MergeContext) -> pa.RecordBatch: ...
+
+    class LatestParts(RowMerger):                       # one pair at a time, rows as dicts
+        strategy_id = "5c2d9a3e-8f1b-4c6d-9e0f-1a2b3c4d5e6f"
+        def merge(self, older, newer, context) -> dict | None: ...
+
+The table stores the strategy id; the class is named by the caller, in
+`hoodie.write.record.merge.custom.implementation.classes`. See docs/merging.md.
+Source: the merge strategies of Hudi's RFC-46 and RFC-101; spec, files and records 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.merge.base import Mask, Place
+from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.commit_time import CommitTimeOrdering
+from pyhudi.merge.event_time import EventTimeOrdering
+from pyhudi.merge.implementation import merger_class
+from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.versions import Positions, Versions, columns_from
+from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
+
+__all__ = ["CustomMerge", "MergeContext", "Merged", "Merger", "RowMerger"]
+
+_PAIRS_AT_ONCE = 64 * 1024
+_NOT_DATA = frozenset({*META_COLUMNS, *CONTROL_COLUMNS})
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MergeContext:
+    """What a merger is told about its pairs.
+
+    `ordering_fields` and `record_key_fields` are the table's; `properties` its settings for mergers
+    (`hoodie.record.merge.property.*`, without this prefix). `older_is_delete`, `newer_is_delete`: bool arrays, one
+    value per pair, false throughout unless the merger `sees_deletes`.
+    """
+
+    ordering_fields: tuple[str, ...]
+    record_key_fields: tuple[str, ...]
+    properties: Mapping[str, str]
+    older_is_delete: pa.BooleanArray
+    newer_is_delete: pa.BooleanArray
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """An answer with deletes: `rows`, and where `is_delete` is true the row is gone, whatever stands there."""
+
+    rows: pa.RecordBatch
+    is_delete: pa.BooleanArray
+
+
+class Merger(Protocol):
+    """Merges pairs of rows, column-wise. Made without arguments; keep no state between calls.
+
+    `strategy_id`: UUID text, the one that the table stores. An optional class attribute `sees_deletes = True` asks for
+    pairs with deletes as well; otherwise a delete and a row are decided by their ordering values (the later on a tie,
+    or when there are none). A delete by key (operation `delete`) always removes what came before it.
+    """
+
+    strategy_id: str
+
+    def merge(
+        self, older: pa.RecordBatch, newer: pa.RecordBatch, context: MergeContext
+    ) -> pa.RecordBatch | pa.Table | Merged:
+        """One row per pair: `older[i]` and `newer[i]` have one key, `newer[i]` was written later.
+
+        Both have all data columns of the table. The answer has the same columns and types, keys as they were, and an
+        ordering value wherever one of the two rows has one. Must be associative: versions are merged in groups
+        (batches, log files, compactions) that nobody foresees.
+        """
+        ...
+
+
+class RowMerger:
+    """Base of mergers that look at one pair at a time. Much slower than arrays; fine for small updates."""
+
+    strategy_id: str
+    sees_deletes: bool = False
+
+    def merge(self, older: Row | None, newer: Row | None, context: MergeContext) -> Row | None:
+        """The merged row, column name → value; None deletes it. A side is None for a delete (`sees_deletes`)."""
+        raise TypeError(f"{type(self).__name__} has no method merge(older, newer, context).")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomMerge:
+    """A `PairMerger` that asks the user's merger, and checks what it answers."""
+
+    rules: MergeRules
+
+    def merge(self, older: Versions, newer: Versions, place: Place) -> Versions:
+        if older.absent or newer.absent:
+            raise ConfigError(
+                f"The log files hold partial updates, which the merger {self.rules.merger} can't merge: it is given "
+                f"whole rows. Compact the table with the engine that wrote them."
+            )
+        asked = np.flatnonzero(self._asked(older, newer))
+        from_newer = self._newer_wins(older, newer)
+        is_delete = np.where(from_newer, newer.is_delete, older.is_delete)
+        if len(asked) == 0:
+            return _chosen(older, newer, from_newer, is_delete)
+        answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(asked)]
+        rows = pa.concat_tables([answer.rows for answer in answers])
+        kept = np.concatenate([_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, asked)])
+        from_newer[asked] = ~kept
+        is_delete[asked] = np.concatenate([answer.is_delete for answer in answers])
+        chosen = _chosen(older, newer, from_newer, is_delete)
+        return _with_answers(chosen, asked, rows, is_delete, self._ordering(older, newer, asked, rows, is_delete))
+
+    def _asked(self, older: Versions, newer: Versions) -> Mask:
+        """Pairs that the merger decides."""
+        deletes = older.is_delete | newer.is_delete
+        if not getattr(merger_class(str(self.rules.merger)), "sees_deletes", False):
+            return ~deletes
+        return ~(older.is_delete & _bare(older)) & ~(newer.is_delete & _bare(newer))
+
+    def _newer_wins(self, older: Versions, newer: Versions) -> Mask:
+        mode = EventTimeOrdering() if self.rules.by_ordering else CommitTimeOrdering()
+        return mode.replaces(older.ordering, newer.ordering, newer.is_delete)
+
+    def _answer(self, older: Versions, newer: Versions) -> Versions:
+        """The merger's rows (data columns) and deletes for pairs of both."""
+        names = [name for name in older.rows.column_names if name not in _NOT_DATA]
+        merger = merger_class(str(self.rules.merger))()
+        context = MergeContext(
+            self.rules.ordering_fields,
+            self.rules.record_key_fields,
+            dict(self.rules.properties),
+            pa.array(older.is_delete),
+            pa.array(newer.is_delete),
+        )
+        pair = _batch(older.rows.select(names)), _batch(newer.rows.select(names))
+        found = _row_by_row(merger, *pair, context) if isinstance(merger, RowMerger) else merger.merge(*pair, context)
+        rows, is_delete = (found.rows, found.is_delete) if isinstance(found, Merged) else (found, None)
+        table = self._checked_rows(rows, pair[0].schema, len(older))
+        deletes = np.zeros(len(older), np.bool_)
+        if is_delete is not None:
+            if len(is_delete) != len(older):
+                raise self._wrong(f"is_delete has {len(is_delete)} values for {len(older)} pairs")
+            deletes = pc.fill_null(is_delete, False).to_numpy(zero_copy_only=False)
+        self._check_keys(table, pair[0], pair[1], ~deletes)
+        return Versions(table, deletes)
+
+    def _checked_rows(self, rows: Any, schema: pa.Schema, count: int) -> pa.Table:
+        if not isinstance(rows, (pa.RecordBatch, pa.Table)):
+            raise self._wrong(f"it returned {type(rows).__name__}, expected a RecordBatch, a Table or Merged")
+        if rows.num_rows != count:
+            raise self._wrong(f"it returned {rows.num_rows} rows for {count} pairs")
+        if sorted(rows.schema.names) != sorted(schema.names):
+            raise self._wrong(f"it returned the columns {rows.schema.names}, expected {schema.names}")
+        table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        try:
+            return table.select(schema.names).cast(schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise self._wrong(f"its rows don't have the table's types: {error}") from error
+
+    def _check_keys(self, rows: pa.Table, older: pa.RecordBatch, newer: pa.RecordBatch, live: Mask) -> None:
+        """Key columns are those of the pair; an ordering value that one of them has is there."""
+        for name in self.rules.record_key_fields:
+            if name not in rows.column_names:
+                continue  # nested key fields are not looked into
+            given = pc.coalesce(newer.column(name), older.column(name))
+            same = pc.fill_null(pc.equal(whole(rows.column(name)), given), False).to_numpy(zero_copy_only=False)
+            if not same[live].all():
+                raise self._wrong(f"it changed the key column {name!r}")
+        for field in self.rules.ordering_fields:
+            before = [ordering_columns(pa.Table.from_batches([side]), [field])[0] for side in (older, newer)]
+            lost = pc.and_(ordering_columns(rows, [field])[0].is_null(), pc.coalesce(*before).is_valid())
+            if lost.to_numpy(zero_copy_only=False)[live].any():
+                raise self._wrong(f"it returned rows without a value of the ordering field {field!r}")
+
+    def _ordering(
+        self, older: Versions, newer: Versions, asked: Positions, rows: pa.Table, is_delete: Mask
+    ) -> tuple[pa.Array, ...]:
+        """Ordering values of the answers: those of their rows; of a delete the greater one of the pair."""
+        if not self.rules.by_ordering:
+            return ()
+        wins, taken = pa.array(self._newer_wins(older, newer)[asked]), pa.array(asked)
+        gone = pa.array(is_delete[asked])
+        found = ordering_columns(rows, self.rules.ordering_fields)
+        return tuple(
+            pc.if_else(gone, pc.if_else(wins, b.take(taken), a.take(taken)), value)
+            for a, b, value in zip(older.ordering, newer.ordering, found, strict=True)
+        )
+
+    def _wrong(self, what: str) -> ConfigError:
+        return ConfigError(f"The merger {self.rules.merger} can't be used: {what}. See docs/merging.md.")
+
+
+def _row_by_row(merger: RowMerger, older: pa.RecordBatch, newer: pa.RecordBatch, context: MergeContext) -> Merged:
+    sides = zip(
+        older.to_pylist(), context.older_is_delete.to_pylist(), newer.to_pylist(), context.newer_is_delete.to_pylist(),
+        strict=True,
+    )  # fmt: skip
+    answers = [
+        merger.merge(None if gone_before else before, None if gone_after else after, context)
+        for before, gone_before, after, gone_after in sides
+    ]
+    is_delete = pa.array([answer is None for answer in answers], pa.bool_())
+    return Merged(pa.RecordBatch.from_pylist([answer or {} for answer in answers], schema=older.schema), is_delete)
+
+
+def _parts(positions: Positions) -> Iterator[Positions]:
+    for first in range(0, len(positions), _PAIRS_AT_ONCE):
+        yield positions[first : first + _PAIRS_AT_ONCE]
+
+
+def _zip(answers: list[Versions], asked: Positions) -> Iterator[tuple[Versions, Positions]]:
+    return zip(answers, _parts(asked), strict=True)
+
+
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _bare(versions: Versions) -> Mask:
+    """Versions without any ordering value."""
+    bare = np.ones(len(versions), np.bool_)
+    for values in versions.ordering:
+        bare &= values.is_null().to_numpy(zero_copy_only=False)
+    return bare
+
+
+def _chosen(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask) -> Versions:
+    """Whole versions of one side or the other."""
+    names = older.rows.column_names
+    rows = columns_from(names, older.rows, newer.rows, dict.fromkeys(names, from_newer))
+    sides = zip(older.ordering, newer.ordering, strict=True)
+    return Versions(rows, is_delete, tuple(pc.if_else(pa.array(from_newer), b, a) for a, b in sides))
+
+
+def _with_answers(
+    chosen: Versions, asked: Positions, rows: pa.Table, is_delete: Mask, ordering: tuple[pa.Array, ...]
+) -> Versions:
+    """`chosen` with the data columns and ordering values of the answers put in; meta columns stay."""
+    at = np.arange(len(chosen))
+    at[asked] = len(chosen) + np.arange(len(asked))
+    taken = pa.array(at)
+    columns = []
+    for name in chosen.rows.column_names:
+        column = chosen.rows.column(name)
+        if name in rows.column_names:
+            column = pa.chunked_array([*column.chunks, *rows.column(name).chunks], column.type).take(taken)
+        columns.append(column)
+    values = tuple(
+        pa.concat_arrays([before, after]).take(taken) for before, after in zip(chosen.ordering, ordering, strict=True)
+    )
+    return Versions(pa.Table.from_arrays(columns, schema=chosen.rows.schema), is_delete, values)
+
+
+def _same_rows(rows: pa.Table, others: pa.Table) -> Mask:
+    """Where two rows have the same values in all columns of `rows`."""
+    same = np.ones(len(rows), np.bool_)
+    for name in rows.column_names:
+        left, right = whole(rows.column(name)), whole(others.column(name))
+        if pa.types.is_nested(left.type):
+            same &= np.fromiter((a == b for a, b in zip(left, right, strict=True)), np.bool_, len(same))
+            continue
+        nulls = pc.and_(left.is_null(), right.is_null())
+        equal = pc.or_(nulls, pc.fill_null(pc.equal(left, right), False))
+        same &= equal.to_numpy(zero_copy_only=False)
+    return same

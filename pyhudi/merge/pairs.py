@@ -1,0 +1,58 @@
+"""Pair merging where it is needed: which merger a table has, and combining a batch with itself by it.
+
+Source: spec, files and records 5.6, "Within one write batch".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.merge import combine
+from pyhudi.merge.base import Place
+from pyhudi.merge.combine import key_numbers, ordering_columns, whole
+from pyhudi.merge.custom import CustomMerge
+from pyhudi.merge.field_merge import FieldMerge
+from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.versions import PairMerger, Versions, fold
+from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
+
+__all__ = ["combine_input", "pair_merger"]
+
+
+def pair_merger(rules: MergeRules) -> PairMerger:
+    """What merges matched pairs under these rules."""
+    return FieldMerge(rules) if rules.merger is None else CustomMerge(rules)
+
+
+def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (RECORD_KEY, PARTITION_PATH)) -> pa.Table:
+    """One row per key of a batch, by `rules.for_input`, deletes included; "later" as in `combine`.
+
+    Control columns (all but IS_DELETE) are those of a key's latest row, except that a whole row that wins, as in the
+    plain modes, keeps its own.
+    """
+    own = rules.for_input
+    if not own.needs_pairs:
+        return combine(table, own.mode, own.ordering_fields, keys)
+    numbers = key_numbers(table, keys)
+    copies = np.bincount(numbers, minlength=1)
+    if len(table) == 0 or copies.max() <= 1:
+        return table
+    repeated = copies[numbers] > 1
+    at = np.flatnonzero(repeated)
+    if ARRIVAL in table.column_names:
+        at = at[np.argsort(table.column(ARRIVAL).to_numpy()[at], kind="stable")]
+    rivals = table.take(pa.array(at))
+    deletes = np.zeros(len(rivals), np.bool_)
+    if IS_DELETE in table.column_names:
+        deletes = whole(rivals.column(IS_DELETE)).to_numpy(zero_copy_only=False)
+    ordering = ordering_columns(rivals, own.ordering_fields) if own.by_ordering else []
+    versions = Versions(rivals, deletes, tuple(ordering))
+    _, folded = fold(pa.array(numbers[at]), versions, pair_merger(own), Place.INPUT)
+    rows = folded.rows
+    if IS_DELETE in rows.column_names:
+        where = rows.schema.get_field_index(IS_DELETE)
+        rows = rows.set_column(where, rows.schema.field(where), pa.array(folded.is_delete))
+    return pa.concat_tables([table.filter(pa.array(~repeated)), rows])
