@@ -81,6 +81,10 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
         if marker.io_type == APPEND and base is not None:
             # Writers before 0.15 name the base file whose logs they append to.
             requests += _of_slice(partition_path, base.file_id, base.instant_time, target, storage)
+        elif base is not None:
+            # Plans made from markers name a base file's group and instant, others don't: as Hudi writes them.
+            files = (_absolute(storage, marker.data_path),)
+            requests.append(RollbackRequest(partition_path, base.file_id, base.instant_time, files))
         else:
             requests += _of_paths([marker.data_path], target, storage)
     return requests
