@@ -40,7 +40,7 @@ _CODECS: dict[str, tuple[str, int | None]] = {
 }
 
 
-_LARGE_ROW_GROUP_BYTES = 32 << 20
+_LARGE_ROW_GROUP_BYTES = 64 << 20  # without compression
 _PAGE_BUFFER_BYTES = 1 << 20
 
 
@@ -82,9 +82,10 @@ class ParquetReader:
             raise
 
     def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
-        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-        largest = max((_stored_bytes(group) for group in groups), default=0)
         # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
+        # Row groups only are asked: pyarrow ends the process when it is asked for a column whose metadata is damaged.
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        largest = max((int(group.total_byte_size) for group in groups), default=0)
         buffer_size = _PAGE_BUFFER_BYTES if largest > _LARGE_ROW_GROUP_BYTES else 0
         return pq.ParquetFile(
             self._input, metadata=metadata, pre_buffer=self._pre_buffer, buffer_size=buffer_size,
@@ -176,10 +177,6 @@ class ParquetReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _stored_bytes(group: pq.RowGroupMetaData) -> int:
-    return sum(int(group.column(index).total_compressed_size) for index in range(group.num_columns))
 
 
 def _with_int96(file: pq.ParquetFile) -> pa.Schema:
