@@ -12,6 +12,7 @@ Source: spec, metadata and indexes part 4 (BLOOM details).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,16 +24,19 @@ import pyarrow.compute as pc
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import open_base_file
+from pyhudi.formats.base.statistics import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, IndexSettings, Lookup, Tagged
 from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.predicate import Column
 from pyhudi.storage.base import Storage
 
 __all__ = ["FindKeys", "KeyLookupIndex"]
 
 _EVERYWHERE = None  # key of the wanted keys of a global index
+_KEYS_COMPARED_MAX = 20_000  # with more keys, only the smallest and the greatest are compared with row groups' ranges
 _READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key columns are read in large pieces
 
 
@@ -153,7 +157,7 @@ class FindKeys:
                 wanted = wanted.filter(pa.array(bloom.might_contain(wanted)))
             if len(wanted) == 0:
                 return
-            for keys, batch in self._stored(reader):
+            for keys, batch in self._stored(reader, _may_hold(wanted) if self.keygen is None else None):
                 found = pc.is_in(keys, value_set=wanted)
                 if pc.any(found).as_py():
                     yield self._batch(file, keys.filter(found), batch.filter(found))
@@ -170,13 +174,14 @@ class FindKeys:
                 rows = batch.filter(found)
                 yield self._batch(file, rows.column(RECORD_KEY), rows)
 
-    def _stored(self, reader: Any) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    def _stored(self, reader: Any, may_match: RangeTest | None = None) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
         ordering = [name.partition(".")[0] for name in self.ordering.names]
         if self.keygen is None:
             columns = [RECORD_KEY]
         else:
             columns = list(self.keygen.input_columns or reader.schema.names)
-        for batch in reader.batches(list(dict.fromkeys([*columns, *ordering])), batch_rows=_READ_ROWS):
+        names = list(dict.fromkeys([*columns, *ordering]))
+        for batch in reader.batches(names, batch_rows=_READ_ROWS, may_match=may_match):
             keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
             yield keys.cast(pa.string()), batch
 
@@ -195,6 +200,24 @@ def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.A
     if max(smallest + largest, default="") >= "\ud800":
         return keys
     return keys.filter(pc.and_(pc.greater_equal(keys, smallest), pc.less_equal(keys, largest)))
+
+
+def _may_hold(wanted: pa.Array) -> RangeTest:
+    """Can a part of a file hold one of these keys, by the range of its keys?"""
+    exact = len(wanted) <= _KEYS_COMPARED_MAX
+    ends = pc.min_max(wanted).as_py()
+    keys: list[str] = wanted.sort().to_pylist() if exact else [ends["min"], ends["max"]]
+
+    def may_match(ranges: Ranges) -> bool:
+        known = ranges(Column((RECORD_KEY,)))
+        if known is None or not isinstance(known.low, str) or not isinstance(known.high, str):
+            return True
+        if not exact:
+            return bool(known.low <= keys[1] and keys[0] <= known.high)
+        at = bisect_left(keys, known.low)  # texts compare by code point, as UTF-8 bytes do
+        return at < len(keys) and keys[at] <= known.high
+
+    return may_match
 
 
 def _stored_ordering(rows: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
