@@ -24,8 +24,10 @@ def run(rows: int, out: Path, contestants: tuple[str, ...]) -> dict[str, Any]:
     }
     command = [str(PEERS), "run", "--contestants", ",".join(contestants), "--workloads", ",".join(WORKLOADS),
                "--rows", str(rows), "--out", str(out)]  # fmt: skip
-    subprocess.run(command, env=environment, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
-    return json.loads(out.read_text())
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    if not out.exists():
+        raise RuntimeError(f"{PEERS} ended with exit code {done.returncode} and no results; its words are above")
+    return json.loads(out.read_text())  # a contestant that failed says so in its cells
 
 
 def markdown(results: dict[str, Any], ours: str = "pyhudi", base: str = "hudi_1_2_0") -> str:
@@ -40,7 +42,11 @@ def markdown(results: dict[str, Any], ours: str = "pyhudi", base: str = "hudi_1_
     for workload in WORKLOADS:
         cells = {name: results["contestants"][name]["workloads"].get(workload, {}) for name in names}
         shown = [
-            f"{cell['seconds']:.2f}" + (" **wrong**" if cell.get("wrong") else "") if "seconds" in cell else "-"
+            f"{cell['seconds']:.2f}" + (" **wrong**" if cell.get("wrong") else "")
+            if "seconds" in cell
+            else "**failed**"
+            if cell.get("error")
+            else "-"
             for cell in cells.values()
         ]
         factor, aim = "-", f">= {AIMS[workload]}x" if workload in AIMS else ""
