@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
+from pyhudi.errors import SchemaMismatch
 from pyhudi.filegroup.markers import APPEND, CREATE, create_marker
 from pyhudi.filegroup.meta_columns import no_values, sequence_numbers
 from pyhudi.filegroup.new_base_file import checked_rows, stored_columns
@@ -66,7 +67,8 @@ def append_log(
             When all rows are deletes, data columns may be absent: such deletes have no ordering value.
         inserts: bool, which rows are new keys (for the counts only); None: none is.
     Returns: a status per log file.
-    Raises:  SchemaMismatch, KeyGenError.
+    Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows whose ordering value is null where it decides:
+             from the moment that such a row is in a log, Hudi's readers fail on the whole slice.
     """
     started_s = clock.monotonic_s()
     files = LogFiles(spec, task, file_slice, options, clock)
@@ -74,6 +76,7 @@ def append_log(
     if IS_DELETE in incoming.column_names:
         deletes = whole(incoming.column(IS_DELETE)).to_numpy(zero_copy_only=False)
     rows = incoming.filter(pa.array(~deletes))
+    _check_ordering(spec, rows)
     new = np.zeros(len(incoming), np.bool_) if inserts is None else inserts.to_numpy(zero_copy_only=False)
     new = new[~deletes]
     for first, part in _parts(rows, options.block_max_bytes):
@@ -83,6 +86,18 @@ def append_log(
         gone = incoming.filter(pa.array(deletes))
         files.append_deletes(_delete_block(spec, gone), len(gone))
     yield from files.finish(started_s)
+
+
+def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:
+    if spec.merge_mode != "EVENT_TIME_ORDERING" or not len(rows):
+        return
+    for field, values in zip(spec.ordering_fields, ordering_columns(rows, spec.ordering_fields), strict=True):
+        if values.null_count:
+            key = rows.column(RECORD_KEY).filter(values.is_null())[0].as_py()
+            raise SchemaMismatch(
+                f"{values.null_count} rows have no value in the ordering field {field!r}, such as the one with the key "
+                f"{key!r}. With EVENT_TIME_ORDERING Hudi can't read log files that hold such rows; fill the field."
+            )
 
 
 def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:

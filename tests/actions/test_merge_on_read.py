@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
-from pyhudi.errors import TableError
+from pyhudi.errors import HudiError, TableError
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import LogFileName
@@ -13,6 +14,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
+from tests.actions.tables import rows_of
 
 BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}
 
@@ -223,3 +225,14 @@ def test_only_the_newest_write_is_rolled_back(version: str) -> None:
     table.upsert(("a", "x", 2, 11))
     with pytest.raises(TableError, match="later writes"):
         rollback_write(table.storage, first.instant_time, WriteOptions.parse({}), table.engine)
+
+
+def test_a_row_without_ordering_value_is_refused_where_the_value_decides() -> None:
+    table = MergeOnRead("9")
+    table.bulk_insert(("a", "x", 1, 10))
+    data = rows_of(("a", "x", 2, 11)).set_column(2, "ts", pa.array([None], pa.int64()))
+    with pytest.raises(HudiError, match="ordering field 'ts', such as the one with the key 'a'"):
+        table.write("upsert", data)
+
+    assert table.rows() == [("a", "x", 1, 10)]
+    assert not table.meta.timeline.pending().instants
