@@ -45,6 +45,7 @@ class Scan:
         as_of: Any = None,
         query_type: str = "snapshot",
         spark: Any = None,
+        merger_classes: Sequence[str] = (),
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -54,6 +55,7 @@ class Scan:
         self._as_of = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
         self._query_type = query_type
         self._spark = spark
+        self._merger_classes = tuple(merger_classes)
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -68,6 +70,7 @@ class Scan:
                     where=self._where,
                     as_of=self._as_of,
                     query_type=self._query_type,
+                    merger_classes=self._merger_classes,
                 )
             return self._planned
 

@@ -18,7 +18,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options import options_from_keywords
+from pyhudi.model.options import ReadOptions, options_from_keywords
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.history import History, load_table_history
@@ -27,7 +27,7 @@ from pyhudi.scan import FILES_SCHEMA, Scan
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table_services import compact, log_compact
-from pyhudi.table_writes import create, write
+from pyhudi.table_writes import create, session_options, write
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
@@ -38,6 +38,10 @@ __all__ = ["HudiTable", "write_hudi"]
 
 Path = str | os.PathLike[str]
 Options = Mapping[str, Any]
+_MERGER_KEYS = (
+    "hoodie.write.record.merge.custom.implementation.classes",
+    "hoodie.datasource.write.record.merger.impls",
+)
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
@@ -46,21 +50,34 @@ _PARTITIONS_SCHEMA = pa.schema(
 class HudiTable:
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
-    def __init__(self, meta: MetaClient, spark: Any = None) -> None:
+    def __init__(self, meta: MetaClient, spark: Any = None, options: Options | None = None) -> None:
         self._meta = meta
         self._spark = spark
+        self._mergers = {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS}
 
     @classmethod
-    def open(cls, path: Path, spark: Any = None, *, storage_options: Mapping[str, str] | None = None) -> HudiTable:
+    def open(
+        cls,
+        path: Path,
+        spark: Any = None,
+        *,
+        storage_options: Mapping[str, str] | None = None,
+        options: Options | None = None,
+    ) -> HudiTable:
         """Open an existing table.
 
         Args:
             path: folder or URI (`s3://`, `gs://`, `abfss://`, `hdfs://`, `memory://`).
             spark: a session for `to_spark` and for session-wide `spark.hoodie.*` options; not needed otherwise.
             storage_options: Hadoop's keys for remote stores.
-        Raises: TableNotFound, UnsupportedTable, CorruptFile.
+            options: what all reads and writes through this object use:
+                `hoodie.write.record.merge.custom.implementation.classes` for a table with a custom merger.
+        Raises: TableNotFound, UnsupportedTable, CorruptFile, ConfigError for other options.
         """
-        return cls(MetaClient.load(open_storage(path, storage_options or {})), spark)
+        other = sorted(set(options or {}) - set(_MERGER_KEYS))
+        if other:
+            raise ConfigError(f"open takes the option {_MERGER_KEYS[0]} only, found {', '.join(other)}.")
+        return cls(MetaClient.load(open_storage(path, storage_options or {})), spark, options)
 
     @classmethod
     def create(
@@ -96,8 +113,9 @@ class HudiTable:
             **more,
         }
         storage = open_storage(path, storage_options or {})
-        create(storage, schema, _merged(options, keywords), spark)
-        return cls(MetaClient.load(storage), spark)
+        given = _merged(options, keywords)
+        create(storage, schema, given, spark)
+        return cls(MetaClient.load(storage), spark, given)
 
     @staticmethod
     def exists(path: Path, *, storage_options: Mapping[str, str] | None = None) -> bool:
@@ -177,7 +195,15 @@ class HudiTable:
             query_type: "snapshot", or "read_optimized" for the base files of a merge-on-read table.
         Raises: ConfigError for what can't be meant; the rest when rows are asked for.
         """
-        return Scan(self._fresh(), columns=columns, where=where, as_of=as_of, query_type=query_type, spark=self._spark)
+        return Scan(
+            self._fresh(),
+            columns=columns,
+            where=where,
+            as_of=as_of,
+            query_type=query_type,
+            spark=self._spark,
+            merger_classes=self._merger_classes(),
+        )
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> pa.Table:
         """`scan(...).to_arrow()`."""
@@ -224,7 +250,7 @@ class HudiTable:
             options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
-        given = _merged(options, more)
+        given = {**self._mergers, **_merged(options, more)}
         return compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
 
     def log_compact(
@@ -237,14 +263,18 @@ class HudiTable:
         **more: Any,
     ) -> CompactionResult:
         """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
-        given = _merged(options, more)
+        given = {**self._mergers, **_merged(options, more)}
         return log_compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
 
     def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
-        given = _merged(options, {**more, "operation": operation})
+        given = {**self._mergers, **_merged(options, {**more, "operation": operation})}
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None
         return result
+
+    def _merger_classes(self) -> tuple[str, ...]:
+        session = {key: text for key, text in session_options(self._spark).items() if key in _MERGER_KEYS}
+        return ReadOptions.parse(self._mergers, session).merger_classes
 
     def _fresh(self) -> MetaClient:
         self._meta = self._meta.reload()

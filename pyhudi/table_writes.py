@@ -24,7 +24,7 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.table_properties import table_exists
 from pyhudi.writing import write_table
 
-__all__ = ["SAVE_MODES", "create", "write"]
+__all__ = ["SAVE_MODES", "create", "session_options", "write"]
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 _NAME = "hoodie.table.name"
@@ -36,7 +36,7 @@ def create(storage: Storage, schema: Any, options: Mapping[str, Any], spark: Any
     columns = without_meta(_arrow_schema(schema))
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
-    parsed = WriteOptions.parse(_with_name(options, storage), _session(spark), None)
+    parsed = WriteOptions.parse(_with_name(options, storage), session_options(spark), None)
     _check_fields(parsed, columns)
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
@@ -63,7 +63,7 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
     anew = word == "overwrite"
     meta = MetaClient.load(storage) if there and not anew else None  # a table to be replaced need not be readable
     given = options if meta is not None else _with_name(options, storage)
-    parsed = WriteOptions.parse(given, _session(spark), None if meta is None else meta.config)
+    parsed = WriteOptions.parse(given, session_options(spark), None if meta is None else meta.config)
     rows = to_arrow_rows(data, None if meta is None else meta.table_schema())
     if anew:
         remove_table(storage)
@@ -103,7 +103,8 @@ def _with_name(options: Mapping[str, Any], storage: Storage) -> dict[str, Any]:
     return {**options, _NAME: storage.root.rstrip("/").rpartition("/")[2]}
 
 
-def _session(spark: Any) -> dict[str, str]:
+def session_options(spark: Any) -> dict[str, str]:
+    """The session-wide `spark.hoodie.*` options without `spark.`; none without a session."""
     if spark is None:
         return {}
     from pyhudi.spark.session import hudi_options

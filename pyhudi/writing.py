@@ -121,7 +121,7 @@ def rollback_write(
     """Undo the newest completed write of a table, or a pending one, by its instant time. Raises TableError."""
     storage = table if isinstance(table, Storage) else open_storage(table)
     meta = MetaClient.load(storage, clock)
-    check_writable(meta.config)
+    check_writable(meta.config, options)
     target = meta.timeline.find(instant_time)
     policy = "NEVER" if target is not None and not target.is_completed else options.failed_writes_policy
     context, _ = _ready(meta, engine, options, clock, policy)

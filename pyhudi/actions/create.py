@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
 from pyhudi.keygen import KEY_GENERATORS, generator_name
+from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.new_table import NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
@@ -35,7 +36,7 @@ def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> Meta
     if table_exists(storage):
         return None
     config = TableConfig(new_table_properties(new_table(options)))
-    check_writable(config)
+    check_writable(config, options)
     return MetaClient(storage, config, Timeline(), clock)
 
 
@@ -46,7 +47,7 @@ def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> Met
         with suppress(TableExists):
             create_from_options(storage, options, clock)
     meta = MetaClient.load(storage, clock)
-    check_writable(meta.config)
+    check_writable(meta.config, options)
     return meta
 
 
@@ -58,7 +59,7 @@ def create_from_options(
         load_table_config(storage, clock)
         raise TableExists(f"There is a Hudi table at {storage.root} already; open it, or choose another path.")
     properties = new_table_properties(new_table(options, create_schema))
-    check_writable(TableConfig(properties))
+    check_writable(TableConfig(properties), options)
     return create_table(storage, properties, clock)
 
 
@@ -87,6 +88,8 @@ def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTab
         record_merge_mode=options.merge_mode,
         payload_class=options.payload_class,
         merge_strategy_id=options.merge_strategy_id,
+        delete_field=options.delete_field,
+        delete_marker=options.delete_marker,
         create_schema=create_schema,
     )
 
@@ -118,15 +121,7 @@ def check_files_writable(config: TableConfig) -> None:
         )
 
 
-def check_writable(config: TableConfig) -> None:
+def check_writable(config: TableConfig, options: WriteOptions) -> None:
     """Raises UnsupportedTable for tables that this release must not write to: it would lose or distort something."""
     check_files_writable(config)
-    name = config.table_name
-    merging = [key for key in config.properties if key.startswith("hoodie.record.merge.property.")]
-    if config.partial_update_mode != "NONE" or merging or config.record_merge_mode == "CUSTOM":
-        raise UnsupportedTable(
-            f"The table {name!r} merges rows in a way this release does not: mode {config.record_merge_mode}, payload "
-            f"{config.payload_class or config.legacy_payload_class or 'none'}, partial updates "
-            f"{config.partial_update_mode}. "
-            f"Write to it with Apache Hudi."
-        )
+    merge_rules(config, options.merger_classes)  # raises when nobody here knows how the table's rows merge

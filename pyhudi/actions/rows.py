@@ -19,10 +19,12 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.partitioner import SlotPlan
 from pyhudi.engine.base import Engine, Frame, TaskContext
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
 from pyhudi.keygen.base import KeyGenerator, read_field
-from pyhudi.merge import combine, winners
+from pyhudi.merge import winners
+from pyhudi.merge.pairs import combine_input
+from pyhudi.merge.rules import MergeRules, marked_deletes
 from pyhudi.model.keys import ARRIVAL, DELETE_FLAG_COLUMN, IS_DELETE, LOCATION, PARTITION_PATH, RECORD_KEY, SLOT
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "batch_by_partition",
     "count_groups",
     "delete_flag_columns",
+    "marker_columns",
 ]
 
 KEYED_FIELDS = (
@@ -53,6 +56,7 @@ class AddKeys:
 
     keygen: KeyGenerator
     deletes: bool
+    rules: MergeRules = field(default_factory=MergeRules)
     _arrived: dict[tuple[int, int, int], int] = field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -66,9 +70,14 @@ class AddKeys:
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(KEYED_FIELDS))
 
     def _is_delete(self, batch: pa.RecordBatch) -> pa.Array:
-        if self.deletes or DELETE_FLAG_COLUMN not in batch.schema.names:
-            return pa.repeat(pa.scalar(self.deletes), batch.num_rows)
-        return pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
+        if self.deletes:
+            return pa.repeat(pa.scalar(True), batch.num_rows)
+        flags = pa.repeat(pa.scalar(False), batch.num_rows)
+        if DELETE_FLAG_COLUMN in batch.schema.names:
+            flags = pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
+        for name in marker_columns(batch.schema, self.rules):
+            flags = pc.or_(flags, pa.array(marked_deletes(self.rules, batch.column(name))))
+        return flags
 
 
 def delete_flag_columns(schema: pa.Schema) -> list[str]:
@@ -83,18 +92,22 @@ def delete_flag_columns(schema: pa.Schema) -> list[str]:
     return [DELETE_FLAG_COLUMN]
 
 
+def marker_columns(schema: pa.Schema, rules: MergeRules) -> list[str]:
+    """The column whose text marks deletes, if the table has such a marker and the rows such a column."""
+    return [rules.delete_field] if rules.delete_field is not None and rules.delete_field in schema.names else []
+
+
 @dataclass(frozen=True, slots=True)
 class CombineRows:
     """Stream work: one row for each key among a task's rows, which hold all rows of their keys."""
 
     keys: tuple[str, ...]
-    mode: str
-    ordering_fields: tuple[str, ...]
+    rules: MergeRules
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = [batch for batch in batches if batch.num_rows]
         if arrived:
-            yield from combine(pa.Table.from_batches(arrived), self.mode, self.ordering_fields, self.keys).to_batches()
+            yield from combine_input(pa.Table.from_batches(arrived), self.rules, self.keys).to_batches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +175,7 @@ class MoveRows:
 
     schema: pa.Schema  # result: the rows with LOCATION
     update_partition_path: bool
-    mode: str
+    rules: MergeRules
     ordering_fields: tuple[str, ...]
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -186,8 +199,19 @@ class MoveRows:
                 batch.column(IS_DELETE),
             )
             if pc.any(moves).as_py():
+                self._check_moves()
                 deletes = self._with(batch, at_home, batch.column(LOCATION), pa.repeat(True, len(batch)))
                 yield deletes.filter(moves)
+
+    def _check_moves(self) -> None:
+        """A row that moves is written whole; the stored one is in another file, out of reach of a merge."""
+        if self.rules.needs_pairs:
+            raise UnsupportedTable(
+                "Rows of this batch would move to another partition, and this table merges rows column by column; "
+                "PyHudi can't merge a row with one of another partition. Set "
+                "hoodie.simple.index.update.partition.path=false (or hoodie.bloom.index...), or delete the old rows "
+                "first. Nothing was committed."
+            )
 
     def _moves(self, batch: pa.RecordBatch) -> pa.Array:
         """True where the incoming row replaces the stored one and is no delete."""
@@ -197,7 +221,7 @@ class MoveRows:
             existing = [batch.column(name) for name in stored]
             incoming = [read_field(batch, name) for name in self.ordering_fields]
             deletes = batch.column(IS_DELETE).to_numpy(zero_copy_only=False)
-            wins = pa.array(winners(existing, incoming, deletes, self.mode))
+            wins = pa.array(winners(existing, incoming, deletes, self.rules.mode))
         return pc.and_(wins, pc.invert(batch.column(IS_DELETE)))
 
     def _with(

@@ -24,7 +24,10 @@ from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_col
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
+from pyhudi.merge.base import Place
 from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.pairs import pair_merger
+from pyhudi.merge.versions import Versions
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
@@ -118,7 +121,8 @@ class _Incoming:
         keys = whole(rows.column(RECORD_KEY))
         if match_keys and pc.count_distinct(keys).as_py() != len(keys):
             raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
-        ordering = ordering_columns(incoming, spec.ordering_fields) if spec.merge_mode == "EVENT_TIME_ORDERING" else []
+        rules = spec.merging
+        ordering = ordering_columns(incoming, rules.ordering_fields) if rules.by_ordering else []
         return cls(keys, rows, ordering, deletes)
 
 
@@ -130,7 +134,8 @@ class _Merge:
     ) -> None:
         self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
         self._stored = stored_columns(spec)
-        self._mode = merge_mode(spec.merge_mode, spec.ordering_fields)
+        self._rules = spec.merging
+        self._mode = merge_mode(self._rules.mode, self._rules.ordering_fields)
         self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
         self._found = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
         self.updated = self.inserted = self.deleted = self.skipped = 0
@@ -171,7 +176,7 @@ class _Merge:
         stored_types = {field.name: field.type for field in self._reader.schema}
         as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
         # Key generators and projections are handed plain columns.
-        keep_dictionaries = as_is and self._spec.populate_meta_fields
+        keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
         target = pa.schema([self._file_schema.field(name) for name in wanted])
         first = 0
@@ -198,20 +203,17 @@ class _Merge:
         if len(hits):
             partners = matches[hits].astype(np.int64)
             self._found[partners] = True
-            wins = self._judge(stored, hits, partners)
-            self.skipped += int(np.count_nonzero(~wins))
-            hits, partners = hits[wins], partners[wins]
-            updates = partners[~self._incoming.is_delete[partners]]
-            self.updated += len(updates)
-            self.deleted += len(hits) - len(updates)
-            if len(hits):
+            replaced, fresh = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
+            self.skipped += len(hits) - len(replaced)
+            self.updated += len(fresh)
+            self.deleted += len(replaced) - len(fresh)
+            if len(replaced):
                 keep = np.ones(len(stored), np.bool_)
-                keep[hits] = False
+                keep[replaced] = False
                 carried = stored.filter(pa.array(keep))
-            fresh = self._take(updates) if len(updates) else None
         self._add_carried(file, carried)
         rows = file.carried_rows(carried)
-        if fresh is not None:
+        if fresh is not None and len(fresh):
             self._add_carried(file, fresh)
             rows = _stacked(rows, self._new_rows(file, fresh))
         file.write(rows)
@@ -236,11 +238,30 @@ class _Merge:
         keys = [generator.columns(batch).record_key for batch in rows.combine_chunks().to_batches()]
         return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
 
+    def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> tuple[_Positions, pa.Table]:
+        """Which stored rows of `hits` go, and the incoming rows that take their place."""
+        wins = self._judge(stored, hits, partners)
+        partners = partners[wins]
+        return hits[wins], self._take(partners[~self._incoming.is_delete[partners]])
+
+    def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> tuple[_Positions, pa.Table]:
+        """The same where rows are merged pair by pair: what takes a row's place can have values of both."""
+        rows, incoming = project(stored.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
+        taken = pa.array(partners)
+        fields = self._rules.ordering_fields if self._rules.by_ordering else ()
+        existing = ordering_columns(rows, fields)
+        given = [values.take(taken) for values in incoming.ordering] or [pa.nulls(len(hits), a.type) for a in existing]
+        older = Versions(rows, np.zeros(len(hits), np.bool_), tuple(existing))
+        newer = Versions(self._take(partners), incoming.is_delete[partners], tuple(given))
+        merged = pair_merger(self._rules).merge(older, newer, Place.FILE)
+        assert merged.is_older is not None
+        return hits[~merged.is_older], merged.rows.filter(pa.array(~merged.is_older & ~merged.is_delete))
+
     def _judge(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
         """Which incoming partners of the stored rows `hits` win."""
-        if self._spec.merge_mode == "COMMIT_TIME_ORDERING" or not self._spec.ordering_fields:
+        if not self._rules.by_ordering:
             return np.ones(len(hits), np.bool_)
-        existing = ordering_columns(stored, self._spec.ordering_fields, pa.array(hits))
+        existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
         taken = pa.array(partners)
         ordering = [values.take(taken) for values in self._incoming.ordering]
         return self._mode.replaces(existing, ordering, self._incoming.is_delete[partners])

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pyhudi.formats.base import FileOptions
 from pyhudi.keygen.base import KeyGenerator
+from pyhudi.merge.rules import MergeRules
 from pyhudi.storage.base import Storage
 
 __all__ = ["FileOptions", "WriteSpec"]
@@ -18,6 +19,7 @@ class WriteSpec:
     """What a task must know to write base files of one instant. Picklable.
 
     `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
+    `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.
     `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
@@ -30,8 +32,14 @@ class WriteSpec:
     partition_columns_dropped: tuple[str, ...] = ()
     ordering_fields: tuple[str, ...] = ()
     merge_mode: str = "COMMIT_TIME_ORDERING"
+    rules: MergeRules | None = None
     file: FileOptions = field(default_factory=FileOptions)
     key_generator: KeyGenerator | None = None
+
+    @property
+    def merging(self) -> MergeRules:
+        """How an incoming row and the stored one become one."""
+        return self.rules or MergeRules(self.merge_mode, self.ordering_fields)
 
     @property
     def stored_schema(self) -> pa.Schema:

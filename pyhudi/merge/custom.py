@@ -16,7 +16,7 @@ Source: the merge strategies of Hudi's RFC-46 and RFC-101; spec, files and recor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -113,14 +113,15 @@ class CustomMerge:
         from_newer = self._newer_wins(older, newer)
         is_delete = np.where(from_newer, newer.is_delete, older.is_delete)
         if len(asked) == 0:
-            return _chosen(older, newer, from_newer, is_delete)
+            return replace(_chosen(older, newer, from_newer, is_delete), is_older=~from_newer)
         answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(asked)]
         rows = pa.concat_tables([answer.rows for answer in answers])
         kept = np.concatenate([_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, asked)])
         from_newer[asked] = ~kept
         is_delete[asked] = np.concatenate([answer.is_delete for answer in answers])
         chosen = _chosen(older, newer, from_newer, is_delete)
-        return _with_answers(chosen, asked, rows, is_delete, self._ordering(older, newer, asked, rows, is_delete))
+        ordering = self._ordering(older, newer, asked, rows, is_delete)
+        return replace(_with_answers(chosen, asked, rows, is_delete, ordering), is_older=~from_newer & ~is_delete)
 
     def _asked(self, older: Versions, newer: Versions) -> Mask:
         """Pairs that the merger decides."""

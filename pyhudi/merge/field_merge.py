@@ -51,7 +51,9 @@ class FieldMerge:
         ordering = tuple(
             pc.if_else(pa.array(newer_wins), b, a) for a, b in zip(older.ordering, newer.ordering, strict=True)
         )
-        return Versions(rows, np.where(newer_wins, newer.is_delete, older.is_delete), ordering, absent)
+        is_delete = np.where(newer_wins, newer.is_delete, older.is_delete)
+        is_older = ~newer_wins & ~np.any([from_newer[name] for name in names], axis=0)
+        return Versions(rows, is_delete, ordering, absent, is_older)
 
     def _newer_wins(self, older: Versions, newer: Versions, place: Place) -> Mask:
         if not self.rules.by_ordering:

@@ -27,12 +27,14 @@ class Versions:
     """One version per row: `rows` (nulls where `is_delete`), and per ordering field its values (null = none).
 
     `absent`: columns that some versions do not have at all (partial updates): column → true where it is absent.
+    `is_older`: of merged pairs, where the older version stayed just as it was; None for versions that were not merged.
     """
 
     rows: pa.Table
     is_delete: Mask
     ordering: tuple[pa.Array, ...] = ()
     absent: Mapping[str, Mask] = field(default_factory=dict)
+    is_older: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.is_delete)

@@ -12,6 +12,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
+    BUILT_IN_STRATEGY_IDS,
     COMMIT_TIME_ORDERING,
     COMMIT_TIME_STRATEGY_ID,
     CUSTOM,
@@ -23,6 +24,7 @@ from pyhudi.model.merge_mode import (
     PAYLOAD_STRATEGY_ID,
     infer_merge_mode,
     mode_of_payload,
+    payload_class_name,
 )
 
 __all__ = ["WRITABLE_VERSIONS", "NewTable", "new_table_properties"]
@@ -63,6 +65,8 @@ class NewTable:
     record_merge_mode: str | None = None
     payload_class: str | None = None
     merge_strategy_id: str | None = None
+    delete_field: str | None = None
+    delete_marker: str | None = None
     create_schema: str | None = None
 
 
@@ -186,6 +190,12 @@ def _merging(table: NewTable) -> dict[str, str]:
         has_ordering=bool(table.ordering_fields),
     )
     if table.table_version < 8:
+        if table.merge_strategy_id is not None and table.merge_strategy_id.lower() not in BUILT_IN_STRATEGY_IDS:
+            raise ConfigError(
+                f"hoodie.record.merge.strategy.id is {table.merge_strategy_id}, but from a table of version "
+                f"{table.table_version} Hudi 1.x would merge by its payload class instead. Make the table with "
+                f"hoodie.write.table.version=8 or 9."
+            )
         if table.table_type == "COPY_ON_WRITE":
             return {}  # 0.x takes the payload class of each write
         payload = table.payload_class
@@ -213,14 +223,15 @@ def _merging(table: NewTable) -> dict[str, str]:
 def _merging_of_version_9(table: NewTable) -> dict[str, str]:
     """Mode only; a deprecated payload class becomes properties, another one stays beside the mode CUSTOM."""
     payload = table.payload_class
-    if payload is not None and payload in DEPRECATED_PAYLOADS:
-        mode, extras = DEPRECATED_PAYLOADS[payload]
+    markers = _delete_markers(table)
+    if payload is not None and payload_class_name(payload) in DEPRECATED_PAYLOADS:
+        mode, extras = DEPRECATED_PAYLOADS[payload_class_name(payload)]
         if table.record_merge_mode is not None and table.record_merge_mode.upper() != mode:
             raise ConfigError(
                 f"hoodie.record.merge.mode is {table.record_merge_mode}, but the payload class {payload} means {mode}. "
                 f"Leave one of them out."
             )
-        return {"hoodie.record.merge.mode": mode, "hoodie.table.legacy.payload.class": payload, **extras}
+        return {"hoodie.record.merge.mode": mode, "hoodie.table.legacy.payload.class": payload, **markers, **extras}
     mode = infer_merge_mode(
         table_version=9,
         is_merge_on_read=table.table_type == "MERGE_ON_READ",
@@ -229,12 +240,20 @@ def _merging_of_version_9(table: NewTable) -> dict[str, str]:
         strategy_id=table.merge_strategy_id,
         has_ordering=bool(table.ordering_fields),
     )
-    properties = {"hoodie.record.merge.mode": mode}
+    properties = {"hoodie.record.merge.mode": mode, **markers}
     if mode == CUSTOM:
         properties["hoodie.record.merge.strategy.id"] = table.merge_strategy_id or PAYLOAD_STRATEGY_ID
         if payload is not None:
             properties["hoodie.compaction.payload.class"] = payload
     return properties
+
+
+def _delete_markers(table: NewTable) -> dict[str, str]:
+    """The texts that mark deletes; versions before 9 take them from each write."""
+    if table.delete_field is None or table.delete_marker is None:
+        return {}
+    prefix = "hoodie.record.merge.property.hoodie.payload.delete."
+    return {f"{prefix}field": table.delete_field, f"{prefix}marker": table.delete_marker}
 
 
 def _flag(value: bool) -> str:

@@ -5,6 +5,8 @@ Source: spec, files and records 2.7 and 5.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from pyhudi.filegroup.log_blocks import BlockRules
@@ -18,10 +20,13 @@ from pyhudi.queries.read_schema import columns_from_path
 __all__ = ["slice_spec"]
 
 
-def slice_spec(meta: MetaClient, schema: pa.Schema, as_of: str | None = None) -> SliceSpec:
+def slice_spec(
+    meta: MetaClient, schema: pa.Schema, as_of: str | None = None, merger_classes: Sequence[str] = ()
+) -> SliceSpec:
     """What is needed to merge slices of the table.
 
-    Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count.
+    Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
+             merger_classes: paths of the caller's mergers.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -36,6 +41,6 @@ def slice_spec(meta: MetaClient, schema: pa.Schema, as_of: str | None = None) ->
         meta.storage,
         pa.schema(stored),
         BlockRules(config.table_version, meta.timeline.is_visible, as_of),
-        merge_rules(config),
+        merge_rules(config, merger_classes),
         keygen,
     )

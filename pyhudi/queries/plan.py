@@ -110,6 +110,7 @@ def plan_snapshot(
     where: Any = None,
     as_of: Any = None,
     query_type: str = "snapshot",
+    merger_classes: Sequence[str] = (),
 ) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
@@ -118,6 +119,7 @@ def plan_snapshot(
         where: see `parse_where`.
         as_of: see `parse_as_of`; None: now.
         query_type: "snapshot", or "read_optimized" (base files only).
+        merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
@@ -161,7 +163,7 @@ def plan_snapshot(
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time) if any(read.merges for read in slices) else None,
+        merge=slice_spec(meta, full, instant_time, merger_classes) if any(read.merges for read in slices) else None,
     )
 
 

@@ -69,7 +69,13 @@ def plan_read(
     """The plan of a read by its options; `columns` None reads all."""
     asked = ReadOptions.parse(options, session)
     meta = MetaClient.load(open_storage(path))
-    return meta, plan_snapshot(meta, columns=columns, as_of=asked.as_of, query_type=asked.query_type)
+    return meta, plan_snapshot(
+        meta,
+        columns=columns,
+        as_of=asked.as_of,
+        query_type=asked.query_type,
+        merger_classes=asked.merger_classes,
+    )
 
 
 def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> DataFrame:

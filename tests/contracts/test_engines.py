@@ -14,6 +14,7 @@ import pytest
 from pyhudi.engine.base import TaskContext
 from pyhudi.engine.local import LocalEngine, LocalFrame
 from pyhudi.errors import ConfigError
+from pyhudi.merge.rules import MergeRules
 
 ROWS = pa.table({"k": ["b", "a", "c", "a"], "n": pa.array([1, 2, 3, 4], pa.int32())})
 COUNTED = pa.schema([("slot", pa.int32()), ("rows", pa.int64()), ("first", pa.string())])
@@ -136,9 +137,9 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
         rows.AddKeys(keygen, False),
         rows.AssignSlots(plan),
         rows.CountRows(("a",)),
-        rows.CombineRows(("a",), "COMMIT_TIME_ORDERING", ()),
+        rows.CombineRows(("a",), MergeRules()),
         rows.KeepUnknown(True),
-        rows.MoveRows(pa.schema([]), True, "COMMIT_TIME_ORDERING", ()),
+        rows.MoveRows(pa.schema([]), True, MergeRules(), ()),
         FindBucket(4, (), {}),
     ):
         assert pickle.loads(pickle.dumps(work)) == work

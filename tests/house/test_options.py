@@ -208,8 +208,7 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
         ("hoodie.datasource.write.partitions.to.delete", "p1"),
         ("hoodie.datasource.write.operation", "insert_overwrite"),
         ("hoodie.datasource.write.operation", "delete_partition"),
-        ("hoodie.write.record.merge.mode", "CUSTOM"),
-        ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.PartialUpdateAvroPayload"),
+        ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.EmptyHoodieRecordPayload"),
         ("hoodie.parquet.outputtimestamptype", "INT96"),
     ],
 )

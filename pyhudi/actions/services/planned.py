@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
+from pyhudi.actions.merging import table_rules
 from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.services.compaction_result import CompactionRun
@@ -36,7 +37,6 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
-from pyhudi.merge.rules import merge_rules
 from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -157,7 +157,7 @@ def _execute(
     spec = write_spec(Schedule(schema, ""), keygen, instant, context)
     columns = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)])
     blocks = BlockRules(meta.config.table_version, meta.timeline.is_visible)
-    reading = SliceSpec(meta.storage, columns, blocks, merge_rules(meta.config), spec.key_generator)
+    reading = SliceSpec(meta.storage, columns, blocks, table_rules(context), spec.key_generator)
     slices = sorted(slices_of(plan, meta), key=_bytes_of, reverse=True)  # long tasks first
     work = service.work(context, spec, reading, run)
     return checked(from_table(context.engine.collect(context.engine.fan_out(slices, work, STATUS_SCHEMA))))

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, checked, commit_body
 from pyhudi.actions.writes.preparation import (
     data_columns,
-    merge_mode,
-    ordering_fields,
     schedule_write,
     write_spec,
 )
@@ -107,10 +106,8 @@ class BulkInsert:
         return context.engine.extend(rows, columns, AddKeyColumns(keygen), _KEY_SCHEMA)
 
     def _combined(self, keyed: Frame, context: ActionContext) -> Frame:
-        engine, config = context.engine, context.meta.config
-        fields = ordering_fields(context)
-        mode = "EVENT_TIME_ORDERING" if fields and config.table_version < 8 else merge_mode(context)
-        work = CombineRows((RECORD_KEY, PARTITION_PATH), mode, fields)
+        engine = context.engine
+        work = CombineRows((RECORD_KEY, PARTITION_PATH), input_rules(context))
         return engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work, engine.schema(keyed))
 
 

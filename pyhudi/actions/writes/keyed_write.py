@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.merging import input_rules, table_rules
 from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import (
     KEYED_FIELDS,
@@ -25,18 +26,17 @@ from pyhudi.actions.rows import (
     batch_by_partition,
     count_groups,
     delete_flag_columns,
+    marker_columns,
 )
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
-    merge_mode,
-    ordering_fields,
     schedule_delete,
     schedule_write,
     sizing,
     write_spec,
 )
-from pyhudi.actions.writes.slot_work import Combining, WriteSlot
+from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TaskFailed
 from pyhudi.filegroup.append import LogOptions
@@ -46,7 +46,7 @@ from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
 from pyhudi.keygen import KeyGenerator
-from pyhudi.merge.rules import merge_rules
+from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
@@ -57,7 +57,6 @@ from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["KeyedWrite", "Rules", "commit_body", "table_index"]
 
-_EVENT_TIME = "EVENT_TIME_ORDERING"
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 
 
@@ -104,7 +103,7 @@ class KeyedWrite:
         spec = write_spec(schedule, keygen, instant, context)
         if self.rules.deletes:
             # The delete operation names keys: its deletes win whatever ordering value is stored.
-            spec = replace(spec, merge_mode=_COMMIT_TIME)
+            spec = replace(spec, merge_mode=_COMMIT_TIME, rules=None)
         keyed = engine.cache(self._keyed(keygen, context))
         batch = batch_by_partition(engine, keyed)
         index = table_index(context)
@@ -148,26 +147,22 @@ class KeyedWrite:
         schema = engine.schema(rows)
         columns = list(keygen.input_columns) or list(schema.names)
         columns = [name for name in columns if name in schema.names]
-        flag = [] if self.rules.deletes else [c for c in delete_flag_columns(schema) if c not in columns]
-        work = AddKeys(keygen, self.rules.deletes)
+        merging = table_rules(context)
+        flags = [] if self.rules.deletes else [*delete_flag_columns(schema), *marker_columns(schema, merging)]
+        flag = [c for c in flags if c not in columns]
+        work = AddKeys(keygen, self.rules.deletes, merging)
         keyed = engine.extend(rows, [*columns, *flag], work, pa.schema(KEYED_FIELDS))
         if self.rules.deletes:
             keyed = engine.select(keyed, [column.name for column in KEYED_FIELDS])
         if self.rules.combines and table_index(context).is_global:
             # With a global index rows of one key but different partitions must meet before they are placed; otherwise
             # rows of one key meet in their slot.
-            combining = self._combining(context)
-            work_ = CombineRows((RECORD_KEY,), combining.mode, combining.ordering_fields)
+            work_ = CombineRows((RECORD_KEY,), self._combining(context))
             keyed = engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work_, engine.schema(keyed))
         return keyed
 
-    def _combining(self, context: ActionContext) -> Combining:
-        config, fields = context.meta.config, ordering_fields(context)
-        if self.rules.deletes:
-            return Combining(_COMMIT_TIME, ())
-        # Hudi 0.x keeps the row with the greater ordering value within a batch, whatever the payload does later.
-        by_value = merge_mode(context) == _EVENT_TIME or (config.table_version < 8 and bool(fields))
-        return Combining(_EVENT_TIME, fields) if by_value else Combining(_COMMIT_TIME, ())
+    def _combining(self, context: ActionContext) -> MergeRules:
+        return MergeRules(_COMMIT_TIME) if self.rules.deletes else input_rules(context)
 
     def _tagged(
         self,
@@ -180,8 +175,9 @@ class KeyedWrite:
     ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
         """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
         engine, config = context.engine, context.meta.config
-        judged = index.is_global and index.settings.update_partition_path and self._is_judged(context)
-        fields = config.ordering_fields if judged else ()
+        merging = table_rules(context)
+        judged = index.is_global and index.settings.update_partition_path and not self.rules.deletes
+        fields = merging.ordering_fields if judged and merging.by_ordering else ()
         lookup = Lookup(
             engine,
             context.meta.storage,
@@ -197,7 +193,7 @@ class KeyedWrite:
         if index.is_global:
             schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
             moves = index.settings.update_partition_path and not self.rules.deletes
-            rows = engine.map(rows, MoveRows(schema, moves, merge_mode(context), fields), schema)
+            rows = engine.map(rows, MoveRows(schema, moves, merging, fields), schema)
         if self.rules.drop_known or self.rules.refuse_known:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
@@ -205,10 +201,6 @@ class KeyedWrite:
             return rows, counts, (keyed,)
         rows = engine.cache(rows)
         return rows, count_groups(engine, rows), (rows, keyed)
-
-    def _is_judged(self, context: ActionContext) -> bool:
-        config = context.meta.config
-        return not self.rules.deletes and merge_mode(context) == _EVENT_TIME and bool(config.ordering_fields)
 
     def _plan(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
@@ -231,7 +223,7 @@ def _slice_spec(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     stored_keys = meta.config.populate_meta_fields
-    return SliceSpec(meta.storage, schema, rules, merge_rules(meta.config), None if stored_keys else keygen)
+    return SliceSpec(meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen)
 
 
 def _log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:

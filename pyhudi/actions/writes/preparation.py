@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.engine.base import Frame
 from pyhudi.errors import SchemaMismatch
@@ -18,7 +19,7 @@ from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.schema.evolution import evolve
 
-__all__ = ["check_keys", "data_columns", "ordering_fields", "schedule_delete", "schedule_write", "sizing", "write_spec"]
+__all__ = ["check_keys", "data_columns", "schedule_delete", "schedule_write", "sizing", "write_spec"]
 
 
 def data_columns(frame: Frame, context: ActionContext) -> Frame:
@@ -65,26 +66,9 @@ def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
     keygen.columns(empty)
 
 
-def ordering_fields(context: ActionContext) -> tuple[str, ...]:
-    """What rows are ordered by: the table's fields, else the call's own, which then only combine its batch."""
-    return context.meta.config.ordering_fields or context.options.ordering_fields
-
-
-def merge_mode(context: ActionContext) -> str:
-    """What decides between two rows of one key: the table's mode.
-
-    A copy-on-write table below version 8 stores none; there each write says it (as in Hudi 0.x), by default the later
-    row wins.
-    """
-    config = context.meta.config
-    if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
-        return context.options.merge_mode or config.record_merge_mode
-    return config.record_merge_mode
-
-
 def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant, context: ActionContext) -> WriteSpec:
     """What tasks need to write files of this instant. `keygen`: not needed for tables with meta columns."""
-    config, options = context.meta.config, context.options
+    config, options, rules = context.meta.config, context.options, table_rules(context)
     return WriteSpec(
         storage=context.meta.storage,
         instant_time=instant.requested_time,
@@ -94,7 +78,8 @@ def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant
         populate_meta_fields=config.populate_meta_fields,
         partition_columns_dropped=config.partition_fields if config.drop_partition_columns else (),
         ordering_fields=config.ordering_fields,
-        merge_mode=merge_mode(context),
+        merge_mode=rules.mode,
+        rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
         file=FileOptions(
             format=config.base_file_format,

@@ -18,37 +18,31 @@ from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
-from pyhudi.merge import combine
+from pyhudi.merge.pairs import combine_input
+from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
-__all__ = ["Combining", "WriteSlot"]
+__all__ = ["WriteSlot"]
 
 
 _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
 
 
 @dataclass(frozen=True, slots=True)
-class Combining:
-    """How rows with one key become one."""
-
-    mode: str
-    ordering_fields: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class WriteSlot:
     """Group work: the rows of a slot become files.
 
-    `combining` None keeps rows of the same key side by side. `match_keys` False appends rows to a file without looking
-    for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read tables.
+    `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
+    file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
+    tables.
     """
 
     spec: WriteSpec
     tasks: tuple[WriteTask, ...]
-    combining: Combining | None
+    combining: MergeRules | None
     match_keys: bool
     clock: Clock
     logs: LogOptions = field(default_factory=LogOptions)
@@ -102,7 +96,7 @@ class WriteSlot:
         table = pa.Table.from_batches(list(batches))
         if self.combining is None:
             return table
-        return combine(table, self.combining.mode, self.combining.ordering_fields, (RECORD_KEY, PARTITION_PATH))
+        return combine_input(table, self.combining)
 
     def _new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows for new files: deletes among them delete nothing."""

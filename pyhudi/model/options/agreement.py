@@ -47,14 +47,14 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
     result = dict(given)
     for key, fact in _facts(table).items():
         said = given.get(key)
-        if said is not None and key in explicit and not _agree(key, said, fact):
+        if said is not None and key in explicit and not _agree(key, said, fact) and not _brings_its_own(key, table):
             raise ConfigError(
                 f"{key}={said}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
                 f"change this; leave the option out, or write to another path."
             )
         result[key] = fact
     if not _says_its_mode_each_time(table):
-        if table.ordering_fields:
+        if table.ordering_fields or table.record_merge_mode == "CUSTOM":
             _check_merging(given, explicit, table)
         for key in _MERGE_KEYS:
             result.pop(key, None)
@@ -97,6 +97,12 @@ def _facts(table: TableConfig) -> dict[str, str]:
     return facts
 
 
+def _brings_its_own(key: str, table: TableConfig) -> bool:
+    """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was told."""
+    payload = table.properties.get("hoodie.table.legacy.payload.class", "")
+    return key == "hoodie.table.ordering.fields" and ".debezium." in payload
+
+
 def _agree(key: str, said: str, fact: str) -> bool:
     if key == _PARTITION:  # version 6 stores no ":TYPE", and plain writers need not repeat it
         return _bare(said) == _bare(fact)
@@ -118,6 +124,14 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
         _MERGE_KEYS[1]: lambda text: MODE_OF_PAYLOAD.get(text.rpartition(".")[2]),
         _MERGE_KEYS[2]: MODE_OF_STRATEGY.get,
     }
+    for key, stored in _stored_merging(table).items():
+        if key in given and key in explicit and not _same_merger(given[key], stored):
+            raise ConfigError(
+                f"{key}={given[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
+                f"can't change this; leave the option out."
+            )
+    if table.record_merge_mode == "CUSTOM" and _MERGE_MODE not in explicit:
+        return
     for key, mode in mode_of.items():
         said = mode(given[key]) if key in given and key in explicit else None
         if said is not None and said != table.record_merge_mode:
@@ -125,6 +139,22 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
                 f"{key}={given[key]} means {said}, but the table {table.table_name!r} merges by "
                 f"{table.record_merge_mode}. A write can't change this; leave the option out."
             )
+
+
+def _stored_merging(table: TableConfig) -> dict[str, str | None]:
+    """What tables with mode CUSTOM, and those made with a payload class, store by name."""
+    custom = table.record_merge_mode == "CUSTOM"
+    payload = table.properties.get("hoodie.table.legacy.payload.class") or (table.payload_class if custom else None)
+    strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
+    return {_MERGE_KEYS[1]: payload, _MERGE_KEYS[2]: strategy_id}
+
+
+def _same_merger(said: str, stored: str | None) -> bool:
+    """Whether a class or id means the stored one; those that stand for a mode are compared by it, elsewhere."""
+    name = said.rpartition(".")[2]
+    if stored is None or stored.rpartition(".")[2] in MODE_OF_PAYLOAD:
+        return name in MODE_OF_PAYLOAD or name.lower() in MODE_OF_STRATEGY
+    return name.lower() == stored.rpartition(".")[2].lower()
 
 
 def _is_option(key: str) -> bool:

@@ -6,7 +6,7 @@ Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 from __future__ import annotations
 
 from pyhudi.model.options.row import honoured
-from pyhudi.model.options.spec import Kind, OptionSpec
+from pyhudi.model.options.spec import Door, Kind, OptionSpec
 
 __all__ = ["TABLE_OPTIONS"]
 
@@ -169,6 +169,21 @@ _TIMEBASED_ROWS = tuple(
         ("timebased.timezone", None, "Zone of both; beats the other two."),
     )
 )
+_PAYLOADS = tuple(
+    f"org.apache.hudi.{name}"
+    for name in (
+        "common.model.DefaultHoodieRecordPayload",
+        "common.model.OverwriteWithLatestAvroPayload",
+        "common.model.EventTimeAvroPayload",
+        "common.model.PartialUpdateAvroPayload",
+        "common.model.OverwriteNonDefaultsWithLatestAvroPayload",
+        "common.model.FirstValueAvroPayload",
+        "common.model.AWSDmsAvroPayload",
+        "payload.AWSDmsAvroPayload",
+        "common.model.debezium.PostgresDebeziumAvroPayload",
+        "common.model.debezium.MySqlDebeziumAvroPayload",
+    )
+)
 _MERGE_ROWS = (
     honoured(
         _MERGE,
@@ -185,47 +200,49 @@ _MERGE_ROWS = (
         "hoodie.write.record.merge.mode",
         TEXT,
         None,
-        "The row written later wins, or the one with the greater ordering value. Inferred from the ordering fields.",
+        "The row written later wins, the one with the greater ordering value, or a merger of yours decides "
+        "([merging](merging.md)). Inferred from the ordering fields.",
         "hoodie.record.merge.mode",
-        choices=("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"),
-        later=("CUSTOM",),
+        choices=("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM"),
     ),
     honoured(
         _MERGE,
         "hoodie.datasource.write.payload.class",
         TEXT,
         None,
-        "Older way to say the merge mode.",
+        "Older way to say how rows merge; version 9 stores what it means ([merging](merging.md)).",
         "hoodie.compaction.payload.class",
-        choices=tuple(
-            f"org.apache.hudi.common.model.{name}"
-            for name in ("DefaultHoodieRecordPayload", "OverwriteWithLatestAvroPayload", "EventTimeAvroPayload")
-        ),
-        later=(
-            "org.apache.hudi.common.model.PartialUpdateAvroPayload",
-            "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload",
-            "org.apache.hudi.common.model.FirstValueAvroPayload",
-            "org.apache.hudi.common.model.EmptyHoodieRecordPayload",
-            "org.apache.hudi.common.model.AWSDmsAvroPayload",
-            "org.apache.hudi.payload.AWSDmsAvroPayload",
-            "org.apache.hudi.common.model.debezium.PostgresDebeziumAvroPayload",
-            "org.apache.hudi.common.model.debezium.MySqlDebeziumAvroPayload",
-        ),
+        choices=_PAYLOADS,
+        later=("org.apache.hudi.common.model.EmptyHoodieRecordPayload",),
     ),
+    honoured(
+        _MERGE,
+        "hoodie.payload.delete.field",
+        TEXT,
+        None,
+        "Rows whose field of this name has the text of `hoodie.payload.delete.marker` are deletes. Version 9 stores "
+        "it; before, each write says it.",
+    ),
+    honoured(_MERGE, "hoodie.payload.delete.marker", TEXT, None, "See `hoodie.payload.delete.field`; case counts."),
     honoured(
         _MERGE,
         "hoodie.write.record.merge.strategy.id",
         TEXT,
         None,
-        "Id of a built-in merge strategy; commit time, event time or by payload.",
+        "Id of a merge strategy: commit time, event time, by payload, or the `strategy_id` of a merger of yours.",
         "hoodie.datasource.write.record.merger.strategy",
         "hoodie.record.merge.strategy.id",
         "hoodie.compaction.record.merger.strategy",
-        choices=(
-            "ce9acb64-bde0-424c-9b91-f6ebba25356d",
-            "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
-            "00000000-0000-0000-0000-000000000000",
-        ),
+    ),
+    honoured(
+        _MERGE,
+        "hoodie.write.record.merge.custom.implementation.classes",
+        NAMES,
+        None,
+        "Your mergers as `module:Class`; the first whose `strategy_id` is the table's is used. Java classes are passed "
+        "over. A table never names a class.",
+        "hoodie.datasource.write.record.merger.impls",
+        doors=frozenset({Door.READ, Door.WRITE}),
     ),
 )
 

@@ -113,7 +113,6 @@ WRITING = (
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
             write.merge.handle.fallback=true write.num.retries.on.conflict.failures=0 !write.partial.update.schema=
-            !write.record.merge.custom.implementation.classes<datasource.write.record.merger.impls
             write.record.positions=true !write.rolling.metadata.keys=
             write.rolling.metadata.timeline.lookback.commits=10 !write.schema
             write.status.storage.level=MEMORY_AND_DISK_SER write.tagged.record.storage.level=MEMORY_AND_DISK_SER
@@ -122,8 +121,6 @@ WRITING = (
         accepted={
             "bulkinsert.user.defined.partitioner.class": "org.apache.hudi.execution.bulkinsert."
             "rowcustomcolumnssortpartitioner org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
-            "write.record.merge.custom.implementation.classes": "org.apache.hudi.common.model.hoodieavrorecordmerger"
-            " org.apache.hudi.hoodiesparkrecordmerger org.apache.hudi.defaultsparkrecordmerger",
             "combine.before.delete": "true",
             "write.complex.keygen.validation.enable": "true",
             "write.markers.type": "direct",

@@ -14,14 +14,21 @@ __all__ = ["ReadOptions"]
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options of a read. `as_of`: instant time, timestamp or date as text, None = now."""
+    """Options of a read. `as_of`: instant time, timestamp or date as text, None = now. `merger_classes`: paths of the
+    caller's mergers.
+    """
 
     query_type: str = "snapshot"
     as_of: str | None = None
+    merger_classes: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
         """From option text; see `resolve` for spellings, warnings and errors."""
         values = Values(resolve(options, session, Door.READ))
         values.text("hoodie.schema.on.read.enable")  # follows the table, see its doc
-        return cls(query_type=values.must("hoodie.datasource.query.type"), as_of=values.text("as.of.instant"))
+        return cls(
+            query_type=values.must("hoodie.datasource.query.type"),
+            as_of=values.text("as.of.instant"),
+            merger_classes=values.names("hoodie.write.record.merge.custom.implementation.classes"),
+        )

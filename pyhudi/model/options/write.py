@@ -7,6 +7,7 @@ session-wide one is passed over, because it was not said of this table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
 __all__ = ["LockOptions", "WriteOptions"]
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,9 @@ class WriteOptions:
     merge_mode: str | None = None
     payload_class: str | None = None
     merge_strategy_id: str | None = None
+    merger_classes: tuple[str, ...] = ()
+    delete_field: str | None = None
+    delete_marker: str | None = None
     # Keys
     consistent_logical_timestamp: bool = False
     keygen_options: Mapping[str, str] = field(default_factory=dict)
@@ -163,10 +169,20 @@ def _table_fields(values: Values) -> dict[str, Any]:
         "merge_mode": merge_mode,
         "payload_class": payload,
         "merge_strategy_id": strategy,
+        "merger_classes": values.names("hoodie.write.record.merge.custom.implementation.classes"),
+        **_delete_marker(values),
         "null_for_missing_columns": values.flag("hoodie.write.set.null.for.missing.columns"),
         "reconcile_schema": values.flag("hoodie.datasource.write.reconcile.schema"),
         "allow_column_drop": values.flag("hoodie.datasource.write.schema.allow.auto.evolution.column.drop"),
     }
+
+
+def _delete_marker(values: Values) -> dict[str, str | None]:
+    keys = ("hoodie.payload.delete.field", "hoodie.payload.delete.marker")
+    field_, marker = (values.text(key) for key in keys)
+    if (field_ is None) != (marker is None):
+        raise ConfigError(f"{keys[0]}={field_} and {keys[1]}={marker}: give both, or none of them.")
+    return {"delete_field": field_, "delete_marker": marker}
 
 
 def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
@@ -183,6 +199,11 @@ def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
     if len(set(said.values())) > 1:
         raise ConfigError(
             f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in said.items())}. Keep one."
+        )
+    if strategy is not None and not _UUID.fullmatch(strategy):
+        raise ConfigError(
+            f"hoodie.write.record.merge.strategy.id={strategy}: expected a UUID, as in "
+            f"5c2d9a3e-8f1b-4c6d-9e0f-1a2b3c4d5e6f."
         )
     return next(iter(said.values()), None), payload, strategy
 
