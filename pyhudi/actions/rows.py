@@ -38,6 +38,7 @@ __all__ = [
     "batch_by_partition",
     "count_groups",
     "delete_flag_columns",
+    "marked_rows",
     "marker_columns",
 ]
 
@@ -72,12 +73,17 @@ class AddKeys:
     def _is_delete(self, batch: pa.RecordBatch) -> pa.Array:
         if self.deletes:
             return pa.repeat(pa.scalar(True), batch.num_rows)
-        flags = pa.repeat(pa.scalar(False), batch.num_rows)
-        if DELETE_FLAG_COLUMN in batch.schema.names:
-            flags = pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
-        for name in marker_columns(batch.schema, self.rules):
-            flags = pc.or_(flags, pa.array(marked_deletes(self.rules, batch.column(name))))
-        return flags
+        return marked_rows(batch, self.rules)
+
+
+def marked_rows(batch: pa.RecordBatch, rules: MergeRules) -> pa.Array:
+    """Which rows say of themselves that they are deletes: by the flag column, or by the table's marker."""
+    flags = pa.repeat(pa.scalar(False), batch.num_rows)
+    if DELETE_FLAG_COLUMN in batch.schema.names:
+        flags = pc.fill_null(batch.column(DELETE_FLAG_COLUMN), False)
+    for name in marker_columns(batch.schema, rules):
+        flags = pc.or_(flags, pa.array(marked_deletes(rules, batch.column(name))))
+    return flags
 
 
 def delete_flag_columns(schema: pa.Schema) -> list[str]:

@@ -8,10 +8,12 @@ Source: spec, files and records 1.1, 2; timeline 4.5, 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
@@ -29,12 +31,14 @@ from pyhudi.merge.combine import ordering_columns, whole
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName, data_path
-from pyhudi.model.keys import IS_DELETE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, IS_DELETE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
-__all__ = ["LogFiles", "LogOptions", "append_log"]
+__all__ = ["NOTHING_PARTIAL", "LogFiles", "LogOptions", "append_log"]
+
+NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class _Counts:
 def append_log(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, incoming: pa.Table, clock: Clock,
     *, options: LogOptions = LogOptions(), inserts: pa.Array | None = None, first_seq: int = 0,
+    partial: Mapping[int, frozenset[str]] = NOTHING_PARTIAL,
 ) -> Iterator[WriteStatus]:  # fmt: skip
     """Write rows and deletes of one file group into new log files of its newest slice.
 
@@ -66,6 +71,8 @@ def append_log(
         incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes.
             When all rows are deletes, data columns may be absent: such deletes have no ordering value.
         inserts: bool, which rows are new keys (for the counts only); None: none is.
+        partial: by the number in a row's CHANGE: the data columns that its block gets, as a partial update; rows of
+            other numbers are written whole. From table version 8 on.
     Returns: a status per log file.
     Raises:  SchemaMismatch, KeyGenError; SchemaMismatch also for rows whose ordering value is null where it decides:
              from the moment that such a row is in a log, Hudi's readers fail on the whole slice.
@@ -79,9 +86,13 @@ def append_log(
     _check_ordering(spec, rows)
     new = np.zeros(len(incoming), np.bool_) if inserts is None else inserts.to_numpy(zero_copy_only=False)
     new = new[~deletes]
-    for first, part in _parts(rows, options.block_max_bytes):
-        fresh = int(new[first : first + len(part)].sum())
-        files.append(_data_block(spec, task, file_slice, part, options, first_seq + first), len(part) - fresh, fresh)
+    for positions, columns in _by_columns(rows, partial):
+        chosen, is_new = (rows, new) if columns is None else (rows.take(pa.array(positions)), new[positions])
+        for first, part in _parts(chosen, options.block_max_bytes):
+            fresh = int(is_new[first : first + len(part)].sum())
+            block = _data_block(spec, task, file_slice, part, options, first_seq + first, columns)
+            files.append(block, len(part) - fresh, fresh)
+        first_seq += len(chosen)
     if deletes.any():
         gone = incoming.filter(pa.array(deletes))
         files.append_deletes(_delete_block(spec, gone), len(gone))
@@ -100,6 +111,21 @@ def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:
             )
 
 
+def _by_columns(
+    rows: pa.Table, partial: Mapping[int, frozenset[str]]
+) -> Iterator[tuple[npt.NDArray[np.int64], frozenset[str] | None]]:
+    """Positions of rows that go to blocks of the same columns; None: all columns."""
+    if not partial or not len(rows):
+        yield np.arange(len(rows)), None
+        return
+    numbers = rows.column(CHANGE).to_numpy()
+    found: dict[frozenset[str] | None, list[int]] = {}
+    for number in np.unique(numbers).tolist():
+        found.setdefault(partial.get(number), []).append(number)
+    for columns, members in found.items():
+        yield np.flatnonzero(np.isin(numbers, members)), columns
+
+
 def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:
     if not len(rows):
         return
@@ -109,9 +135,15 @@ def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _data_block(
-    spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int
-) -> bytes:
-    stored = stored_columns(spec)
+    spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
+    columns: frozenset[str] | None,
+) -> bytes:  # fmt: skip
+    """A block of whole rows, or of partial updates of these columns (spec 2.6)."""
+    stored, schema = stored_columns(spec), spec.stored_schema
+    header = {HeaderKey.INSTANT_TIME: spec.instant_time}
+    if columns is not None:
+        stored, schema = (pa.schema([c for c in kept if c.name in columns]) for kept in (stored, schema))
+        header[HeaderKey.IS_PARTIAL] = "true"
     plain = checked_rows(rows, stored)
     count = len(plain)
     if spec.populate_meta_fields:
@@ -124,13 +156,13 @@ def _data_block(
         ]
     else:
         meta = [no_values(count)] * len(META_COLUMNS)
-    schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
-    columns = [*meta, *(plain.column(name) for name in stored.names)]
-    table = pa.Table.from_arrays(columns, names=[*META_COLUMNS, *stored.names])
+    schema_json = avro_from_arrow(schema, spec.table_name, with_meta=True)
+    arrays = [*meta, *(plain.column(name) for name in stored.names)]
+    table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *stored.names])
     if options.block_format.lower() == "avro":
         table = project(table, arrow_from_avro(schema_json))
     (batch,) = table.combine_chunks().to_batches()
-    return data_block(batch, schema_json, options.block_format, {HeaderKey.INSTANT_TIME: spec.instant_time})
+    return data_block(batch, schema_json, options.block_format, header)
 
 
 def _delete_block(spec: WriteSpec, gone: pa.Table) -> bytes:

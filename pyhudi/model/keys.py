@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "ARRIVAL",
+    "CHANGE",
     "COMMIT_SEQNO",
     "COMMIT_TIME",
     "CONTROL_COLUMNS",
@@ -38,4 +39,5 @@ ARRIVAL = "_pyhudi_arrival"  # int64, no nulls: order of arrival, "later" in the
 IS_DELETE = "_pyhudi_is_delete"  # bool, no nulls: this row deletes its key
 LOCATION = "_pyhudi_file_id"  # string: file id that holds the key, null = insert
 SLOT = "_pyhudi_slot"  # int32, no nulls: which write task takes the row
-CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT)
+CHANGE = "_pyhudi_change"  # int32, no nulls: which clause of an update or a merge made the row
+CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE)

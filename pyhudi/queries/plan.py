@@ -56,6 +56,11 @@ class ReadSlice:
         return cls(file_slice, path_values, told_values=told_values)
 
     @property
+    def from_path(self) -> dict[str, str | None]:
+        """The columns whose value is taken from the partition's path."""
+        return dict(self.told_values) | dict(self.path_values)
+
+    @property
     def base_file(self) -> BaseFile:
         """The base file of a slice that has one."""
         assert self.file_slice.base_file is not None, self.file_slice

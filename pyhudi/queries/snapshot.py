@@ -29,7 +29,7 @@ from pyhudi.schema.read_plan import ReadPlan as ByColumnId
 from pyhudi.schema.read_plan import read_plan
 from pyhudi.storage.base import Storage
 
-__all__ = ["READ_THREADS", "count_rows", "read_batches", "read_slice"]
+__all__ = ["READ_THREADS", "count_rows", "read_batches", "read_slice", "row_group_test", "with_path_values"]
 
 READ_THREADS = 2
 _BATCHES_AHEAD = 2  # per file
@@ -124,17 +124,17 @@ def read_slice(
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
-        for batch in reader.batches(names, batch_rows, may_match=_row_group_test(plan, read, reader)):
+        for batch in reader.batches(names, batch_rows, may_match=row_group_test(plan, read, reader)):
             yield convert(batch)
 
 
 def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
-    from_path = _from_path(read)
+    from_path = read.from_path
     stored = [name for name in plan.read_schema.names if name in plan.merge.schema.names and name not in from_path]
     for batch in read_file_slice(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
-        yield _with_path_values(batch, from_path, plan.read_schema)
+        yield with_path_values(batch, from_path, plan.read_schema)
 
 
 def _filtered(rows: pa.RecordBatch, predicate: pc.Expression) -> pa.RecordBatch:
@@ -150,7 +150,7 @@ def _conversion(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> tuple[list[str], Callable[[pa.RecordBatch], pa.RecordBatch]]:
     """Which of the file's columns to read, and how a batch of them becomes one of `plan.read_schema`."""
-    from_path = _from_path(read)
+    from_path = read.from_path
     target = plan.read_schema
     stored = pa.schema([f for f in target if f.name not in from_path])
     by_id = _by_column_id(plan, read, stored)
@@ -158,7 +158,7 @@ def _conversion(
 
     def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
         rows = project(batch if by_id is None else by_id(batch), stored)
-        return _with_path_values(rows, from_path, target) if from_path else rows
+        return with_path_values(rows, from_path, target) if from_path else rows
 
     # A file that has none of the columns still says how many rows there are.
     return names or reader.schema.names[:1], convert
@@ -174,7 +174,8 @@ def _by_column_id(plan: ReadPlan, read: ReadSlice, stored: pa.Schema) -> ByColum
     return read_plan(plan.internal_schemas, read.base_file.instant_time, query, wanted)
 
 
-def _with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
+def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
+    """The rows as a query returns them: columns of `target`, those of `from_path` with the value of the path."""
     columns = [
         _constant(from_path[field.name], field.type, rows.num_rows)
         if field.name in from_path
@@ -184,16 +185,12 @@ def _with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None],
     return pa.RecordBatch.from_arrays(columns, schema=target)
 
 
-def _from_path(read: ReadSlice) -> dict[str, str | None]:
-    return dict(read.told_values) | dict(read.path_values)
-
-
 def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
     value = cast(pa.array([text], pa.string()), data_type)[0] if text is not None else pa.scalar(None, data_type)
     return pa.repeat(value, rows)
 
 
-def _row_group_test(
+def row_group_test(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> Callable[[Callable[[Column], ValueRange | None]], bool] | None:
     """May a row group hold a matching row? None when the statistics can't tell.
@@ -202,7 +199,7 @@ def _row_group_test(
     """
     if plan.keeps_all_rows or plan.internal_schemas or is_opaque(plan.predicate):
         return None
-    from_path = _from_path(read)
+    from_path = read.from_path
 
     def trusted(column: Column) -> bool:
         if column.path[0] in from_path:

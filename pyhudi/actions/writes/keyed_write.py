@@ -55,7 +55,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, META_COLUMNS, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["KeyedWrite", "Rules", "commit_body", "table_index"]
+__all__ = ["KeyedWrite", "Rules", "checked", "commit_body", "log_plan", "stored_slices", "table_index"]
 
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 
@@ -66,7 +66,8 @@ class Rules:
 
     `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
     key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in
-    the table are an error, or left out (insert with a policy on duplicates).
+    the table are an error, or left out (insert with a policy on duplicates). `drop_unknown`: rows with new keys change
+    nothing. `moves`: a global index may move a row to another partition, if its options say so.
     """
 
     operation: str
@@ -76,6 +77,8 @@ class Rules:
     match_keys: bool = True
     drop_known: bool = False
     refuse_known: bool = False
+    drop_unknown: bool = False
+    moves: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +179,8 @@ class KeyedWrite:
         """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
         engine, config = context.engine, context.meta.config
         merging = table_rules(context)
-        judged = index.is_global and index.settings.update_partition_path and not self.rules.deletes
-        fields = merging.ordering_fields if judged and merging.by_ordering else ()
+        moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
+        fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
         lookup = Lookup(
             engine,
             context.meta.storage,
@@ -185,14 +188,13 @@ class KeyedWrite:
             batch,
             None if config.populate_meta_fields else keygen,
             pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
-            _slice_spec(keygen, context) if config.is_merge_on_read else None,
+            stored_slices(keygen, context) if config.is_merge_on_read else None,
             only_live=self.rules.drop_known or self.rules.refuse_known,
         )
         tagged = index.tag(keyed, lookup)
         rows, counts = tagged.rows, tagged.counts
         if index.is_global:
             schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
-            moves = index.settings.update_partition_path and not self.rules.deletes
             rows = engine.map(rows, MoveRows(schema, moves, merging, fields), schema)
         if self.rules.drop_known or self.rules.refuse_known:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
@@ -212,12 +214,12 @@ class KeyedWrite:
             base_files,
             sizing(context),
             new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
-            drop_inserts=self.rules.deletes,
-            logs=_log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None,
+            drop_inserts=self.rules.deletes or self.rules.drop_unknown,
+            logs=log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None,
         )
 
 
-def _slice_spec(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
+def stored_slices(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
     """How merged slices of the table are read."""
     meta = context.meta
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
@@ -226,7 +228,7 @@ def _slice_spec(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
     return SliceSpec(meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen)
 
 
-def _log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
+def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
     compacting = pending_compactions(context.meta)
     own_slices = context.meta.config.table_version >= 8
     return LogPlan(

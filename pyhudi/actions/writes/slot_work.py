@@ -5,7 +5,7 @@ Source: spec, files and records 5.6 ("Upsert into COW"); house 3.5 stops 5 and 1
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -37,7 +37,7 @@ class WriteSlot:
 
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
     file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
-    tables.
+    tables; `partial`: see `append_log`.
     """
 
     spec: WriteSpec
@@ -46,6 +46,7 @@ class WriteSlot:
     match_keys: bool
     clock: Clock
     logs: LogOptions = field(default_factory=LogOptions)
+    partial: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
@@ -89,6 +90,7 @@ class WriteSlot:
                 options=self.logs,
                 inserts=inserts,
                 first_seq=first_seq,
+                partial={} if task.is_new_group else self.partial,
             )
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
@@ -109,7 +111,7 @@ class WriteSlot:
 
     def _fitted(self, rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
         """Data columns in the table's types, keys and delete flags beside them."""
-        control = [name for name in (RECORD_KEY, PARTITION_PATH, IS_DELETE) if name in rows.schema.names]
+        control = [name for name in (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE) if name in rows.schema.names]
         data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
         if not data:
             return rows.select(control)
