@@ -25,13 +25,14 @@ COMMIT_TIME = "COMMIT_TIME_ORDERING"
 
 
 class MergeOnRead(TestTable):
-    """A `TestTable` of that type; `merged` reads it without the query side."""
+    """A `TestTable` of that type, compacted only when options say so; `rows` reads it without the query side."""
 
     def __init__(self, version: str = "9", storage: Storage | None = None, **options: str) -> None:
         given = {
             "hoodie.datasource.write.table.type": "MERGE_ON_READ",
             "hoodie.write.table.version": version,
             "hoodie.write.set.null.for.missing.columns": "true",
+            "hoodie.compact.inline": "false",
             **{"hoodie." + name.replace("_", "."): text for name, text in options.items()},
         }
         super().__init__(storage if storage is not None else MemoryStorage(), given)
