@@ -130,7 +130,8 @@ def test_enums_fixed_and_decimal_bytes_of_other_writers_are_read() -> None:
 
 def test_every_byte_of_a_block_may_be_damaged_without_another_error_than_ours() -> None:
     row = {
-        "text": "héllo", "i": -5, "l": 2**62, "f": 1.5, "d": None, "flag": True, "bin": b"\x00" * 14, "day": dt.date(1960, 2, 3),
+        "text": "héllo", "i": -5, "l": 2**62, "f": 1.5, "d": None, "flag": True, "bin": b"\x00" * 14,
+        "day": dt.date(1960, 2, 3),
         "at": None, "small": decimal.Decimal("1.10"), "large": None, "st": {"x": 1, "in": {"z": "q"}}, "arr": [1, None],
         "m": {"k": 2.0}, "deep": [{"q": 1, "w": ["u", "v"]}],
     }  # fmt: skip
