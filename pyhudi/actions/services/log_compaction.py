@@ -5,6 +5,8 @@ Source: spec, metadata and indexes 5.3; files and records 2.7; timeline 4.7.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
 from pyhudi.actions.services.compaction import check_merge_on_read, operation_of
@@ -16,6 +18,7 @@ from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
 from pyhudi.filegroup.log_compact import CompactLogs
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.log.reader import LogBlock
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind
@@ -40,7 +43,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
             f"{context.meta.storage.root}: a log compaction can't be scheduled while writes are pending: "
             f"{', '.join(pending[:3])}. Wait for them; those of dead writers are undone by the next write."
         )
-    meta, enough = context.meta, max(2, context.options.compaction.log_blocks_min)
+    meta, enough = context.meta, context.options.compaction.log_blocks_min
     view = FileSystemView.load(meta)
     busy = busy_groups(meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
@@ -49,9 +52,14 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
         for file_slice in view.all_slices()
         if file_slice.log_files
         and file_slice.group not in busy
-        and len(blocks_to_merge(meta.storage, file_slice.log_files, rules)) >= enough
+        and _pays(blocks_to_merge(meta.storage, file_slice.log_files, rules), enough)
     ]
     return CompactionPlan(tuple(operations), CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
+
+
+def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
+    """Enough blocks, of more than one instant: what one log compaction has folded is not folded again alone."""
+    return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
 def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:

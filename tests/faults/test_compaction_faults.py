@@ -1,0 +1,109 @@
+"""A process dies at any storage call of a compaction or log compaction: no row changes, the next run does it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.merge_on_read import VERSIONS
+from tests.actions.tables import Row
+from tests.actions.test_compaction import Compacted
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30)]
+LATER: Row = ("a", "x", 9, 99)
+
+
+def made(version: str) -> Compacted:
+    table = Compacted(version)
+    table.engine = LocalEngine(1)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 5, 30))
+    table.upsert(("a", "x", 2, 11), ("c", "y", 4, 99))
+    table.delete(("b", "x"))
+    return table
+
+
+def on_clone(table: Compacted) -> Compacted:
+    assert isinstance(table.storage, MemoryStorage)
+    clone = Compacted()
+    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
+    return clone
+
+
+def with_plan(version: str) -> Compacted:
+    """A plan waits, and a write has gone on since."""
+    table = made(version)
+    table.compact(schedule_only=True)
+    table.upsert(("c", "y", 6, 31))
+    return table
+
+
+def with_dead_run(version: str) -> Compacted:
+    """A run died when it had written its files."""
+    table = made(version)
+    table.compact(schedule_only=True)
+    attempt = on_clone(table)
+    attempt.compact()
+    log = attempt.storage.log  # type: ignore[attr-defined]
+    completed = next(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith("commit"))
+    table = on_clone(table)
+    table.storage.fail_at(completed, "before")  # type: ignore[attr-defined]
+    with pytest.raises(HudiError):
+        table.compact()
+    table = on_clone(table)
+    assert table.pending()
+    return table
+
+
+AFTER_PLAN = [ROWS[0], ("c", "y", 6, 31)]
+ACTIONS: dict[str, tuple[Callable[[str], Compacted], Callable[[Compacted], object], list[Row]]] = {
+    "compaction": (made, lambda table: table.compact(), ROWS),
+    "compaction of a plan with a write on top": (with_plan, lambda table: table.compact(), AFTER_PLAN),
+    "compaction after a dead run": (with_dead_run, lambda table: table.compact(), ROWS),
+    "log compaction": (made, lambda table: table.log_compact(), ROWS),
+}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", ACTIONS)
+def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str) -> None:
+    make, act, rows = ACTIONS[name]
+    table = make(version)
+    counted = on_clone(table)
+    act(counted)
+    assert counted.rows() == rows
+    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    data_files = len(counted.paths())
+
+    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
+    # call that changes something.
+    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    for kind in KINDS:
+        for n in changes if kind != "after" else changes[-1:]:
+            verb, path = calls[n - 1]
+            where = f"{kind} call {n}: {verb} {path}"
+            attempt = on_clone(table)
+            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            with suppress(HudiError):
+                act(attempt)
+            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            assert attempt.rows() == rows, where
+
+            again = on_clone(attempt)
+            act(again)
+            assert again.rows() == rows, where
+            assert not again.pending(), where
+            assert len(again.paths()) == data_files, f"{where}: {again.paths()}"
+
+            attempt.upsert(LATER)  # writers go on, whatever state the service was left in
+            assert attempt.rows() == [LATER, *rows[1:]], where
+            attempt.compact()
+            assert attempt.rows() == [LATER, *rows[1:]], where
+            attempt.log_compact()
+            assert not attempt.pending(), where
