@@ -1,4 +1,4 @@
-"""Copy-on-write tables that real Hudi wrote, read through Spark: the rows that real Hudi returned.
+"""Tables that real Hudi wrote, read through Spark: the rows that real Hudi returned.
 
 The Arrow reader is proven on all of them in tests/golden; here the same plan goes the other road.
 """
@@ -20,6 +20,7 @@ from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
 from tests.conftest import SHARED
+from tests.golden.cases import open_fixture
 from tests.golden.rows import differences
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
@@ -41,7 +42,18 @@ TABLES = [
     ("1.0.2", "types_bulk_insert"), ("1.2.0", "types_insert"), ("1.2.0", "types_bulk_insert"),
     ("1.2.0", "types_null_elements"), ("1.2.0", "types_timestamp_ntz"),
 ]  # fmt: skip
-TRAVELS = [("1.2.0", "cow_operations"), ("0.15.0", "evolution_promotion"), ("1.2.0", "evolution_schema_on_read")]
+WITH_LOGS = [
+    ("1.2.0", "g2_logs_avro"), ("1.2.0", "g2_logs_parquet"), ("1.2.0", "g2_logs_multiblock"),
+    ("1.2.0", "g2_logs_corrupt_garbage_then_whole"), ("0.15.0", "g2_logs_rollback"), ("1.0.2", "g2_logs_failed_commit"),
+    ("1.2.0", "g2_merge_event_time"), ("0.15.0", "g2_merge_event_time"), ("1.2.0", "g2_merge_multi_ordering"),
+    ("1.2.0", "g2_merge_partial"), ("0.15.0", "g2_payload_partial_update_mor"),
+]  # fmt: skip
+TRAVELS = [
+    ("1.2.0", "g2_merge_event_time"),
+    ("1.2.0", "cow_operations"),
+    ("0.15.0", "evolution_promotion"),
+    ("1.2.0", "evolution_schema_on_read"),
+]
 
 
 def name_of(value: Any) -> str:
@@ -78,6 +90,24 @@ def test_a_table_of_real_hudi_reads_as_real_hudi_reads_it(table: tuple[str, str]
     check(spark, path, [expected["snapshot"] for expected in expectations(description)])
 
 
+@pytest.mark.parametrize("table", WITH_LOGS, ids=name_of)
+def test_slices_with_log_files_are_merged_by_tasks(table: tuple[str, str], golden: Golden, spark: Any) -> None:
+    path, description = golden(*table)
+
+    check(spark, path, [expected["snapshot"] for expected in expectations(description)])
+
+
+def test_a_sample_table_with_log_files_returns_what_hudi_rs_returns(tmp_path: Path, spark: Any) -> None:
+    if not SHARED.is_dir():
+        pytest.skip("shared/ is absent")
+    path, expected = open_fixture("quickstart_trips_table__mor__avro__v8_trips_8i3u1d", tmp_path)
+
+    found = collect_arrow(read_frame(spark, str(path), {}))
+
+    kept = [name for name in found.column_names if name not in ("_hoodie_file_name", "_hoodie_commit_seqno")]
+    assert differences(expected["snapshot"], found.select(kept), "fixture") == []
+
+
 @pytest.mark.parametrize("table", TRAVELS, ids=name_of)
 def test_time_travel_reads_the_table_as_it_was(table: tuple[str, str], golden: Golden, spark: Any) -> None:
     path, description = golden(*table)
@@ -91,5 +121,6 @@ def test_time_travel_reads_the_table_as_it_was(table: tuple[str, str], golden: G
 def test_the_families_of_the_list_are_there() -> None:
     if not SHARED.is_dir():
         pytest.skip("shared/ is absent")
-    for version, name in TABLES:
-        assert json.loads((SHARED / "golden" / version / f"{name}.json").read_text())["type"] == "cow"
+    for tables, kind in ((TABLES, "cow"), (WITH_LOGS, "mor")):
+        for version, name in tables:
+            assert json.loads((SHARED / "golden" / version / f"{name}.json").read_text())["type"] == kind
