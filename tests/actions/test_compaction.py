@@ -369,7 +369,7 @@ def test_of_two_runs_of_one_plan_one_completes_and_no_row_is_lost() -> None:
 
 def test_a_write_compacts_when_the_trigger_says_so() -> None:
     for version in VERSIONS:
-        table = MergeOnRead(version)
+        table = MergeOnRead(version, compact_inline="true")
         results = [table.upsert(("a", "x", n, n), ("b", "y", n, n)) for n in range(1, 11)]
         assert [bool(result.compacted) for result in results] == [n % 5 == 0 for n in range(1, 11)]
         assert "compaction" in results[4].seconds
