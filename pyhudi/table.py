@@ -26,6 +26,7 @@ from pyhudi.queries.read_schema import read_schema
 from pyhudi.scan import FILES_SCHEMA, Scan
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table_changes import Merge, delete_where, update
 from pyhudi.table_services import compact, log_compact
 from pyhudi.table_writes import create, session_options, write
 from pyhudi.timeline.table_properties import table_exists
@@ -227,9 +228,43 @@ class HudiTable:
         """Add many rows at once, sorted as asked, without looking for keys or small files."""
         return self._write(data, "bulk_insert", options, more)
 
-    def delete(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
-        """Delete the rows whose keys are in `data`, which needs the key and partition columns only."""
+    def delete(
+        self, data: Any = None, *, where: Any = None, options: Options | None = None, **more: Any
+    ) -> WriteResult:
+        """Delete rows: those whose keys are in `data`, which needs the key and partition columns only, or those that
+        pass `where` (see `scan`). Raises ConfigError unless just one of the two is given.
+        """
+        if (data is None) == (where is None):
+            raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")
+        if where is not None:
+            return delete_where(self._meta.storage, where, self._options(options, more), self._spark)
         return self._write(data, "delete", options, more)
+
+    def delete_where(self, where: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """`delete(where=...)`."""
+        return self.delete(where=where, options=options, **more)
+
+    def update(
+        self, where: Any = None, *, set: Mapping[str, Any], options: Options | None = None, **more: Any
+    ) -> WriteResult:
+        """Change columns of the rows that pass `where` (see `scan`; None: of all rows).
+
+        Args:
+            set: column → its new value: a constant; a `pyarrow.compute` expression over the table's columns
+                (`pc.field("fare") * 2`); or a function that is given rows as a `pyarrow.Table` and returns an array.
+        Raises: ConfigError for key and partition columns and for values that don't fit; WriteConflict when another
+            write changed the same file groups meanwhile.
+        """
+        return update(self._meta.storage, where, set, self._options(options, more), self._spark)
+
+    def merge(self, source: Any, on: Any = None, *, options: Options | None = None, **more: Any) -> Merge:
+        """Describe a merge of other rows into the table; nothing happens before its `execute`.
+
+        Args:
+            source: rows as for `upsert`; with the table's key and partition columns, each key once.
+            on: the columns that rows meet by: the record key (the default), with the partition columns or without.
+        """
+        return Merge(self._meta.storage, source, on, self._options(options, more), self._spark)
 
     # ---- table services
 
@@ -250,7 +285,7 @@ class HudiTable:
             options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
-        given = {**self._mergers, **_merged(options, more)}
+        given = self._options(options, more)
         return compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
 
     def log_compact(
@@ -263,14 +298,17 @@ class HudiTable:
         **more: Any,
     ) -> CompactionResult:
         """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
-        given = {**self._mergers, **_merged(options, more)}
+        given = self._options(options, more)
         return log_compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
 
     def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
-        given = {**self._mergers, **_merged(options, {**more, "operation": operation})}
+        given = self._options(options, {**more, "operation": operation})
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None
         return result
+
+    def _options(self, options: Options | None, more: Options) -> dict[str, Any]:
+        return {**self._mergers, **_merged(options, more)}
 
     def _merger_classes(self) -> tuple[str, ...]:
         session = {key: text for key, text in session_options(self._spark).items() if key in _MERGER_KEYS}
@@ -310,7 +348,7 @@ class HudiTable:
 def write_hudi(
     path: Path | Storage,
     data: Any,
-    operation: str = "upsert",
+    operation: str | None = None,
     *,
     mode: str = "append",
     spark: Any = None,
@@ -323,7 +361,8 @@ def write_hudi(
     Args:
         data: a Spark DataFrame; pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; an object
             with `__arrow_c_stream__`; a list of dicts.
-        operation: upsert, insert, bulk_insert or delete.
+        operation: upsert, insert, bulk_insert or delete; None: what the options say, else upsert (without a record key
+            bulk_insert).
         mode: append; overwrite (the table is made anew); ignore or error when there is a table already.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.

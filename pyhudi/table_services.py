@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pyhudi.actions.services.compaction_result import CompactionResult
 from pyhudi.engine.base import Engine
@@ -13,7 +13,9 @@ from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.writing import compact_table, log_compact_table
 
-__all__ = ["compact", "log_compact"]
+__all__ = ["compact", "log_compact", "with_engine"]
+
+Result = TypeVar("Result")
 
 
 def compact(
@@ -51,12 +53,17 @@ def _call(
 ) -> CompactionResult:
     parsed = WriteOptions.parse(options, _session(spark), load_table_config(storage))
     asked = {"dry_run": dry_run, "schedule_only": schedule_only, "instant_time": instant_time}
-    if spark is None or parsed.engine == "local":
-        return service(storage, parsed, LocalEngine(), **asked)
+    return with_engine(spark, parsed, lambda engine: service(storage, parsed, engine, **asked))
+
+
+def with_engine(spark: Any, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
+    """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
+    if spark is None or options.engine == "local":
+        return call(LocalEngine())
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
 
     with translated():
-        return service(storage, parsed, _engine(spark, parsed), **asked)
+        return call(_engine(spark, options))
 
 
 def _engine(spark: Any, options: WriteOptions) -> Engine:

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from pyhudi.actions.action import ActionContext
+from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.create import check_files_writable, check_writable, open_or_create, planned_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -41,7 +42,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["OPERATIONS", "compact_table", "log_compact_table", "rollback_write", "write_table"]
+__all__ = ["OPERATIONS", "change_table", "compact_table", "log_compact_table", "rollback_write", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
@@ -86,7 +87,37 @@ def write_table(
         )
     meta = open_or_create(storage, options, clock)
     context, undone = _ready(meta, engine, options, clock)
-    result = run(_action(operation, frame, options, meta), context, undone)
+    return _run(_action(operation, frame, options, meta), context, undone)
+
+
+def change_table(
+    table: Storage | str | os.PathLike[str],
+    change: ChangeRows,
+    engine: Engine,
+    options: WriteOptions,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> WriteResult:
+    """Change rows of a table where they are: update, delete by a filter, merge.
+
+    Args:    change: what to change; its source, if any, is a frame of the engine.
+    Raises:  errors of the family; unless the call returns, nothing of it is visible.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    meta = MetaClient.load(storage, clock)
+    check_writable(meta.config, options)
+    if meta.config.is_merge_on_read:
+        change = replace(change, kind=ActionKind.DELTACOMMIT)
+    lock = _lock(options, storage, clock)
+    change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
+    context, undone = _ready(meta, engine, options, clock)
+    return _run(change, context, undone)
+
+
+def _run(action: Action, context: ActionContext, undone: tuple[str, ...]) -> WriteResult:
+    """Run a write, and the compaction that the options want after it."""
+    clock = context.clock
+    result = run(action, context, undone)
     started_s = clock.monotonic_s()
     compacted = compact_after_write(context)
     if not compacted:

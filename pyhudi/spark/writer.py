@@ -18,6 +18,7 @@ from pyspark.sql import types as st
 from pyhudi.actions.create import new_table
 from pyhudi.actions.overwrite import check_place, remove_table
 from pyhudi.actions.result import WriteResult
+from pyhudi.engine.base import Engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
 from pyhudi.model.new_table import new_table_properties
@@ -31,7 +32,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 from pyhudi.writing import write_table
 
-__all__ = ["SAVE_MODES", "write_frame"]
+__all__ = ["SAVE_MODES", "source_rows", "write_frame"]
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 
@@ -88,6 +89,13 @@ def write_frame(
     if rows is not None:
         return write_table(storage, rows, LocalEngine(), parsed)
     return write_table(storage, df, SparkEngine(df.sparkSession), parsed)
+
+
+def source_rows(df: DataFrame, options: WriteOptions, said: Iterable[str]) -> tuple[Any, Engine]:
+    """Rows of a DataFrame for a merge, and the engine that takes them. `said`: the options that the caller gave."""
+    _check_columns(df)
+    rows = _fetched(df, options, canonical_keys([*said, *hudi_options(df.sparkSession)]))
+    return (rows, LocalEngine()) if rows is not None else (df, SparkEngine(df.sparkSession))
 
 
 # ---- checks before anything is touched -------------------------------------------------------------------------------

@@ -219,8 +219,8 @@ class KeyedWrite:
         )
 
 
-def stored_slices(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
-    """How merged slices of the table are read."""
+def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
+    """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
     meta = context.meta
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
@@ -229,6 +229,7 @@ def stored_slices(keygen: KeyGenerator, context: ActionContext) -> SliceSpec:
 
 
 def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
+    """What planning must know of the slices in these partitions of a merge-on-read table."""
     compacting = pending_compactions(context.meta)
     own_slices = context.meta.config.table_version >= 8
     return LogPlan(

@@ -19,7 +19,15 @@ from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.schema.evolution import evolve
 
-__all__ = ["check_keys", "data_columns", "schedule_delete", "schedule_write", "sizing", "write_spec"]
+__all__ = [
+    "check_keys",
+    "data_columns",
+    "schedule_delete",
+    "schedule_unchanged",
+    "schedule_write",
+    "sizing",
+    "write_spec",
+]
 
 
 def data_columns(frame: Frame, context: ActionContext) -> Frame:
@@ -53,8 +61,13 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
 
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
     """A delete by key: the table's schema stays, and of the data only the key columns must be there."""
-    schema = context.meta.table_schema()
     check_keys(keygen, context.engine.schema(frame))
+    return schedule_unchanged(context)
+
+
+def schedule_unchanged(context: ActionContext) -> Schedule:
+    """A write that leaves the table's schema as it is."""
+    schema = context.meta.table_schema()
     return Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
 
 

@@ -1,0 +1,198 @@
+"""ChangeRows: the action of update, delete by a filter, and merge.
+
+Rows are read as of the moment when the action's instant is drawn, and a write that completes in the meantime in one of
+the same file groups is a conflict: nothing that others wrote is lost.
+
+    no source    the slices that the filter leaves → each is read, changed and written by one task
+    source       the road of upsert for the source's rows; the task that has a slot reads its slice and pairs the rows
+
+Changed rows carry the ordering value of the stored row unless they set it, so that they win the tie against it. On
+merge-on-read tables from version 8 on, an update of some columns writes those (and the ordering columns) only.
+Source: spec, files and records 2.3, 2.6, 5.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
+from pyhudi.actions.changes.slots import ChangeSlot
+from pyhudi.actions.changes.stored import StoredRows
+from pyhudi.actions.merging import table_rules
+from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
+from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, checked, commit_body, log_plan, stored_slices
+from pyhudi.actions.writes.preparation import check_keys, schedule_unchanged, sizing, write_spec
+from pyhudi.actions.writes.slot_work import WriteSlot
+from pyhudi.engine.base import Frame
+from pyhudi.errors import ConfigError
+from pyhudi.filegroup.append import LogOptions
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.formats.avro.schema import without_meta
+from pyhudi.merge.rules import MergeRules
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.keys import SLOT
+from pyhudi.model.predicate import parse_where
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.queries.filters import bind
+from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
+from pyhudi.queries.read_schema import read_schema
+
+__all__ = ["ChangeRows"]
+
+_LATEST = MergeRules("COMMIT_TIME_ORDERING")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """`work` for all slots; `alone`: the slots that get no source rows."""
+
+    work: ChangeSlot
+    slots: int
+    alone: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRows:
+    """Change rows by clauses. `where`: only these rows of the table can change; `source`: rows to merge, with keys."""
+
+    clauses: tuple[Clause, ...]
+    where: object = None
+    source: Frame | None = None
+    kind: ActionKind = field(default=ActionKind.COMMIT)
+
+    @property
+    def operation(self) -> str:
+        return OperationType.DELETE if self._only_deletes else OperationType.UPSERT
+
+    @property
+    def _only_deletes(self) -> bool:
+        return all(clause.does == "delete" for clause in self.clauses)
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        self._bound(context)
+        bind(parse_where(self.where), read_schema(context.meta, None))
+        if self.source is not None:
+            if is_automatic(context.meta.config):
+                raise ConfigError(
+                    f"{context.meta.storage.root}: the table has no key fields, so there is nothing to match rows by. "
+                    "update and delete with where= work; merge needs hoodie.datasource.write.recordkey.field."
+                )
+            check_keys(table_keygen(context, PROBE_TIME), context.engine.schema(self.source))
+        return schedule_unchanged(context)
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+        plan = plan_snapshot(context.meta, where=self.where, merger_classes=context.options.merger_classes)
+        if self.source is None:
+            keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
+            spec = write_spec(schedule, keygen, instant, context)
+            order = Order(instant, schedule, spec, None, None, plan=SlotPlan((), {}, {}))
+            reads: Sequence[ReadSlice] = plan.slices
+        else:
+            inserts = any(clause.when is When.NOT_MATCHED for clause in self.clauses)
+            rules = Rules(self.operation, combines=False, drop_unknown=not inserts, moves=False)
+            order = KeyedWrite(self.source, rules, self.kind).prepare(schedule, instant, context)
+            everything = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
+            reads = [read for read in plan.slices if _group(read) not in order.plan.updates] if everything else ()
+        return self._with_work(order, plan, reads, instant, context)
+
+    def _with_work(
+        self, order: Order, plan: ReadPlan, alone: Sequence[ReadSlice], instant: Instant, context: ActionContext
+    ) -> Order:
+        """The order with what its tasks do; `alone`: slices that no source row belongs to and that may change."""
+        own = _slots_of(alone, instant, context)
+        keyed: SlotPlan = order.plan
+        first = len(keyed.tasks)
+        slots = dict(keyed.updates)
+        slots |= {group: first + slot for group, slot in own.updates.items()}
+        by_group = {_group(read): read for read in plan.slices}
+        clauses, rules = self._bound(context), table_rules(context)
+        spec = order.spec
+        if self._only_deletes:
+            # They name rows that were read: they win whatever ordering value is stored, as the delete operation does.
+            spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
+        stored = StoredRows(stored_slices(spec.key_generator, context), replace(plan, slices=(), merge=None))
+        options = context.options
+        work = ChangeSlot(
+            WriteSlot(
+                spec,
+                (*keyed.tasks, *own.tasks),
+                _LATEST,
+                True,
+                context.clock,
+                LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes),
+                _partial_columns(clauses, spec, rules, context),
+            ),
+            stored,
+            {slot: by_group[group] for group, slot in slots.items() if group in by_group},
+            clauses,
+            pa.schema([]) if self._only_deletes else spec.schema,
+            rules,
+            self.source is not None,
+        )
+        numbers = tuple(range(first, first + len(own.tasks)))
+        profile = order.profile or profile_of(_counts(alone), own, self.operation)
+        return replace(order, spec=spec, profile=profile, plan=ChangePlan(work, first, numbers))
+
+    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan: ChangePlan = order.plan
+        engine, statuses = context.engine, []
+        if order.frame is not None and plan.slots:
+            written = engine.map_groups(order.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
+            statuses += from_table(engine.collect(written))
+        if plan.alone:
+            statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))
+        return checked(statuses)
+
+    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+        return commit_body(self.operation, order.schedule, statuses, context)
+
+    def _bound(self, context: ActionContext) -> tuple[BoundClause, ...]:
+        meta = context.meta
+        source = None if self.source is None else without_meta(context.engine.schema(self.source))
+        return bound_clauses(self.clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source))
+
+
+def _group(read: ReadSlice) -> tuple[str, str]:
+    group = read.file_slice.group
+    return group.partition_path, group.file_id
+
+
+def _counts(reads: Iterable[ReadSlice]) -> list[RowCount]:
+    """How many rows change is known when they have been read, which is when they are written."""
+    return [RowCount(*_group(read), 0) for read in reads]
+
+
+def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionContext) -> SlotPlan:
+    """A slot for each slice."""
+    paths = {read.file_slice.group.partition_path for read in reads}
+    view = FileSystemView.load(context.meta, partitions=paths)
+    logs = log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None
+    return plan_slots(_counts(reads), {path: view.base_files(path) for path in paths}, sizing(context), logs=logs)
+
+
+def _partial_columns(
+    clauses: Sequence[BoundClause], spec: WriteSpec, rules: MergeRules, context: ActionContext
+) -> Mapping[int, frozenset[str]]:
+    """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
+
+    Ordering columns go along: real Hudi's readers compare a partial update without them as if it were the oldest.
+    """
+    config = context.meta.config
+    if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields or rules.needs_pairs:
+        return {}
+    ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
+    found = {}
+    for number, clause in enumerate(clauses):
+        if clause.does == "update":
+            columns = frozenset(ordering | {assigned.column.name for assigned in clause.assignments})
+            if not columns.issuperset(spec.stored_schema.names):
+                found[number] = columns
+    return found

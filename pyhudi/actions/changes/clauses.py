@@ -1,0 +1,146 @@
+"""Clauses: what happens to which rows. A row takes the first clause of its kind whose condition is true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import Enum
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.changes.values import SOURCE, Assignment, Seen, assignment, computed, mask_of, seen_schema
+from pyhudi.errors import ConfigError
+from pyhudi.merge.base import Mask
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.predicate import parse_where
+from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.filters import bind, to_arrow
+
+__all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses"]
+
+
+class When(Enum):
+    """Which rows a clause is about."""
+
+    MATCHED = "rows of the table that a source row has the key of"
+    NOT_MATCHED = "source rows whose key the table has not"
+    NOT_MATCHED_BY_SOURCE = "rows of the table that no source row has the key of"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """As the caller says it. `values`: column → value; None: every column that the source has."""
+
+    when: When
+    does: Literal["update", "delete", "insert"]
+    condition: Any = None
+    values: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundClause:
+    """A clause that was checked against the columns of both sides. Picklable when its functions are."""
+
+    when: When
+    does: Literal["update", "delete", "insert"]
+    condition: pc.Expression | None
+    assignments: tuple[Assignment, ...] = ()
+
+    def holds(self, seen: Seen) -> Mask:
+        """Which rows the condition is true for."""
+        if self.condition is None:
+            return np.ones(len(seen), np.bool_)
+        return mask_of(computed(self.condition, seen.rows, "The condition"))
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns that clauses can name. `stored`: the table's data columns; `shown`: what a query of it returns;
+    `source`: of the other side of a merge, None without one.
+    """
+
+    config: TableConfig
+    stored: pa.Schema
+    shown: pa.Schema
+    source: pa.Schema | None = None
+
+    def seen(self, when: When) -> pa.Schema:
+        """What a clause of this kind sees."""
+        target = None if when is When.NOT_MATCHED else self.shown
+        source = None if when is When.NOT_MATCHED_BY_SOURCE else self.source
+        return seen_schema(target, source, self.source is not None)
+
+    @property
+    def fixed(self) -> frozenset[str]:
+        """Columns that say who a row is and where it lives."""
+        fields = (*self.config.record_key_fields, *self.config.partition_fields)
+        return frozenset(name.partition(".")[0] for name in fields)
+
+    def column(self, name: str) -> pa.Field:
+        """A data column by its name. Raises ConfigError naming the nearest."""
+        if self.stored.get_field_index(name) < 0:
+            near = get_close_matches(name, self.stored.names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            if name in META_COLUMNS:
+                hint = " Hudi's meta columns are written by Hudi."
+            raise ConfigError(
+                f"The table has no column {name!r} to set.{hint} Columns: {', '.join(self.stored.names)}."
+            )
+        return self.stored.field(name)
+
+
+def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundClause, ...]:
+    """Check clauses. Raises ConfigError for unknown columns, values that don't fit, keys that would change."""
+    return tuple(_bound(clause, columns) for clause in clauses)
+
+
+def _bound(clause: Clause, columns: Columns) -> BoundClause:
+    seen = columns.seen(clause.when)
+    condition = None
+    if clause.condition is not None:
+        condition = to_arrow(bind(parse_where(clause.condition), seen), seen)
+        kind = computed(condition, seen.empty_table(), "The condition").type
+        if not pa.types.is_boolean(kind):
+            raise ConfigError(f"The condition {clause.condition} is of type {kind}; expected true or false.")
+    made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, seen)
+    return BoundClause(clause.when, clause.does, condition, tuple(made))
+
+
+def _updates(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assignment]:
+    if clause.values is None:
+        assert columns.source is not None
+        shared = [name for name in columns.stored.names if name in columns.source.names and name not in columns.fixed]
+        return [Assignment(columns.stored.field(name), pc.field(SOURCE, name)) for name in shared]
+    if not clause.values:
+        raise ConfigError("set= is empty; name the columns to change, such as set={'status': 'done'}.")
+    fixed = [name for name in clause.values if name in columns.fixed]
+    if fixed:
+        raise ConfigError(
+            f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
+            "change. Delete the row and insert it anew."
+        )
+    return [assignment(columns.column(name), value, seen) for name, value in clause.values.items()]
+
+
+def _inserts(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assignment]:
+    assert columns.source is not None
+    shared = [name for name in columns.stored.names if name in columns.source.names]
+    if clause.values is None:
+        given = {name: pc.field(SOURCE, name) for name in shared}
+    else:
+        given = {name: pc.field(SOURCE, name) for name in shared if name in columns.fixed}
+        for name, value in clause.values.items():
+            if name in columns.fixed and value != f"{SOURCE}.{name}":
+                raise ConfigError(
+                    f"insert values name {name!r}: key and partition columns of new rows are those of the source; "
+                    f"leave it out, or give '{SOURCE}.{name}'."
+                )
+            given[name] = value
+    missing = [column.name for column in columns.stored if not column.nullable and column.name not in given]
+    if missing:
+        raise ConfigError(f"New rows need values for {', '.join(missing)}, which can't be null.")
+    return [assignment(columns.column(name), value, seen) for name, value in given.items()]

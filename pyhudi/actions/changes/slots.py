@@ -1,0 +1,137 @@
+"""The work of one write task: rows of a slice are read, paired with source rows, changed, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.changes.clauses import BoundClause, When
+from pyhudi.actions.changes.stored import StoredRows
+from pyhudi.actions.changes.values import Seen
+from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
+from pyhudi.actions.writes.slot_work import WriteSlot
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import ConfigError
+from pyhudi.merge.combine import whole
+from pyhudi.merge.rules import MergeRules
+from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.queries.plan import ReadSlice
+
+__all__ = ["ChangeSlot"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSlot:
+    """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
+
+    `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
+    deletes; `merging`: there is a source.
+    """
+
+    write: WriteSlot
+    stored: StoredRows
+    reads: Mapping[int, ReadSlice]
+    clauses: tuple[BoundClause, ...]
+    schema: pa.Schema
+    rules: MergeRules
+    merging: bool
+
+    def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = list(batches)
+        if self.write.tasks[slot].kind == "drop":
+            return
+        yield from self._written(context, slot, self._merged(slot, pa.Table.from_batches(arrived)))
+
+    def alone(self, context: TaskContext, slot: int) -> Iterator[pa.RecordBatch]:
+        """Change the rows of a slice that no source row belongs to."""
+        yield from self._written(context, slot, self._without_source(slot))
+
+    def _written(self, context: TaskContext, slot: int, changed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(changed, None)
+        if first is not None:  # a slice without changes is left as it is
+            yield from self.write(context, slot, chain([first], changed))
+
+    def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
+        read = self.reads[slot]
+        for stored, shown in self.stored.batches(read):
+            seen = Seen(shown, merging=self.merging)
+            yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), seen)
+
+    def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+        keys = whole(arrived.column(RECORD_KEY))
+        _check_unique(keys)
+        own = {*CONTROL_COLUMNS, *META_COLUMNS}
+        source = arrived.select([name for name in arrived.column_names if name not in own])
+        found = np.zeros(len(arrived), np.bool_)
+        read = self.reads.get(slot)
+        if read is not None:
+            for stored, shown in self.stored.batches(read):
+                partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
+                hit = partner >= 0
+                found[partner[hit]] = True
+                pairs = Seen(shown.filter(pa.array(hit)), source.take(pa.array(partner[hit])), merging=True)
+                there = _with_path(stored, read)
+                yield from self._changed(When.MATCHED, there.filter(pa.array(hit)), pairs)
+                rest = Seen(shown.filter(pa.array(~hit)), merging=True)
+                yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
+        new = pa.array(~found)
+        fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
+        yield from self._changed(When.NOT_MATCHED, fresh, Seen(None, source.filter(new), merging=True))
+
+    def _changed(self, when: When, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
+        """Rows that a clause takes, as that clause makes them."""
+        left = np.ones(len(rows), np.bool_)
+        for number, clause in enumerate(self.clauses):
+            if clause.when is not when or not left.any():
+                continue
+            taken = left & clause.holds(seen)
+            left &= ~taken
+            if taken.any():
+                yield from self._made(number, clause, rows.filter(pa.array(taken)), seen.filter(taken))
+
+    def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
+        count = len(rows)
+        values = {assigned.column.name: assigned.of(seen) for assigned in clause.assignments}
+        data = []
+        for column in self.schema:
+            if column.name in values:
+                data.append(whole(values[column.name]))
+            elif column.name in rows.column_names:
+                data.append(whole(rows.column(column.name)))
+            else:
+                data.append(pa.nulls(count, column.type))
+        made = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
+        gone = pa.repeat(pa.scalar(clause.does == "delete"), count)
+        if made is not None and clause.does != "delete":
+            gone = marked_rows(made, self.rules)
+        control = [
+            whole(rows.column(RECORD_KEY)),
+            whole(rows.column(PARTITION_PATH)),
+            pa.array(np.zeros(count, np.int64)),
+            gone,
+            pa.repeat(pa.scalar(number, pa.int32()), count),
+        ]
+        schema = pa.schema([*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)])
+        yield pa.RecordBatch.from_arrays([*data, *control], schema=schema)
+
+
+def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:
+    """Rows with the partition path that they are in."""
+    path = pa.chunked_array([pa.repeat(pa.scalar(read.file_slice.group.partition_path), len(stored))])
+    return stored.set_column(stored.schema.get_field_index(PARTITION_PATH), PARTITION_PATH, path)
+
+
+def _check_unique(keys: pa.Array) -> None:
+    if pc.count_distinct(keys).as_py() == len(keys):
+        return
+    counts = pc.value_counts(keys)
+    key = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
+    raise ConfigError(
+        f"Several rows of the source have the key {key!r}, so it is not clear what the row of the table becomes. Make "
+        "keys unique in the source; nothing was written."
+    )

@@ -1,0 +1,188 @@
+"""What a column is set to: a constant, a column, an Arrow expression, or a function of the rows. And what rows a clause
+sees:
+
+    update, delete              the table's columns
+    merge, matched              the table's columns; struct columns `source` and `target` with those of each side
+    merge, not matched          the source's columns; struct column `source`
+    merge, not by source        the table's columns; struct column `target`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.acero as acero
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.merge.base import Mask
+from pyhudi.merge.combine import whole
+from pyhudi.schema.projection import project
+
+__all__ = ["SOURCE", "TARGET", "Assignment", "Seen", "assignment", "computed", "mask_of", "seen_schema"]
+
+SOURCE, TARGET = "source", "target"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
+
+    target: pa.Table | None
+    source: pa.Table | None = None
+    merging: bool = False
+
+    @property
+    def rows(self) -> pa.Table:
+        """The columns that conditions and expressions can name."""
+        flat = self.target if self.target is not None else self.source
+        assert flat is not None
+        if not self.merging:
+            return flat
+        for name, side in ((SOURCE, self.source), (TARGET, self.target)):
+            if side is not None:
+                packed = _struct_of(side)
+                at = flat.schema.get_field_index(name)
+                flat = flat.append_column(name, packed) if at < 0 else flat.set_column(at, name, packed)
+        return flat
+
+    @property
+    def sides(self) -> tuple[pa.Table, ...]:
+        """What a function is called with: the table's rows, then the source's."""
+        return tuple(side for side in (self.target, self.source) if side is not None)
+
+    def filter(self, kept: Mask) -> Seen:
+        """Only some of the rows."""
+        if kept.all():
+            return self
+        mask = pa.array(kept)
+        target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
+        return Seen(target, source, self.merging)
+
+    def __len__(self) -> int:
+        return len(self.sides[0])
+
+
+def seen_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
+    """The columns of `Seen.rows`."""
+    left, right = (None if side is None else side.empty_table() for side in (target, source))
+    return Seen(left, right, merging).rows.schema
+
+
+def _struct_of(side: pa.Table) -> pa.Array:
+    return pa.StructArray.from_arrays([whole(column) for column in side.columns], fields=list(side.schema))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A column and what it is set to: a scalar of its type, an expression, or a function."""
+
+    column: pa.Field
+    value: pa.Scalar | pc.Expression | Callable[..., Any]
+
+    def of(self, seen: Seen) -> pa.ChunkedArray:
+        """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
+        if isinstance(self.value, pa.Scalar):
+            return pa.chunked_array([pa.repeat(self.value, len(seen))])
+        if isinstance(self.value, pc.Expression):
+            found = computed(self.value, seen.rows, f"set={self.column.name!r}")
+        else:
+            found = self._called(seen)
+        return _fitted(found, self.column)
+
+    def _called(self, seen: Seen) -> pa.ChunkedArray:
+        assert callable(self.value)
+        found = self.value(*seen.sides)
+        if isinstance(found, pa.Scalar):
+            return pa.chunked_array([pa.repeat(found, len(seen))])
+        if isinstance(found, pa.Array):
+            found = pa.chunked_array([found])
+        if not isinstance(found, pa.ChunkedArray):
+            try:
+                found = pa.chunked_array([pa.array(found, self.column.type)])
+            except (pa.ArrowException, TypeError) as error:
+                raise ConfigError(
+                    f"The function for the column {self.column.name!r} returned {type(found).__name__}; expected an "
+                    f"Arrow array of {self.column.type}: {error}."
+                ) from error
+        if len(found) != len(seen):
+            raise ConfigError(
+                f"The function for the column {self.column.name!r} returned {len(found)} values for {len(seen)} rows."
+            )
+        return found
+
+
+def assignment(column: pa.Field, value: Any, seen: pa.Schema) -> Assignment:
+    """Check what a caller wants to set a column to.
+
+    Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
+             table's rows, the source's, or both; seen: the columns of `Seen.rows`.
+    Raises:  ConfigError for values that can't become the column's type.
+    """
+    if isinstance(value, str):
+        side, dot, name = value.partition(".")
+        packed = seen.field(side).type if dot and side in (SOURCE, TARGET) and side in seen.names else None
+        if packed is not None and pa.types.is_struct(packed) and packed.get_field_index(name) >= 0:
+            value = pc.field(side, name)
+    if isinstance(value, pc.Expression):
+        checked = Assignment(column, value)
+        # Types are told by no rows at all; values that don't fit are found when there are some.
+        _fitted(computed(value, seen.empty_table(), f"set={column.name!r}"), column)
+        return checked
+    if callable(value):
+        return Assignment(column, value)
+    scalar = _constant(column, value)
+    if not scalar.is_valid and not column.nullable:
+        raise ConfigError(f"The column {column.name!r} can't be null.")
+    return Assignment(column, scalar)
+
+
+def _constant(column: pa.Field, value: Any) -> pa.Scalar:
+    try:
+        if isinstance(value, pa.Scalar):
+            return value.cast(column.type)
+        if isinstance(value, str) and not pa.types.is_string(column.type):
+            return pa.scalar(value).cast(column.type)
+        return pa.scalar(value, column.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"The column {column.name!r} is of type {column.type} and can't be set to {value!r}: {error}."
+        ) from error
+
+
+def computed(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
+    """The values of an expression, row by row. Raises ConfigError with `what` when Arrow can't compute it."""
+    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
+    project_ = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
+    try:
+        return acero.Declaration.from_sequence([source, project_]).to_table(use_threads=False).column(0)
+    except (pa.ArrowException, ValueError, KeyError) as error:
+        raise ConfigError(f"{what} can't be computed: {error}. Columns: {', '.join(rows.column_names)}.") from error
+
+
+def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
+    """The values in the column's type: numbers become other numbers when they fit exactly."""
+    if values.type != column.type:
+        try:
+            if pa.types.is_nested(column.type):
+                values = project(pa.table({column.name: values}), pa.schema([column])).column(0)
+            else:
+                values = values.cast(column.type)
+        except pa.ArrowException as error:
+            raise SchemaMismatch(
+                f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
+                f"{error}. Cast or round them."
+            ) from error
+    if values.null_count and not column.nullable:
+        raise SchemaMismatch(f"The column {column.name!r} can't be null, and {values.null_count} new values are.")
+    return values
+
+
+def mask_of(values: pa.ChunkedArray) -> Mask:
+    """Where a condition is true; unknown is not."""
+    flags: Mask = np.asarray(pc.fill_null(values, False).to_numpy(), dtype=np.bool_)
+    return flags
