@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.partitioner import SlotPlan
+from pyhudi.actions.table_keys import keys_to_write
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
@@ -64,7 +65,7 @@ class AddKeys:
         task = (context.partition_id, context.stage_id, context.attempt_id)
         first = self._arrived.get(task, 0)
         self._arrived[task] = first + batch.num_rows
-        keys = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+        keys = keys_to_write(self.keygen, batch, context.partition_id, first)
         start = (context.partition_id << _TASK_BITS) + first
         arrival = pa.array(np.arange(start, start + batch.num_rows, dtype=np.int64))
         arrays = [keys.record_key, keys.partition_path, arrival, self._is_delete(batch)]

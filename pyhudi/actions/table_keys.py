@@ -17,12 +17,13 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
+from pyhudi.keygen.partition_path import check_folders
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["PROBE_TIME", "delete_keygen", "is_automatic", "keygen_options", "table_keygen"]
+__all__ = ["PROBE_TIME", "delete_keygen", "is_automatic", "keygen_options", "keys_to_write", "table_keygen"]
 
 PROBE_TIME = "19700101000000000"  # stands for the instant time while columns are checked, before it is drawn
 
@@ -95,6 +96,13 @@ def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
     if generator.type_name == "COMPLEX" and len(config.record_key_fields) == 1 and config.populate_meta_fields:
         return _with_stored_form(generator, given, context, instant_time)
     return generator
+
+
+def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: int, first_row: int) -> KeyColumns:
+    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called."""
+    keys = generator.columns(batch, partition_id=partition_id, first_row=first_row)
+    check_folders(keys.partition_path)
+    return keys
 
 
 def _with_stored_form(

@@ -21,6 +21,7 @@ from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
 __all__ = [
     "PLAIN",
     "PathStyle",
+    "check_folders",
     "check_path",
     "constant_path",
     "join_parts",
@@ -112,6 +113,22 @@ def check_path(path: str) -> str | None:
     if "\x00" in path:
         return "holds a NUL character"
     return None
+
+
+def check_folders(paths: pa.Array) -> None:
+    """Refuse paths whose folder has another name than the path: `a//b` and `a/` would be stored in `a/b` and `a`.
+
+    Apache Hudi writes such rows. Its readers find them, but whoever lists the folders looks for other paths than the
+    rows name. Raises KeyGenError with the path.
+    """
+    for path in pc.unique(paths).to_pylist():
+        if path and not {"", "."}.isdisjoint(path.split("/")):
+            raise KeyGenError(
+                f"The partition path {path!r} has an empty segment or a segment '.', so its folder would have another "
+                "name than the path that the rows carry, and their keys would not be found again. Correct the values "
+                "of the partition fields; in a new table hoodie.datasource.write.partitionpath.urlencode=true keeps "
+                "slashes as part of the value. Nothing was written."
+            )
 
 
 def constant_path(path: str, rows: int) -> pa.Array:

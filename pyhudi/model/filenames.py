@@ -194,7 +194,7 @@ class InstantFileName:
 
 # Markers and heartbeats
 
-_MARKER = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)")
+_MARKER = re.compile(r"(.+)\.marker\.(CREATE|MERGE|APPEND)", re.DOTALL)  # a folder's name may hold a line break
 
 
 def marker_folder(instant_time: str) -> str:

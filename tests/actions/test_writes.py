@@ -209,6 +209,25 @@ def test_a_partition_value_that_would_leave_the_table_is_refused(table: TestTabl
     assert not table.meta.timeline.pending().instants
 
 
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "delete"])
+@pytest.mark.parametrize("value", [".", "a//b", "a/./b", "trail/"])
+def test_a_partition_value_whose_folder_would_have_another_name_is_refused(
+    table: TestTable, operation: str, value: str
+) -> None:
+    table.upsert(("a", "x", 1, 10))
+    with pytest.raises(KeyGenError, match="Correct the values"):
+        table.write(operation, rows_of(("b", value, 1, 20)))
+
+    assert table.rows() == [("a", "x", 1, 10)]
+    assert not table.meta.timeline.pending().instants
+
+
+def test_a_partition_value_with_a_line_break_is_a_folder_like_any_other(table: TestTable) -> None:
+    table.upsert(("a", "x\ny", 1, 10))
+    assert table.upsert(("a", "x\ny", 2, 20)).updated == 1
+    assert table.rows() == [("a", "x\ny", 2, 20)]
+
+
 def test_meta_columns_in_the_data_are_left_out(table: TestTable) -> None:
     table.upsert(("a", "x", 1, 10))
     again = table.read()

@@ -220,6 +220,23 @@ def test_hudis_own_keys_and_python_names_are_the_same_options(tmp_path: Path) ->
     assert {config.record_key_fields for config in configs} == {("id",)}
 
 
+def test_the_operation_may_be_among_the_options(tmp_path: Path) -> None:
+    options = {"hoodie.datasource.write.operation": "insert"}
+    result = write_hudi(tmp_path / "t", ROWS, record_key="id", options=options)
+
+    assert result is not None
+    assert result.operation == "INSERT"
+    with pytest.raises(ConfigError, match="given twice"):
+        write_hudi(tmp_path / "t", ROWS, "upsert", options=options)
+
+
+def test_without_a_record_key_rows_are_bulk_inserted(tmp_path: Path) -> None:
+    result = write_hudi(tmp_path / "t", ROWS)
+
+    assert result is not None
+    assert result.operation == "BULK_INSERT"
+
+
 def test_an_unknown_key_is_named_with_its_neighbour(tmp_path: Path) -> None:
     with pytest.warns(HudiOptionWarning, match="hoodie.upsert.shuffle"):
         write_hudi(tmp_path / "t", ROWS, record_key="id", options={"hoodie.upsert.shufle.parallelism": "2"})

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext, Order, Schedule
 from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
-from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
+from pyhudi.actions.table_keys import PROBE_TIME, keys_to_write, table_keygen
 from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, checked, commit_body
 from pyhudi.actions.writes.preparation import (
@@ -125,7 +125,7 @@ class AddKeyColumns:
         task = (context.partition_id, context.stage_id, context.attempt_id)
         first = self._arrived.get(task, 0)
         self._arrived[task] = first + batch.num_rows
-        keys = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+        keys = keys_to_write(self.keygen, batch, context.partition_id, first)
         return pa.RecordBatch.from_arrays([keys.record_key, keys.partition_path], schema=_KEY_SCHEMA)
 
 
@@ -149,7 +149,7 @@ class WritePartitioned:
             if RECORD_KEY in batch.schema.names:
                 keys = [batch.column(RECORD_KEY), batch.column(PARTITION_PATH)]
             else:
-                made = self.keygen.columns(batch, partition_id=context.partition_id, first_row=first)
+                made = keys_to_write(self.keygen, batch, context.partition_id, first)
                 keys = [made.record_key, made.partition_path]
             first += batch.num_rows
             data = [name for name in batch.schema.names if name not in (RECORD_KEY, PARTITION_PATH)]
