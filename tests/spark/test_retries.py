@@ -67,7 +67,7 @@ def test_a_task_that_is_run_again_leaves_no_second_file(tmp_path: Path, spark: o
     path = tmp_path / "t"
     command = [sys.executable, "-c", SCRIPT, str(path), json.dumps(CONF)]
 
-    subprocess.run(command, check=True, env=environment, capture_output=True, timeout=300)
+    subprocess.run(command, check=True, env=environment, capture_output=True, timeout=1200)
 
     meta = MetaClient.load(open_storage(path))
     written = {file.relative_to(path).as_posix() for file in path.rglob("*.parquet") if ".hoodie" not in file.parts}
