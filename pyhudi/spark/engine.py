@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -31,6 +33,8 @@ _PLAIN_NAME = re.compile(r"[\w.-]*", re.ASCII)
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _CARRIED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
+_ADAPT_KEPT_PLANS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+_KEEPING = threading.Lock()  # writers of several threads share a session's settings
 
 
 class SparkEngine:
@@ -154,7 +158,8 @@ class SparkEngine:
         return self.spark.createDataFrame(pa.Table.from_batches(batches, shape), schema=spark_from_arrow(shape))
 
     def cache(self, frame: DataFrame) -> DataFrame:
-        return frame.persist()
+        with _few_tasks(self.spark):
+            return frame.persist()
 
     def release(self, frame: DataFrame) -> None:
         frame.unpersist()
@@ -168,6 +173,28 @@ class SparkEngine:
     def _number(self, key: str) -> int:
         text = self._conf(key)
         return int(text) if text.isdigit() else 0
+
+
+@contextmanager
+def _few_tasks(spark: SparkSession) -> Iterator[None]:
+    """Lets adaptive execution put small shuffle partitions of a frame together that is kept in here.
+
+    By default it leaves a kept frame's plan alone, which then has `spark.sql.shuffle.partitions` (200) Python tasks
+    after every shuffle, however few rows there are. The setting is read when the frame is kept.
+    """
+    with _KEEPING:
+        before = spark.conf.get(_ADAPT_KEPT_PLANS, None)
+        if before == "true":
+            yield
+            return
+        spark.conf.set(_ADAPT_KEPT_PLANS, "true")
+        try:
+            yield
+        finally:
+            if before is None:
+                spark.conf.unset(_ADAPT_KEPT_PLANS)
+            else:
+                spark.conf.set(_ADAPT_KEPT_PLANS, before)
 
 
 def collect_arrow(frame: DataFrame) -> pa.Table:

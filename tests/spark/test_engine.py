@@ -276,3 +276,21 @@ class Configured:
 )
 def test_parallelism_of_clusters_comes_from_their_configuration(conf: dict[str, str], cores: int) -> None:
     assert SparkEngine(Configured(**conf)).parallelism == cores
+
+
+def test_a_kept_frame_has_the_tasks_that_its_size_asks_for(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    engine = SparkEngine(spark)
+    setting = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
+    before, partitions = spark.conf.get(setting), spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "100")
+    try:
+        kept = engine.cache(engine.arrange(engine.from_arrow(ROWS), partition_by=["id"]))
+        tasks = kept.select(F.spark_partition_id()).distinct().count()
+        engine.release(kept)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+
+    assert tasks <= 2
+    assert spark.conf.get(setting) == before
