@@ -13,7 +13,6 @@ a way that Java refuses to read, so we refuse to write them. Source: spec, files
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -21,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from pyhudi.errors import ConfigError, CorruptFile, HudiError, SchemaMismatch
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
+from pyhudi.formats.base.opening import blaming, let_go, open_stored
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
 
@@ -32,6 +32,7 @@ __all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]
 
 AVRO_SCHEMA_KEY = "orc.avro.schema"
 
+_IN_UTC, _WITHOUT_ZONE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 _STRIPE_BYTES = 32 << 20
 _BLOCK_BYTES = 64 << 10
 _CODECS = {
@@ -57,23 +58,14 @@ class OrcFormat:
         return OrcWriter(storage, path, schema, options)
 
 
-@contextmanager
-def _blaming(path: str) -> Iterator[None]:
-    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptFile(f"{path}: not a readable ORC file: {error}") from error
-
-
 class OrcReader:
     """One open ORC base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._path = path
-        self._input = storage.open_input(path)
+        self._where = f"{storage.root}/{path}"
+        self._input = open_stored(storage, path)
         try:
-            with _blaming(path):
+            with blaming(self._where, "ORC"):
                 self._file = orc.ORCFile(self._input)
                 self._footer = Footer.from_key_values(_metadata(self._file), AVRO_SCHEMA_KEY)
                 self._schema = _typed_schema(self._file.schema, self._footer.avro_schema)
@@ -108,7 +100,7 @@ class OrcReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        with _blaming(self._path):
+        with blaming(self._where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
@@ -163,19 +155,23 @@ def _typed_schema(stored: pa.Schema, avro_schema: str | None) -> pa.Schema:
         except (HudiError, ValueError):
             known = {}  # the columns themselves still say enough
     return pa.schema(
-        [pa.field(field.name, known.get(field.name) or _in_utc(field.type)) for field in stored.remove_metadata()]
+        [
+            pa.field(field.name, known.get(field.name) or _stamped(field.type, _IN_UTC))
+            for field in stored.remove_metadata()
+        ]
     )
 
 
-def _in_utc(kind: pa.DataType) -> pa.DataType:
+def _stamped(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
+    """`kind` with this type wherever it holds timestamps."""
     if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", "UTC")
+        return timestamp
     if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _in_utc(kind.value_type)))
+        return pa.list_(pa.field("element", _stamped(kind.value_type, timestamp)))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(child.name, _in_utc(child.type)) for child in kind])
+        return pa.struct([pa.field(child.name, _stamped(child.type, timestamp)) for child in kind])
     if pa.types.is_map(kind):
-        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+        return pa.map_(_stamped(kind.key_type, timestamp), _stamped(kind.item_type, timestamp))
     return kind
 
 
@@ -189,7 +185,7 @@ class OrcWriter:
         self._compressed = _CODECS[codec] != "uncompressed"
         self._schema = schema
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
-        self._stored = pa.schema([field.with_type(_zoneless(field.type)) for field in schema])
+        self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
         self._sink = storage.open_output(path)
         self._held = _HeldTail(self._sink)
         self._writer = orc.ORCWriter(
@@ -227,28 +223,12 @@ class OrcWriter:
         return size
 
     def abandon(self) -> None:
-        for part in (self._writer, self._sink):
-            try:
-                part.close()
-            except (pa.ArrowException, OSError, ValueError):
-                continue  # the error that brought us here is the one to tell
+        let_go(self._writer, self._sink)
 
 
 def _stripe_bytes(options: FileOptions) -> int:
     # A stripe waits in memory until it is full; small files need several, or their size could not be foreseen.
     return max(1 << 20, min(_STRIPE_BYTES, options.max_file_size_bytes // 4))
-
-
-def _zoneless(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us")
-    if pa.types.is_list(kind):
-        return pa.list_(pa.field("element", _zoneless(kind.value_type)))
-    if pa.types.is_struct(kind):
-        return pa.struct([pa.field(child.name, _zoneless(child.type)) for child in kind])
-    if pa.types.is_map(kind):
-        return pa.map_(_zoneless(kind.key_type), _zoneless(kind.item_type))
-    return kind
 
 
 def _check_moments(values: pa.Array, where: str) -> None:

@@ -9,16 +9,16 @@ statistics, and a dictionary only for columns where a sample says that it pays. 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from types import TracebackType
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.errors import ConfigError
 from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.opening import blaming, let_go, open_stored
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
 
@@ -56,25 +56,16 @@ class ParquetFormat:
         return ParquetWriter(storage, path, schema, options)
 
 
-@contextmanager
-def _blaming(path: str) -> Iterator[None]:
-    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptFile(f"{path}: not a readable Parquet file: {error}") from error
-
-
 class ParquetReader:
     """One open Parquet base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._path = path
-        self._input = storage.open_input(path)
+        self._where = f"{storage.root}/{path}"
+        self._input = open_stored(storage, path)
         # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
-            with _blaming(path):
+            with blaming(self._where, "Parquet"):
                 self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
         except BaseException:
@@ -140,7 +131,7 @@ class ParquetReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        with _blaming(self._path):
+        with blaming(self._where, "Parquet"):
             file = self._open(self._file.metadata, dictionaries) if dictionaries else self._file
             # One row group at a time, so that no more than one is ever buffered ahead.
             for row_group in row_groups_that_may_match(file.metadata, may_match):
@@ -148,7 +139,7 @@ class ParquetReader:
                     yield self._typed(batch.select(names))
 
     def column(self, name: str) -> pa.ChunkedArray:
-        with _blaming(self._path):
+        with blaming(self._where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
         return fit(column, self._schema.field(name).type, name)
 
@@ -256,12 +247,7 @@ class ParquetWriter:
         return size
 
     def abandon(self) -> None:
-        for part in (self._writer, self._sink):
-            try:
-                if part is not None:
-                    part.close()
-            except (pa.ArrowException, OSError, ValueError):
-                continue  # the error that brought us here is the one to tell
+        let_go(self._writer, self._sink)
         self._writer = None
 
 

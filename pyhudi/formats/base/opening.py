@@ -1,0 +1,47 @@
+"""What all formats of base files share about files that can't be opened, read or finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.storage.base import Storage
+
+__all__ = ["blaming", "let_go", "open_stored"]
+
+
+def open_stored(storage: Storage, path: str) -> Any:
+    """The bytes of a base file that the table names. Raises PathNotFound with the likely reason."""
+    try:
+        return storage.open_input(path)
+    except PathNotFound as error:
+        raise PathNotFound(
+            f"{storage.root}/{path} does not exist, though the table had it a moment ago. A cleaner or a rollback may "
+            "have removed it since: look at the table anew (a new scan). If it stays away, restore it from a copy."
+        ) from error
+
+
+@contextmanager
+def blaming(where: str, format_name: str) -> Iterator[None]:
+    """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise CorruptFile(
+            f"{where}: not a readable {format_name} file: {error} Restore the file from a copy of the table, or roll "
+            "the write back that made it."
+        ) from error
+
+
+def let_go(*parts: Any) -> None:
+    """Close what can be closed, after an error."""
+    for part in parts:
+        try:
+            if part is not None:
+                part.close()
+        except (pa.ArrowException, OSError, ValueError):
+            continue  # the error that brought us here is the one to tell
