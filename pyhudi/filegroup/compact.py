@@ -100,7 +100,7 @@ def _write(
     )  # fmt: skip
     group_rows = spec.file.row_group_rows
     try:
-        for rows in merge.base_rows(reader, group_rows) if reader is not None else ():
+        for rows in merge.base_rows(reader, group_rows, keep_dictionaries=True) if reader is not None else ():
             if keys.rebuild_bloom or keys.rebuild_range:
                 found = rows.column(RECORD_KEY)
                 file.add_keys(found, to_bloom=keys.rebuild_bloom, to_range=keys.rebuild_range)

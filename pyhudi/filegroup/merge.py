@@ -22,6 +22,7 @@ from pyhudi.filegroup.carried_keys import CarriedKeys
 from pyhudi.filegroup.markers import MERGE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
 from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
@@ -215,7 +216,7 @@ class _Merge:
         rows = file.carried_rows(carried)
         if fresh is not None and len(fresh):
             self._add_carried(file, fresh)
-            rows = _stacked(rows, self._new_rows(file, fresh))
+            rows = stacked(rows, self._new_rows(file, fresh))
         file.write(rows)
 
     def _add_carried(self, file: NewBaseFile, rows: pa.Table) -> None:
@@ -280,15 +281,3 @@ def _positions(keys: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int32]
     found = pc.fill_null(pc.index_in(keys, value_set=wanted), -1)
     positions: npt.NDArray[np.int32] = found.to_numpy()
     return positions
-
-
-def _stacked(carried: pa.Table, fresh: pa.Table) -> pa.Table:
-    """Both tables, one after the other; columns take the encoding that they have in `carried`."""
-    columns = []
-    for ours, theirs in zip(carried.columns, fresh.columns, strict=True):
-        if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):
-            theirs = theirs.dictionary_encode()
-        elif theirs.type != ours.type:
-            theirs = theirs.cast(ours.type)
-        columns.append(pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type))
-    return pa.Table.from_arrays(columns, names=carried.column_names)

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
+from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
@@ -164,11 +165,29 @@ class SliceMerge:
             yield from self.base_rows(base, batch_rows)
         yield from self.log_rows(batch_rows)
 
-    def base_rows(self, base: BaseFileReader, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-        """Merged rows of keys that the base file has, a table per batch of it."""
+    def base_rows(
+        self, base: BaseFileReader, batch_rows: int = BATCH_ROWS, *, keep_dictionaries: bool = False
+    ) -> Iterator[pa.Table]:
+        """Merged rows of keys that the base file has, a table per batch of it.
+
+        Args:    keep_dictionaries: string columns of few values may come dictionary-encoded.
+        """
         names = [column.name for column in self._needed if column.name in base.schema.names]
-        for batch in base.batches(names, batch_rows):
-            yield self.with_base(project(_keyed(self._spec, pa.Table.from_batches([batch])), self._needed))
+        dictionaries = self._dictionaries(base) if keep_dictionaries else frozenset[str]()
+        for batch in base.batches(names, batch_rows, dictionaries):
+            stored = pa.Table.from_batches([batch])
+            if not dictionaries:
+                stored = project(_keyed(self._spec, stored), self._needed)
+            yield self.with_base(stored)
+
+    def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
+        """Columns that may stay encoded: none when rows are converted or merged column by column."""
+        stored = {field.name: field.type for field in base.schema}
+        as_is = all(stored.get(field.name) == field.type for field in self._needed)
+        if not as_is or self._in_pairs or self._spec.key_generator is not None:
+            return frozenset()
+        judged = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
+        return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - judged
 
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """Rows whose keys no base row has; after `base_rows` was read to its end."""
@@ -200,7 +219,7 @@ class SliceMerge:
         updates = partners[~self.records.is_delete[partners]]
         self.updated += len(updates)
         self.deleted += len(partners) - len(updates)
-        return pa.concat_tables([stored.filter(pa.array(keep)), self.records.take(updates)])
+        return stacked(stored.filter(pa.array(keep)), self.records.take(updates))
 
     def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
         keep = np.ones(len(stored), np.bool_)
