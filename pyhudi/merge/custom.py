@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.merge.base import Mask, Place
 from pyhudi.merge.combine import ordering_columns, whole
 from pyhudi.merge.commit_time import CommitTimeOrdering
@@ -105,7 +105,7 @@ class CustomMerge:
 
     def merge(self, older: Versions, newer: Versions, place: Place) -> Versions:
         if older.absent or newer.absent:
-            raise ConfigError(
+            raise UnsupportedTable(
                 f"The log files hold partial updates, which the merger {self.rules.merger} can't merge: it is given "
                 f"whole rows. Compact the table with the engine that wrote them."
             )

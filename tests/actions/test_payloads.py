@@ -4,7 +4,7 @@ batches (golden tables `g2_payload_*`)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 
 from pyhudi import ConfigError, HudiTable, UnsupportedTable
 from pyhudi.storage import open_storage
-from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.timeline.table_properties import load_table_config, update_table_config
 from tests.conftest import SHARED, shared_folder
 
 MODEL = "org.apache.hudi.common.model."
@@ -224,3 +224,23 @@ def test_batches_written_by_pyhudi_give_the_rows_that_real_hudi_makes_of_them(
     for step, (rows, expected) in enumerate(zip(found, answers(description), strict=True), 2):
         right = [comparable(answer) for answer in expected if isinstance(answer, list)]
         assert rows in right, (step, set(rows) ^ set(right[-1]))
+
+
+@pytest.mark.parametrize(("version", "name", "table_type"), list(golden_payloads()))
+def test_a_table_stores_of_its_payload_class_what_real_hudi_stores(
+    tmp_path: Path, golden: Any, version: int, name: str, table_type: str
+) -> None:
+    theirs = load_table_config(open_storage(golden(HUDI_OF[version], f"g2_payload_{name}_{table_type}")[0]))
+    payload, ordering = GOLDEN[name]
+    table = HudiTable.create(
+        tmp_path / "ours", rows_of(name, _NUMBERS).schema, record_key="id", partition_by="p", ordering=ordering,
+        table_type="MERGE_ON_READ" if table_type == "mor" else "COPY_ON_WRITE", table_version=version,
+        options={PAYLOAD: payload},
+    )  # fmt: skip
+
+    assert about_merging(table.config.properties) == about_merging(theirs.properties)
+
+
+def about_merging(properties: Mapping[str, str]) -> dict[str, str]:
+    words = ("merge", "payload", "partial.update", "ordering", "precombine")
+    return {key: text for key, text in properties.items() if any(word in key for word in words)}
