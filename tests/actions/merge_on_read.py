@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.merge.rules import merge_rules
@@ -15,7 +16,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.writing import rollback_write
+from pyhudi.writing import compact_table, rollback_write
 from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
@@ -58,6 +59,12 @@ class MergeOnRead(TestTable):
         for name, text in columns.items():
             data = data.append_column(name, pa.repeat(text, len(data)))
         return self.write("upsert", data)
+
+    def compact_now(self, *, schedule_only: bool = False) -> None:
+        """Compact whatever has log files."""
+        given = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clean.failed.writes.policy": "LAZY"}
+        options = WriteOptions.parse(given, table=self.meta.config)
+        compact_table(self.storage, options, LocalEngine(1), schedule_only=schedule_only)
 
     def roll_back_last(self) -> None:
         last = self.meta.timeline.last_commit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.errors import HudiError, TableError
+from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import LogFileName
@@ -15,6 +15,7 @@ from pyhudi.timeline.write import TimelineWriter
 from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
 from tests.actions.tables import rows_of
+from tests.actions.test_conflicts import InterruptedEngine
 
 BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}
 
@@ -236,3 +237,55 @@ def test_a_row_without_ordering_value_is_refused_where_the_value_decides() -> No
 
     assert table.rows() == [("a", "x", 1, 10)]
     assert not table.meta.timeline.pending().instants
+
+
+# ---- beside compactions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("schedule_only", [True, False])
+def test_log_files_go_beside_a_compaction_that_begins_meanwhile(version: str, schedule_only: bool) -> None:
+    table = MergeOnRead(version, clean_failed_writes_policy="LAZY")
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.upsert(("a", "x", 2, 11))
+    table.engine = InterruptedEngine(lambda: table.compact_now(schedule_only=schedule_only))
+    table.upsert(("b", "x", 2, 21))
+
+    assert table.rows() == [("a", "x", 2, 11), ("b", "x", 2, 21)]
+    table.compact_now()
+    assert table.rows() == [("a", "x", 2, 11), ("b", "x", 2, 21)]
+
+
+def test_a_rewrite_gives_way_to_a_compaction_of_its_file_group_that_was_planned_meanwhile() -> None:
+    table = MergeOnRead("9", clean_failed_writes_policy="LAZY")
+    table.bulk_insert(("a", "x", 1, 10))
+
+    def meanwhile() -> None:
+        other = MergeOnRead("9", table.storage, clean_failed_writes_policy="LAZY")
+        other.upsert(("a", "x", 2, 11))
+        other.compact_now(schedule_only=True)
+
+    table.engine = InterruptedEngine(meanwhile)
+    with pytest.raises(WriteConflict):
+        table.insert(("c", "x", 1, 30))
+
+    assert table.rows() == [("a", "x", 2, 11)]
+
+
+def test_a_file_group_of_a_waiting_compaction_takes_no_inserts(version: str) -> None:
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.upsert(("a", "x", 2, 11))
+    (log,) = table.logs()
+    table.compact_now(schedule_only=True)
+    (planned,) = table.meta.timeline.pending()
+    table.insert(("b", "x", 1, 20))
+    write = table.upsert(("a", "x", 3, 12))
+
+    (later,) = (path for path in table.logs() if path != log)
+    name = LogFileName.parse(later.rpartition("/")[2])
+    assert name is not None
+    assert (name.instant_time, name.version) == (planned.requested_time if version == "6" else write.instant_time, 1)
+    assert table.rows() == [("a", "x", 3, 12), ("b", "x", 1, 20)]
+    table.compact_now()
+    assert table.rows() == [("a", "x", 3, 12), ("b", "x", 1, 20)]
