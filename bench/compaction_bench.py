@@ -64,8 +64,8 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
             floor.append(rewritten)
     assert rows_of(copy) == before
     wall, cpu = ([statistics.median(pair[at] for pair in pairs) for pairs in (ours, floor)] for at in (0, 1))
-    print(f"compaction {wall[0]:.2f} s, floor {wall[1]:.2f} s: {wall[0] / wall[1]:.2f}x wall, {cpu[0] / cpu[1]:.2f}x CPU",
-          file=sys.stderr)  # fmt: skip
+    ratios = f"{wall[0] / wall[1]:.2f}x wall, {cpu[0] / cpu[1]:.2f}x CPU"
+    print(f"compaction {wall[0]:.2f} s, floor {wall[1]:.2f} s: {ratios}", file=sys.stderr)
     return {
         "rows": asked.rows,
         "file_groups": result.runs[0].file_slices,
@@ -108,13 +108,13 @@ def rewrite(paths: list[Path], folder: Path, threads: int) -> None:
     def one(path: Path) -> None:
         with open_base_file(LocalStorage(str(path.parent)), path.name) as reader:
             few = set(reader.low_cardinality_columns())
-        with pq.ParquetFile(path, read_dictionary=sorted(few)) as file:
-            with pq.ParquetWriter(
-                folder / path.name, file.schema_arrow, compression="zstd", compression_level=1,
-                use_dictionary=sorted(few), store_schema=False,
-            ) as writer:  # fmt: skip
-                for group in range(file.num_row_groups):
-                    writer.write_table(file.read_row_group(group, use_threads=False))
+        how: dict[str, Any] = {"compression": "zstd", "compression_level": 1, "store_schema": False}
+        with (
+            pq.ParquetFile(path, read_dictionary=sorted(few)) as file,
+            pq.ParquetWriter(folder / path.name, file.schema_arrow, use_dictionary=sorted(few), **how) as writer,
+        ):
+            for group in range(file.num_row_groups):
+                writer.write_table(file.read_row_group(group, use_threads=False))
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(one, paths))
