@@ -86,9 +86,7 @@ def delete_files_of_run(
         meta.storage.delete(path)
 
 
-def _marked(
-    instant: Instant, groups: frozenset[FileGroupId], kept: frozenset[str], storage: Storage
-) -> Iterator[str]:
+def _marked(instant: Instant, groups: frozenset[FileGroupId], kept: frozenset[str], storage: Storage) -> Iterator[str]:
     for marker in list_markers(storage, instant.requested_time):
         if marker.data_path in kept:
             continue
