@@ -335,3 +335,17 @@ def test_a_damaged_or_missing_file_is_named_with_what_to_do(name: str) -> None:
     storage.write(name, b"PAR1 or not")
     with pytest.raises(CorruptFile, match=rf"damaged/{name}: not a readable .* file.*Restore the file"):
         open_base_file(storage, name)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip", "lz4_raw", "brotli", "uncompressed"])
+def test_every_codec_takes_the_level_that_goes_with_another_one(codec: str) -> None:
+    storage = MemoryStorage("codecs")
+    rows = pa.table({"a": pa.array(range(1000), pa.int64())})
+    writer = new_base_file(storage, "x.parquet", rows.schema, FileOptions(codec=codec, compression_level=1))
+    writer.write(rows)
+    writer.close(Footer())
+
+    file = pq.ParquetFile(pa.BufferReader(storage.read("x.parquet")))
+    stored = file.metadata.row_group(0).column(0).compression
+    assert stored.lower() == {"lz4_raw": "lz4"}.get(codec, codec)
+    assert file.read().equals(rows)

@@ -26,8 +26,8 @@ __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 
-# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for. Level 9, pyarrow's own choice
-# for gzip, costs ten times level 1 for a few per cent of size.
+# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for, None if it has no levels.
+# Level 9, pyarrow's own choice for gzip, costs ten times level 1 for a few per cent of size.
 _CODECS: dict[str, tuple[str, int | None]] = {
     "zstd": ("zstd", 1),
     "gzip": ("gzip", 1),
@@ -199,7 +199,8 @@ class ParquetWriter:
         if codec not in _CODECS:
             raise ConfigError(f"Unknown Parquet codec {options.codec!r}; known: {', '.join(_CODECS)}.")
         self._codec, level = _CODECS[codec]
-        self._level = level if options.compression_level is None or self._codec == "none" else options.compression_level
+        # A codec without a level here has none to choose.
+        self._level = level if level is None or options.compression_level is None else options.compression_level
         self._schema = schema
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
