@@ -66,10 +66,14 @@ class MergeOnRead(TestTable):
         options = WriteOptions.parse(given, table=self.meta.config)
         compact_table(self.storage, options, LocalEngine(1), schedule_only=schedule_only)
 
+    def roll_back(self, instant_time: str) -> None:
+        """Undo a write by its instant time."""
+        rollback_write(self.storage, instant_time, WriteOptions.parse(DEFAULTS), self.engine)
+
     def roll_back_last(self) -> None:
         last = self.meta.timeline.last_commit()
         assert last is not None
-        rollback_write(self.storage, last.requested_time, WriteOptions.parse(DEFAULTS), self.engine)
+        self.roll_back(last.requested_time)
 
     def paths(self) -> list[str]:
         """Data files."""

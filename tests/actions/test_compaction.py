@@ -480,3 +480,20 @@ def test_rows_without_meta_columns_keep_none() -> None:
         stored = pa.Table.from_batches(list(reader.batches()))
     assert all(stored.column(name).null_count == 2 for name in META_COLUMNS)
     assert sorted(zip(*(stored.column(n).to_pylist() for n in ("id", "v")), strict=True)) == [("a", 11), ("b", 22)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_waiting_compaction_and_the_writes_that_its_plan_reads_are_not_rolled_back(version: str) -> None:
+    table = Compacted(version).start()
+    newest = table.meta.timeline.commits().instants[-1].requested_time
+    scheduled = table.compact(schedule_only=True).scheduled
+    assert scheduled is not None
+    before = table.rows()
+
+    with pytest.raises(TableError, match="waits to be run, not a failed write"):
+        table.roll_back(scheduled)
+    with pytest.raises(TableError, match=f"the compaction {scheduled} waits to be run"):
+        table.roll_back(newest)
+
+    assert table.rows() == before
+    assert table.pending() == [scheduled]

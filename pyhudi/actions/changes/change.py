@@ -25,7 +25,15 @@ from pyhudi.actions.changes.stored import StoredRows
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
-from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, checked, commit_body, log_plan, stored_slices
+from pyhudi.actions.writes.keyed_write import (
+    KeyedWrite,
+    Rules,
+    checked,
+    commit_body,
+    log_plan,
+    stored_slices,
+    table_index,
+)
 from pyhudi.actions.writes.preparation import check_keys, schedule_unchanged, sizing, write_spec
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
@@ -70,23 +78,40 @@ class ChangeRows:
 
     @property
     def operation(self) -> str:
-        return OperationType.DELETE if self._only_deletes else OperationType.UPSERT
+        return OperationType.DELETE if self._keys_suffice else OperationType.UPSERT
 
     @property
-    def _only_deletes(self) -> bool:
-        return all(clause.does == "delete" for clause in self.clauses)
+    def _keys_suffice(self) -> bool:
+        """Rows are deleted, and nothing else; the deletes of a merge have the ordering value of the row, as in Hudi."""
+        return self.source is None and all(clause.does == "delete" for clause in self.clauses)
+
+    @property
+    def _inserts(self) -> bool:
+        return any(clause.when is When.NOT_MATCHED for clause in self.clauses)
 
     def schedule(self, context: ActionContext) -> Schedule:
+        if self.source is not None:
+            self._check_source(self.source, context)
         self._bound(context)
         bind(parse_where(self.where), read_schema(context.meta, None))
-        if self.source is not None:
-            if is_automatic(context.meta.config):
-                raise ConfigError(
-                    f"{context.meta.storage.root}: the table has no key fields, so there is nothing to match rows by. "
-                    "update and delete with where= work; merge needs hoodie.datasource.write.recordkey.field."
-                )
-            check_keys(table_keygen(context, PROBE_TIME), context.engine.schema(self.source))
         return schedule_unchanged(context)
+
+    def _check_source(self, source: Frame, context: ActionContext) -> None:
+        config, schema = context.meta.config, context.engine.schema(source)
+        if is_automatic(config):
+            raise ConfigError(
+                f"{context.meta.storage.root}: the table has no key fields, so there is nothing to match rows by. "
+                "update and delete with where= work; merge needs hoodie.datasource.write.recordkey.field."
+            )
+        found_anywhere = table_index(context).is_global and not self._inserts
+        needed = (*config.record_key_fields, *(() if found_anywhere else config.partition_fields))
+        missing = [name for name in needed if name not in schema.names and name.partition(".")[0] not in schema.names]
+        if missing:
+            raise ConfigError(
+                f"The source of the merge lacks {', '.join(missing)}: rows meet by key, within their partition unless "
+                f"the index is global. Its columns: {', '.join(schema.names)}."
+            )
+        check_keys(table_keygen(context, PROBE_TIME), schema)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
         plan = plan_snapshot(context.meta, where=self.where, merger_classes=context.options.merger_classes)
@@ -96,8 +121,7 @@ class ChangeRows:
             order = Order(instant, schedule, spec, None, None, plan=SlotPlan((), {}, {}))
             reads: Sequence[ReadSlice] = plan.slices
         else:
-            inserts = any(clause.when is When.NOT_MATCHED for clause in self.clauses)
-            rules = Rules(self.operation, combines=False, drop_unknown=not inserts, moves=False)
+            rules = Rules(self.operation, combines=False, drop_unknown=not self._inserts, moves=False)
             order = KeyedWrite(self.source, rules, self.kind).prepare(schedule, instant, context)
             everything = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
             reads = [read for read in plan.slices if _group(read) not in order.plan.updates] if everything else ()
@@ -115,8 +139,8 @@ class ChangeRows:
         by_group = {_group(read): read for read in plan.slices}
         clauses, rules = self._bound(context), table_rules(context)
         spec = order.spec
-        if self._only_deletes:
-            # They name rows that were read: they win whatever ordering value is stored, as the delete operation does.
+        if self._keys_suffice:
+            # As the delete operation: these deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
         stored = StoredRows(stored_slices(spec.key_generator, context), replace(plan, slices=(), merge=None))
         options = context.options
@@ -133,7 +157,7 @@ class ChangeRows:
             stored,
             {slot: by_group[group] for group, slot in slots.items() if group in by_group},
             clauses,
-            pa.schema([]) if self._only_deletes else spec.schema,
+            pa.schema([]) if self._keys_suffice else spec.schema,
             rules,
             self.source is not None,
         )
@@ -183,7 +207,8 @@ def _partial_columns(
 ) -> Mapping[int, frozenset[str]]:
     """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
 
-    Ordering columns go along: real Hudi's readers compare a partial update without them as if it were the oldest.
+    Where rows win by ordering value, the ordering columns go along: without them real Hudi's readers compare the value
+    with the int 0 that they take for "none", and fail on the whole slice.
     """
     config = context.meta.config
     if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields or rules.needs_pairs:

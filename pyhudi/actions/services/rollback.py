@@ -24,6 +24,8 @@ from pyhudi.formats.instant_files import (
     encode_rollback_plan,
 )
 from pyhudi.locks import hold
+from pyhudi.metadata.pending_compactions import pending_compactions
+from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
@@ -106,7 +108,33 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
             f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on "
             f"it: {', '.join(later[:5])}. Roll those back first, newest first."
         )
+    _check_no_plan_needs(target, context)
     return _roll_back(target, context)
+
+
+def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
+    """A compaction that waits is no failed write: later log files may be named after it, and it reads older ones."""
+    where = context.meta.storage.root
+    if not target.is_completed:
+        if target.action in (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION):
+            raise TableError(
+                f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed write; "
+                f"log files written since may depend on it. Run it: compact(instant_time={target.requested_time!r})."
+            )
+        return
+    groups = {
+        FileGroupId(stat.partition_path or "", stat.file_id) for stat in context.meta.commits.metadata(target).stats()
+    }
+    waiting = {
+        instant
+        for group, instant in pending_compactions(context.meta).items()
+        if group in groups and instant > target.requested_time
+    }
+    if waiting:
+        raise TableError(
+            f"{where}: {target.requested_time} can't be rolled back, because the compaction {min(waiting)} waits to be "
+            f"run and its plan reads what it wrote. Run the compaction first."
+        )
 
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata:
