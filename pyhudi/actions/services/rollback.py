@@ -118,8 +118,9 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
     if not target.is_completed:
         if target.action in (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION):
             raise TableError(
-                f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed write; "
-                f"log files written since may depend on it. Run it: compact(instant_time={target.requested_time!r})."
+                f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed "
+                f"write; log files written since may depend on it. Run it: "
+                f"compact(instant_time={target.requested_time!r})."
             )
         return
     groups = {
