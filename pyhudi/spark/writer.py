@@ -39,7 +39,7 @@ SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "defaul
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
 # On a local master the driver's machine is the whole cluster, so more is worth doing here.
-_LOCAL_MASTER_BYTES = 128 << 20
+_LOCAL_MASTER_BYTES = 256 << 20
 _WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
 
 
