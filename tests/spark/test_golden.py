@@ -20,7 +20,7 @@ from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
 from tests.conftest import SHARED
-from tests.golden.cases import open_fixture
+from tests.golden.cases import fixture_names, golden_names, open_fixture
 from tests.golden.rows import differences
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
@@ -116,6 +116,36 @@ def test_time_travel_reads_the_table_as_it_was(table: tuple[str, str], golden: G
     assert instants
     for as_of in instants:
         check(spark, path, [e["as_of"][as_of] for e in expectations(description) if as_of in e["as_of"]], as_of)
+
+
+def same_rows_on_both_roads(spark: Any, path: Path, as_of: str | None = None) -> None:
+    """The Arrow reader is held against real Hudi's answers in tests/golden."""
+    found = collect_arrow(read_frame(spark, str(path), {"as.of.instant": as_of} if as_of else {}))
+    same = arrow_rows(path, as_of)
+    assert found.schema.names == same.schema.names
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, same.to_pylist())), as_of
+
+
+@pytest.mark.parametrize("table", [t for t in golden_names("cow") if t not in TABLES], ids=name_of)
+def test_spark_and_arrow_return_the_same_rows_of_every_other_table(
+    table: tuple[str, str], golden: Golden, spark: Any
+) -> None:
+    same_rows_on_both_roads(spark, golden(*table)[0])
+
+
+@pytest.mark.parametrize("name", [name for name in fixture_names() if "__cow__" in name])
+def test_spark_and_arrow_return_the_same_rows_of_sample_tables(name: str, tmp_path: Path, spark: Any) -> None:
+    same_rows_on_both_roads(spark, open_fixture(name, tmp_path)[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", golden_names("cow"), ids=name_of)
+def test_spark_and_arrow_travel_to_the_same_rows(table: tuple[str, str], golden: Golden, spark: Any) -> None:
+    path, description = golden(*table)
+
+    for as_of, rows in (description["expected"].get("as_of") or {}).items():
+        if isinstance(rows, list):
+            same_rows_on_both_roads(spark, path, as_of)
 
 
 def test_the_families_of_the_list_are_there() -> None:
