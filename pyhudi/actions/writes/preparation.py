@@ -11,7 +11,7 @@ from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.engine.base import Frame
-from pyhudi.errors import SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.filegroup.spec import FileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
@@ -82,6 +82,8 @@ def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
 def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant, context: ActionContext) -> WriteSpec:
     """What tasks need to write files of this instant. `keygen`: not needed for tables with meta columns."""
     config, options, rules = context.meta.config, context.options, table_rules(context)
+    if config.base_file_format == "ORC" and "hoodie.pyhudi.compression.level" in options.explicit:
+        raise ConfigError("hoodie.pyhudi.compression.level: ORC's codecs have no levels to choose; leave it out.")
     return WriteSpec(
         storage=context.meta.storage,
         instant_time=instant.requested_time,
