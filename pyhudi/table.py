@@ -18,7 +18,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options import ReadOptions, options_from_keywords
+from pyhudi.model.options import ReadOptions, merged_options
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.history import History, load_table_history
@@ -26,19 +26,19 @@ from pyhudi.queries.read_schema import read_schema
 from pyhudi.scan import FILES_SCHEMA, Scan
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table_calls import Options, session_options
 from pyhudi.table_changes import Merge, delete_where, update
-from pyhudi.table_services import compact, log_compact
-from pyhudi.table_writes import create, session_options, write
+from pyhudi.table_lifecycle import TableLifecycle
+from pyhudi.table_services import TableServices
+from pyhudi.table_writes import create, write
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
-    from pyhudi.actions.services.compaction_result import CompactionResult
 
 __all__ = ["HudiTable", "write_hudi"]
 
 Path = str | os.PathLike[str]
-Options = Mapping[str, Any]
 _MERGER_KEYS = (
     "hoodie.write.record.merge.custom.implementation.classes",
     "hoodie.datasource.write.record.merger.impls",
@@ -48,7 +48,7 @@ _PARTITIONS_SCHEMA = pa.schema(
 )
 
 
-class HudiTable:
+class HudiTable(TableServices, TableLifecycle):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(self, meta: MetaClient, spark: Any = None, options: Options | None = None) -> None:
@@ -114,7 +114,7 @@ class HudiTable:
             **more,
         }
         storage = open_storage(path, storage_options or {})
-        given = _merged(options, keywords)
+        given = merged_options(options, keywords)
         create(storage, schema, given, spark)
         return cls(MetaClient.load(storage), spark, given)
 
@@ -266,49 +266,11 @@ class HudiTable:
         """
         return Merge(self._meta.storage, source, on, self._options(options, more), self._spark)
 
-    # ---- table services
-
-    def compact(
-        self,
-        *,
-        dry_run: bool = False,
-        schedule_only: bool = False,
-        instant_time: str | None = None,
-        options: Options | None = None,
-        **more: Any,
-    ) -> CompactionResult:
-        """Merge-on-read: fold log files into base files. Plans that wait are executed first.
-
-        Args:
-            dry_run: only say what would be folded. schedule_only: leave the plan for another run or process.
-            instant_time: execute just this pending plan.
-            options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
-        Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
-        """
-        given = self._options(options, more)
-        return compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
-
-    def log_compact(
-        self,
-        *,
-        dry_run: bool = False,
-        schedule_only: bool = False,
-        instant_time: str | None = None,
-        options: Options | None = None,
-        **more: Any,
-    ) -> CompactionResult:
-        """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
-        given = self._options(options, more)
-        return log_compact(self._meta.storage, given, self._spark, dry_run, schedule_only, instant_time)
-
     def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
         given = self._options(options, {**more, "operation": operation})
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None
         return result
-
-    def _options(self, options: Options | None, more: Options) -> dict[str, Any]:
-        return {**self._mergers, **_merged(options, more)}
 
     def _merger_classes(self) -> tuple[str, ...]:
         session = {key: text for key, text in session_options(self._spark).items() if key in _MERGER_KEYS}
@@ -370,12 +332,4 @@ def write_hudi(
     Raises:  errors of the family; unless the call returns, nothing became visible.
     """
     storage = path if isinstance(path, Storage) else open_storage(path, storage_options or {})
-    return write(storage, data, _merged(options, {**more, "operation": operation}), mode, spark)
-
-
-def _merged(options: Options | None, keywords: Options) -> dict[str, Any]:
-    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
-    for key, value in (options or {}).items():
-        if key in given and given[key] != value:
-            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
-    return {**(options or {}), **given}
+    return write(storage, data, merged_options(options, {**more, "operation": operation}), mode, spark)

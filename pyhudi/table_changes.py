@@ -20,8 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
-from pyhudi.table_services import with_engine
-from pyhudi.table_writes import session_options
+from pyhudi.table_calls import session_options, with_engine
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.writing import change_table
 

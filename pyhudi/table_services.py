@@ -1,82 +1,51 @@
-"""From the front desk to the table services: options are read, and an engine is chosen."""
+"""The table services of HudiTable: what keeps a table small and fast. Each call opens the table as it is then."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
+from pyhudi.actions.services.compacting import call
+from pyhudi.actions.services.compaction import COMPACTION
 from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.engine.base import Engine
-from pyhudi.engine.local import LocalEngine
-from pyhudi.model.options import WriteOptions
-from pyhudi.storage.base import Storage
-from pyhudi.timeline.table_properties import load_table_config
-from pyhudi.writing import compact_table, log_compact_table
+from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.table_calls import Options, TableCalls
 
-__all__ = ["compact", "log_compact", "with_engine"]
-
-Result = TypeVar("Result")
+__all__ = ["TableServices"]
 
 
-def compact(
-    storage: Storage,
-    options: Mapping[str, Any],
-    spark: Any,
-    dry_run: bool,
-    schedule_only: bool,
-    instant_time: str | None,
-) -> CompactionResult:
-    """`HudiTable.compact`."""
-    return _call(compact_table, storage, options, spark, dry_run, schedule_only, instant_time)
+class TableServices(TableCalls):
+    """compact, log_compact."""
 
+    def compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """Merge-on-read: fold log files into base files. Plans that wait are executed first.
 
-def log_compact(
-    storage: Storage,
-    options: Mapping[str, Any],
-    spark: Any,
-    dry_run: bool,
-    schedule_only: bool,
-    instant_time: str | None,
-) -> CompactionResult:
-    """`HudiTable.log_compact`."""
-    return _call(log_compact_table, storage, options, spark, dry_run, schedule_only, instant_time)
+        Args:
+            dry_run: only say what would be folded. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending plan.
+            options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
+        Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
+        """
+        run = partial(call, COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._serve(run, options, more, dry_run=dry_run)
 
-
-def _call(
-    service: Callable[..., CompactionResult],
-    storage: Storage,
-    options: Mapping[str, Any],
-    spark: Any,
-    dry_run: bool,
-    schedule_only: bool,
-    instant_time: str | None,
-) -> CompactionResult:
-    parsed = WriteOptions.parse(options, _session(spark), load_table_config(storage))
-    asked = {"dry_run": dry_run, "schedule_only": schedule_only, "instant_time": instant_time}
-    return with_engine(spark, parsed, lambda engine: service(storage, parsed, engine, **asked))
-
-
-def with_engine(spark: Any, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
-    """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
-    if spark is None or options.engine == "local":
-        return call(LocalEngine())
-    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
-
-    with translated():
-        return call(_engine(spark, options))
-
-
-def _engine(spark: Any, options: WriteOptions) -> Engine:
-    """On a local master this process has the same cores as the executors, and needs no workers to start."""
-    from pyhudi.spark.engine import SparkEngine
-
-    engine = SparkEngine(spark)
-    return engine if options.engine == "spark" or not engine.is_local_master else LocalEngine()
-
-
-def _session(spark: Any) -> dict[str, str]:
-    if spark is None:
-        return {}
-    from pyhudi.spark.session import hudi_options
-
-    return hudi_options(spark)
+    def log_compact(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
+        run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._serve(run, options, more, dry_run=dry_run)

@@ -21,10 +21,11 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.table_calls import session_options
 from pyhudi.timeline.table_properties import table_exists
 from pyhudi.writing import write_table
 
-__all__ = ["SAVE_MODES", "create", "session_options", "write"]
+__all__ = ["SAVE_MODES", "create", "write"]
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 _NAME = "hoodie.table.name"
@@ -101,12 +102,3 @@ def _with_name(options: Mapping[str, Any], storage: Storage) -> dict[str, Any]:
     if any(options.get(key) for key in _NAME_KEYS):
         return dict(options)
     return {**options, _NAME: storage.root.rstrip("/").rpartition("/")[2]}
-
-
-def session_options(spark: Any) -> dict[str, str]:
-    """The session-wide `spark.hoodie.*` options without `spark.`; none without a session."""
-    if spark is None:
-        return {}
-    from pyhudi.spark.session import hudi_options
-
-    return hudi_options(spark)

@@ -13,15 +13,11 @@ from dataclasses import replace
 
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
-from pyhudi.actions.create import check_files_writable, check_writable, open_or_create, planned_table
+from pyhudi.actions.create import check_writable, open_or_create, planned_table
+from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
-from pyhudi.actions.services.compacting import call, compact_after_write
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.planned import Service
-from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.actions.services.after_write import serve_after_write
 from pyhudi.actions.services.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
@@ -30,11 +26,8 @@ from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.errors import ConfigError, UnsupportedTable
-from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
-from pyhudi.model.filenames import SCHEMA_FOLDER
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import RollbackMetadata
@@ -42,7 +35,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["OPERATIONS", "change_table", "compact_table", "log_compact_table", "rollback_write", "write_table"]
+__all__ = ["OPERATIONS", "change_table", "rollback_write", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
@@ -83,10 +76,10 @@ def write_table(
     if planned is not None:
         # What can be refused is refused before there is a table.
         _action(operation, frame, options, planned).schedule(
-            ActionContext(planned, engine, options, _lock(options, storage, clock), clock)
+            ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
         )
     meta = open_or_create(storage, options, clock)
-    context, undone = _ready(meta, engine, options, clock)
+    context, undone = ready(meta, engine, options, clock)
     return _run(_action(operation, frame, options, meta), context, undone)
 
 
@@ -108,22 +101,17 @@ def change_table(
     check_writable(meta.config, options)
     if meta.config.is_merge_on_read:
         change = replace(change, kind=ActionKind.DELTACOMMIT)
-    lock = _lock(options, storage, clock)
+    lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
-    context, undone = _ready(meta, engine, options, clock)
+    context, undone = ready(meta, engine, options, clock)
     return _run(change, context, undone)
 
 
 def _run(action: Action, context: ActionContext, undone: tuple[str, ...]) -> WriteResult:
-    """Run a write, and the compaction that the options want after it."""
-    clock = context.clock
+    """Run a write, and the table services that the options want after it."""
     result = run(action, context, undone)
-    started_s = clock.monotonic_s()
-    compacted = compact_after_write(context)
-    if not compacted:
-        return result
-    seconds = {**result.seconds, "compaction": clock.monotonic_s() - started_s}
-    return replace(result, compacted=compacted, seconds=seconds)
+    served, seconds = serve_after_write(context)
+    return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
 
 
 def _action(
@@ -155,92 +143,5 @@ def rollback_write(
     check_writable(meta.config, options)
     target = meta.timeline.find(instant_time)
     policy = "NEVER" if target is not None and not target.is_completed else options.failed_writes_policy
-    context, _ = _ready(meta, engine, options, clock, policy)
+    context, _ = ready(meta, engine, options, clock, policy)
     return roll_back(context, instant_time)
-
-
-def compact_table(
-    table: Storage | str | os.PathLike[str],
-    options: WriteOptions,
-    engine: Engine,
-    *,
-    dry_run: bool = False,
-    schedule_only: bool = False,
-    instant_time: str | None = None,
-    clock: Clock = _SYSTEM_CLOCK,
-) -> CompactionResult:
-    """Fold log files into base files: plans that wait are executed, then what is left is planned and executed.
-
-    Args:    dry_run: only say what would be planned; schedule_only: only plan; instant_time: execute just this plan.
-    Raises:  UnsupportedTable for a copy-on-write table, TableError, WriteConflict and others of the family.
-    """
-    return _serve(COMPACTION, table, options, engine, dry_run, schedule_only, instant_time, clock)
-
-
-def log_compact_table(
-    table: Storage | str | os.PathLike[str],
-    options: WriteOptions,
-    engine: Engine,
-    *,
-    dry_run: bool = False,
-    schedule_only: bool = False,
-    instant_time: str | None = None,
-    clock: Clock = _SYSTEM_CLOCK,
-) -> CompactionResult:
-    """Fold the log blocks of slices that have many of them; base files stay. Arguments as of `compact_table`."""
-    return _serve(LOG_COMPACTION, table, options, engine, dry_run, schedule_only, instant_time, clock)
-
-
-def _serve(
-    service: Service,
-    table: Storage | str | os.PathLike[str],
-    options: WriteOptions,
-    engine: Engine,
-    dry_run: bool,
-    schedule_only: bool,
-    instant_time: str | None,
-    clock: Clock,
-) -> CompactionResult:
-    storage = table if isinstance(table, Storage) else open_storage(table)
-    meta = MetaClient.load(storage, clock)
-    check_files_writable(meta.config)
-    if dry_run:
-        context = ActionContext(meta, engine, options, _lock(options, storage, clock), clock)
-    else:
-        context, _ = _ready(meta, engine, options, clock, "NEVER")  # a table service is no writer: it undoes nobody
-    return call(service, context, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
-
-
-def _ready(
-    meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, policy: str | None = None
-) -> tuple[ActionContext, tuple[str, ...]]:
-    """The table without metadata table and without leftovers of dead writers, and which instants were undone."""
-    _check_no_schema_history(meta)
-    lock = _lock(options, meta.storage, clock)
-    if has_metadata_table(meta):
-        with hold(lock, options.lock.wait_timeout_s):
-            remove_metadata_table(meta.reload())
-        meta = meta.reload()
-    context = ActionContext(meta, engine, options, lock, clock)
-    undone = () if policy == "NEVER" else roll_back_failed_writes(context)
-    return (context.reloaded() if undone else context), undone
-
-
-def _lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:
-    given = options.lock
-    settings = LockOptions(
-        provider=given.provider or "IN_PROCESS",
-        filesystem_path=given.filesystem_path,
-        expire_min=given.expire_min,
-        wait_timeout_s=given.wait_timeout_s,
-    )
-    return open_lock(settings, storage, clock)
-
-
-def _check_no_schema_history(meta: MetaClient) -> None:
-    """A table with a schema history matches columns by id; a write by name could give rows to the wrong column."""
-    if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
-        raise UnsupportedTable(
-            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "
-            "release reads such tables and does not write them. Write to it with Apache Hudi."
-        )

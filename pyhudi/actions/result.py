@@ -35,7 +35,7 @@ class WriteResult:
     file_groups: tuple[FileGroupId, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
-    compacted: tuple[str, ...] = ()  # instants of compactions that followed the write
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
 
     @classmethod
     def of(
@@ -72,6 +72,11 @@ class WriteResult:
             seconds=seconds,
             rolled_back=rolled_back,
         )
+
+    @property
+    def compacted(self) -> tuple[str, ...]:
+        """Instants of compactions that followed the write."""
+        return self.services.get("compaction", ())
 
     @property
     def total_s(self) -> float:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from pyhudi.actions.services.compacting import call
+from pyhudi.actions.services.compaction import COMPACTION
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
@@ -14,9 +17,10 @@ from pyhudi.merge.rules import merge_rules
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.writing import compact_table, rollback_write
+from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
@@ -64,7 +68,7 @@ class MergeOnRead(TestTable):
         """Compact whatever has log files."""
         given = {"hoodie.compact.inline.max.delta.commits": "1", "hoodie.clean.failed.writes.policy": "LAZY"}
         options = WriteOptions.parse(given, table=self.meta.config)
-        compact_table(self.storage, options, LocalEngine(1), schedule_only=schedule_only)
+        serve(self.storage, partial(call, COMPACTION, schedule_only=schedule_only), options, LocalEngine(1))
 
     def roll_back(self, instant_time: str) -> None:
         """Undo a write by its instant time."""

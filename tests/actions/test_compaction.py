@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pyhudi.actions.services.compacting import call
+from pyhudi.actions.services.compaction import COMPACTION
 from pyhudi.actions.services.compaction_result import CompactionResult
+from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.planned import Service
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, TableError, UnsupportedTable, WriteConflict
 from pyhudi.filegroup.compact import CompactSlices
@@ -20,14 +24,13 @@ from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import compact_table, log_compact_table
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
 from tests.actions.tables import TestTable
 
 EVERYTHING = [*META_COLUMNS[:4], "id", "p", "ts", "v"]
-Call = Callable[..., CompactionResult]
 
 
 class Compacted(MergeOnRead):
@@ -39,15 +42,16 @@ class Compacted(MergeOnRead):
         super().__init__(version, **{**fixed, **options})
 
     def compact(
-        self, service: Call = compact_table, *, policy: str = "EAGER", instant: str | None = None, **more: Any
+        self, service: Service = COMPACTION, *, policy: str = "EAGER", instant: str | None = None, **more: Any
     ) -> CompactionResult:
         options = {"hoodie." + n.replace("_", "."): more.pop(n) for n in list(more) if isinstance(more[n], str)}
         parsed = WriteOptions.parse({**self.options, **options}, table=self.meta.config)
         parsed = replace(parsed, failed_writes_policy=policy)
-        return service(self.storage, parsed, self.engine, instant_time=instant, clock=self.clock, **more)
+        run = partial(call, service, instant_time=instant, **more)
+        return serve(self.storage, run, parsed, self.engine, dry_run=more.get("dry_run", False), clock=self.clock)
 
     def log_compact(self, **more: Any) -> CompactionResult:
-        return self.compact(log_compact_table, **{"log_compaction_blocks_threshold": "2", **more})
+        return self.compact(LOG_COMPACTION, **{"log_compaction_blocks_threshold": "2", **more})
 
     def start(self) -> Compacted:
         """Three rows in two partitions, then an update, a delete and a late row in log files."""
@@ -214,9 +218,9 @@ def test_a_copy_on_write_table_has_nothing_to_compact() -> None:
     table = TestTable()
     table.upsert(("a", "x", 1, 1))
     parsed = WriteOptions.parse({}, table=table.meta.config)
-    for service in (compact_table, log_compact_table):
+    for service in (COMPACTION, LOG_COMPACTION):
         with pytest.raises(UnsupportedTable, match="no log files"):
-            service(table.storage, parsed, LocalEngine())
+            serve(table.storage, partial(call, service), parsed, LocalEngine())
 
 
 def test_an_unknown_plan_is_refused_with_those_that_wait() -> None:

@@ -9,14 +9,11 @@ Source: spec, metadata and indexes 5.2, 5.3; docs/compatibility.md for when a wr
 
 from __future__ import annotations
 
-import warnings
-
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.compaction import COMPACTION, compaction_is_due
 from pyhudi.actions.services.compaction_result import CompactionResult
 from pyhudi.actions.services.log_compaction import LOG_COMPACTION
 from pyhudi.actions.services.planned import Service, pending_plans, pending_writes, run_plan, schedule_plan
-from pyhudi.errors import HudiError, WriteConflict
 
 __all__ = ["call", "compact_after_write"]
 
@@ -62,23 +59,10 @@ def _wants(service: Service, context: ActionContext) -> bool:
 def compact_after_write(context: ActionContext) -> tuple[str, ...]:
     """What a write to a merge-on-read table does when it is complete: compact, only schedule, or fold logs, as its
     options say. Returns the instants that were completed.
-
-    Nothing that goes wrong here fails the write, for that is visible already: it is warned about, and plans wait.
     """
-    options = context.options.compaction
     if not context.meta.config.is_merge_on_read:
         return ()
-    try:
-        return _compacted(context.reloaded()) if options.inline else _scheduled(context.reloaded())
-    except WriteConflict:
-        return ()  # other writers or another compactor are at work; the next write tries again
-    except HudiError as error:
-        warnings.warn(
-            f"{context.meta.storage.root}: the write is complete, but the compaction after it failed. It will be tried "
-            f"again after the next write, or by HudiTable.compact(). {type(error).__name__}: {error}",
-            stacklevel=2,
-        )
-        return ()
+    return _compacted(context.reloaded()) if context.options.compaction.inline else _scheduled(context.reloaded())
 
 
 def _compacted(context: ActionContext) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 Below these nobody sees a text key. docs/options.md is printed from the table: `python -m pyhudi.model.options`.
 """
 
-from pyhudi.model.options.keywords import KEYWORDS, options_from_keywords
+from pyhudi.model.options.keywords import KEYWORDS, merged_options, options_from_keywords
 from pyhudi.model.options.read import ReadOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning, Kind, OptionSpec, Support
 from pyhudi.model.options.table import OPTIONS, option, resolve
@@ -20,6 +20,7 @@ __all__ = [
     "ReadOptions",
     "Support",
     "WriteOptions",
+    "merged_options",
     "option",
     "options_from_keywords",
     "resolve",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["KEYWORDS", "options_from_keywords"]
+__all__ = ["KEYWORDS", "merged_options", "options_from_keywords"]
 
 KEYWORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -67,3 +68,12 @@ def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:
 def _nearest(name: str) -> str:
     near = get_close_matches(name, KEYWORDS, n=1)
     return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(KEYWORDS)}."
+
+
+def merged_options(options: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """`options` by key and `keywords` by Python name as one mapping by key. Raises ConfigError for one given twice."""
+    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    for key, value in (options or {}).items():
+        if key in given and given[key] != value:
+            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
+    return {**(options or {}), **given}

@@ -1,0 +1,56 @@
+"""Before anything moves: the table without a metadata table that would go stale, and without leftovers of dead writers.
+
+Source: spec, timeline 8; metadata and indexes 1.
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.engine.base import Engine
+from pyhudi.errors import UnsupportedTable
+from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
+from pyhudi.model.filenames import SCHEMA_FOLDER
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+
+__all__ = ["ready", "table_lock"]
+
+
+def ready(
+    meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, policy: str | None = None
+) -> tuple[ActionContext, tuple[str, ...]]:
+    """The table without metadata table and without leftovers of dead writers, and which instants were undone."""
+    _check_no_schema_history(meta)
+    lock = table_lock(options, meta.storage, clock)
+    if has_metadata_table(meta):
+        with hold(lock, options.lock.wait_timeout_s):
+            remove_metadata_table(meta.reload())
+        meta = meta.reload()
+    context = ActionContext(meta, engine, options, lock, clock)
+    undone = () if policy == "NEVER" else roll_back_failed_writes(context)
+    return (context.reloaded() if undone else context), undone
+
+
+def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:
+    """The table's lock as the options choose it, not yet taken. Raises ConfigError."""
+    given = options.lock
+    settings = LockOptions(
+        provider=given.provider or "IN_PROCESS",
+        filesystem_path=given.filesystem_path,
+        expire_min=given.expire_min,
+        wait_timeout_s=given.wait_timeout_s,
+    )
+    return open_lock(settings, storage, clock)
+
+
+def _check_no_schema_history(meta: MetaClient) -> None:
+    """A table with a schema history matches columns by id; a write by name could give rows to the wrong column."""
+    if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
+        raise UnsupportedTable(
+            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "
+            "release reads such tables and does not write them. Write to it with Apache Hudi."
+        )

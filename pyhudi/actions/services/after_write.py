@@ -1,0 +1,50 @@
+"""What follows a write that is complete: the table services that its options want, in Hudi's order.
+
+A service is one row of AFTER_WRITE: its name and a function that does what the options ask for and returns the instants
+it completed. Nothing that goes wrong here fails the write, for that is visible already: it is warned about.
+Source: spec, timeline 8.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.compacting import compact_after_write
+from pyhudi.errors import HudiError, WriteConflict
+
+__all__ = ["AFTER_WRITE", "serve_after_write"]
+
+AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
+    "compaction": compact_after_write,
+}
+
+
+def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, float]]:
+    """Run the services. `context`: the table as it was before the write.
+
+    Returns: service → instants that it completed, for those that did something; service → seconds.
+    """
+    served: dict[str, tuple[str, ...]] = {}
+    seconds: dict[str, float] = {}
+    for name, service in AFTER_WRITE.items():
+        started_s = context.clock.monotonic_s()
+        instants = _served(name, service, context)
+        if instants:
+            served[name], seconds[name] = instants, context.clock.monotonic_s() - started_s
+    return served, seconds
+
+
+def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], context: ActionContext) -> tuple[str, ...]:
+    try:
+        return service(context)
+    except WriteConflict:
+        return ()  # others are at work on the table; the next write tries again
+    except HudiError as error:
+        warnings.warn(
+            f"{context.meta.storage.root}: the write is complete, but the {name} after it failed. It will be tried "
+            f"again after the next write. {type(error).__name__}: {error}",
+            stacklevel=2,
+        )
+        return ()

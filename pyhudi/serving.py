@@ -1,0 +1,48 @@
+"""The road of table services: open the table, make it ready, call the service.
+
+A service is a function of an ActionContext; it is no writer, so it undoes nobody else's failed writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.create import check_files_writable
+from pyhudi.actions.opening import ready, table_lock
+from pyhudi.engine.base import Engine
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+
+__all__ = ["serve"]
+
+Result = TypeVar("Result")
+_SYSTEM_CLOCK = SystemClock()
+
+
+def serve(
+    table: Storage | str | os.PathLike[str],
+    service: Callable[[ActionContext], Result],
+    options: WriteOptions,
+    engine: Engine,
+    *,
+    dry_run: bool = False,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> Result:
+    """Call a table service.
+
+    Args:    dry_run: the service only looks, so nothing is done to make the table ready.
+    Raises:  what the service raises, UnsupportedTable for a table that this release can't write.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    meta = MetaClient.load(storage, clock)
+    check_files_writable(meta.config)
+    if dry_run:
+        return service(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock))
+    context, _ = ready(meta, engine, options, clock, "NEVER")
+    return service(context)
