@@ -36,7 +36,7 @@ from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 
-__all__ = ["LogTotals", "SliceMerge", "SliceSpec", "read_file_slice"]
+__all__ = ["LogTotals", "SliceMerge", "SliceSpec", "read_file_slice", "read_with_late_keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,18 @@ def read_file_slice(
 
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
+    for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows):
+        yield from rows.combine_chunks().to_batches()
+
+
+def read_with_late_keys(
+    spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+) -> Iterator[tuple[pa.Table, pa.Array]]:
+    """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
     merge = SliceMerge.of(spec, file_slice, spec.needed(columns))
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows):
-            yield from rows.select(list(columns)).combine_chunks().to_batches()
+            yield rows.select(list(columns)), merge.late_keys
 
 
 def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> BaseFileReader | None:
@@ -122,12 +130,13 @@ class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
     Counts grow as rows are read: `updated` base rows got another version, `deleted` ones are gone, `inserted` rows are
-    in logs only.
+    in logs only. `late_keys`: keys of the latest batch whose log version lost against the base row.
     """
 
     def __init__(self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals) -> None:
         self.records, self.log = records, log
         self.updated = self.deleted = self.inserted = 0
+        self.late_keys: pa.Array = pa.array([], pa.string())
         self._spec, self._needed, self._rules = spec, needed, spec.merge
         self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
@@ -191,6 +200,7 @@ class SliceMerge:
 
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """Rows whose keys no base row has; after `base_rows` was read to its end."""
+        self.late_keys = self.late_keys[:0]
         for first in range(0, len(self.records.keys), batch_rows):
             rows = self._only_in_logs(first, batch_rows)
             self.inserted += len(rows)
@@ -204,6 +214,7 @@ class SliceMerge:
                 "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
                 "key generator."
             )
+        self.late_keys = self.late_keys[:0]
         matches = pc.fill_null(pc.index_in(keys, value_set=self.records.keys), -1).to_numpy()
         hits = np.flatnonzero(matches >= 0)
         if not len(hits):
@@ -213,6 +224,7 @@ class SliceMerge:
         if self._in_pairs:
             return self._merged_pairs(stored, hits, partners)
         wins = self._judge(stored, hits, partners)
+        self.late_keys = self.records.keys.take(pa.array(partners[~wins]))
         hits, partners = hits[wins], partners[wins]
         keep = np.ones(len(stored), np.bool_)
         keep[hits] = False
@@ -228,6 +240,8 @@ class SliceMerge:
         ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
         merged = self._merge.merge(older, self.records.versions(partners), Place.SLICE)
+        if merged.is_older is not None:
+            self.late_keys = self.records.keys.take(pa.array(partners[merged.is_older]))
         live = merged.rows.filter(pa.array(~merged.is_delete))
         self.updated += len(live)
         self.deleted += len(hits) - len(live)

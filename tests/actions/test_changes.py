@@ -352,3 +352,16 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(what: str):
     assert len(changed.table.timeline.commits()) == commits
     assert not changed.table.timeline.pending()
     changed.check()
+
+
+@pytest.mark.parametrize("block_format", ["avro", "parquet"])
+def test_an_update_does_not_revive_values_of_a_version_that_came_late(block_format: str):
+    changed = Changed("MERGE_ON_READ", 9, "ts", block_format)
+    changed.upsert(*(row(number) for number in range(8)))
+    changed.upsert(row(0, ts=0, v=1000))
+
+    changed.table.update("id IN ('k0', 'k2')", set={"tags": ["new"]}, options=changed.options)
+
+    changed.change(lambda row: row["id"] in ("k0", "k2"), tags=["new"])
+    changed.check()
+    assert sorted(block.is_partial for block in blocks(changed.table)) == [False, False, True]

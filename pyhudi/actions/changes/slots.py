@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause, When
-from pyhudi.actions.changes.stored import StoredRows
+from pyhudi.actions.changes.stored import IS_LATE, StoredRows
 from pyhudi.actions.changes.values import Seen
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
@@ -23,6 +23,8 @@ from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_P
 from pyhudi.queries.plan import ReadSlice
 
 __all__ = ["ChangeSlot"]
+
+_WHOLE_ROW = -1  # no clause has this number
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +116,18 @@ class ChangeSlot:
             whole(rows.column(PARTITION_PATH)),
             pa.array(np.zeros(count, np.int64)),
             gone,
-            pa.repeat(pa.scalar(number, pa.int32()), count),
+            _change_numbers(number, rows),
         ]
         schema = pa.schema([*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)])
         yield pa.RecordBatch.from_arrays([*data, *control], schema=schema)
+
+
+def _change_numbers(number: int, rows: pa.Table) -> pa.Array:
+    """The clause that made each row; rows that must be written whole have none."""
+    numbers = np.full(len(rows), number, np.int32)
+    if IS_LATE in rows.column_names:
+        numbers[whole(rows.column(IS_LATE)).to_numpy(zero_copy_only=False)] = _WHOLE_ROW
+    return pa.array(numbers)
 
 
 def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:

@@ -1,6 +1,10 @@
 """The rows of a slice twice: as they are stored, to be written again, and as a query shows them, to be judged.
 
 The two differ in partition columns: a query takes their values from the partition's path where the path tells them.
+
+A row may have beaten a version in the log files that has an older ordering value. A partial update put behind that late
+version would be merged with it first and carry its values into the table, so such rows are marked: they are written
+whole. Source: spec, files and records 5.6.
 """
 
 from __future__ import annotations
@@ -9,16 +13,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.changes.values import computed, mask_of
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read import SliceSpec, read_with_late_keys
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
+from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.filters import to_arrow
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import row_group_test, with_path_values
 from pyhudi.schema.projection import project
 
-__all__ = ["StoredRows"]
+__all__ = ["IS_LATE", "StoredRows"]
+
+IS_LATE = "_pyhudi_late"  # bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +41,17 @@ class StoredRows:
     plan: ReadPlan
 
     def batches(self, read: ReadSlice) -> Iterator[tuple[pa.Table, pa.Table]]:
-        """(stored, shown): rows that pass the filter. Raises CorruptFile, ConfigError, SchemaMismatch."""
+        """(stored, shown): rows that pass the filter; `stored` has the column IS_LATE if any row is marked.
+
+        Raises CorruptFile, ConfigError, SchemaMismatch.
+        """
         plan = self.plan
         condition = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
-        for batch in self._stored(read):
-            stored = pa.Table.from_batches([batch])
+        for batch, late in self._stored(read):
             shown = pa.Table.from_batches([with_path_values(batch, read.from_path, plan.read_schema)])
+            stored = pa.Table.from_batches([batch])
+            if len(late):
+                stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
             if condition is not None:
                 kept = mask_of(computed(condition, shown, "where"))
                 if not kept.all():
@@ -46,12 +59,14 @@ class StoredRows:
             if len(stored):
                 yield stored, shown
 
-    def _stored(self, read: ReadSlice) -> Iterator[pa.RecordBatch]:
+    def _stored(self, read: ReadSlice) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         spec = self.spec
         if read.merges or spec.key_generator is not None:
-            yield from read_file_slice(spec, read.file_slice, spec.schema.names)
+            for rows, late in read_with_late_keys(spec, read.file_slice, spec.schema.names):
+                yield from ((batch, late) for batch in rows.combine_chunks().to_batches())
             return
+        none = pa.array([], pa.string())
         with open_base_file(spec.storage, read.base_file.path) as reader:
             names = [name for name in spec.schema.names if name in reader.schema.names]
             for batch in reader.batches(names, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
-                yield project(batch, spec.schema)
+                yield project(batch, spec.schema), none
