@@ -29,6 +29,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.table_calls import Options, session_options
 from pyhudi.table_changes import Merge, delete_where, update
 from pyhudi.table_lifecycle import TableLifecycle
+from pyhudi.table_overwrites import TableOverwrites
 from pyhudi.table_services import TableServices
 from pyhudi.table_writes import create, write
 from pyhudi.timeline.table_properties import table_exists
@@ -48,7 +49,7 @@ _PARTITIONS_SCHEMA = pa.schema(
 )
 
 
-class HudiTable(TableServices, TableLifecycle):
+class HudiTable(TableOverwrites, TableServices, TableLifecycle):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(self, meta: MetaClient, spark: Any = None, options: Options | None = None) -> None:
@@ -323,7 +324,8 @@ def write_hudi(
     Args:
         data: a Spark DataFrame; pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame; an object
             with `__arrow_c_stream__`; a list of dicts.
-        operation: upsert, insert, bulk_insert or delete; None: what the options say, else upsert (without a record key
+        operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition;
+            None: what the options say, else upsert (without a record key
             bulk_insert).
         mode: append; overwrite (the table is made anew); ignore or error when there is a table already.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.create import create_from_options
-from pyhudi.actions.overwrite import check_place, remove_table
+from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.arrow_input import is_spark_frame, to_arrow_rows
 from pyhudi.engine.local import LocalEngine
@@ -29,6 +29,7 @@ __all__ = ["SAVE_MODES", "create", "write"]
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 _NAME = "hoodie.table.name"
+_OPERATION = "hoodie.datasource.write.operation"
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
@@ -62,6 +63,8 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
     if there and word in ("error", "errorifexists", "default"):
         raise TableExists(f"There is a Hudi table at {storage.root} already and mode is {mode!r}; use mode='append'.")
     anew = word == "overwrite"
+    if anew and (in_place := operation_in_place(WriteOptions.parse(options, session_options(spark), None))):
+        anew, options = False, {**options, _OPERATION: in_place}
     meta = MetaClient.load(storage) if there and not anew else None  # a table to be replaced need not be readable
     given = options if meta is not None else _with_name(options, storage)
     parsed = WriteOptions.parse(given, session_options(spark), None if meta is None else meta.config)

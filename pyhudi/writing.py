@@ -22,7 +22,9 @@ from pyhudi.actions.services.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete import delete
+from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
 from pyhudi.actions.writes.insert import insert
+from pyhudi.actions.writes.insert_overwrite import InsertOverwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
@@ -39,12 +41,15 @@ __all__ = ["OPERATIONS", "change_table", "rollback_write", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
-DataWrite = KeyedWrite | BulkInsert
+DataWrite = KeyedWrite | BulkInsert | InsertOverwrite | DeletePartitions
 OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
     "upsert": upsert,
     "insert": insert,
     "bulk_insert": bulk_insert,
     "delete": lambda frame, _: delete(frame),
+    "insert_overwrite": insert_overwrite,
+    "insert_overwrite_table": insert_overwrite_table,
+    "delete_partition": delete_partition,
 }
 
 
@@ -62,7 +67,7 @@ def write_table(
         table: storage rooted at the table, or its path.
         frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
             anything with `__arrow_c_stream__`.
-        options: what to do (`options.operation`: upsert, insert, bulk_insert, delete) and how.
+        options: what to do (`options.operation`, a word of OPERATIONS) and how.
     Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
         the commit is complete.
     """
@@ -72,6 +77,8 @@ def write_table(
         raise ConfigError(
             f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
         )
+    if options.operation.lower() == "delete_partition":
+        return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     planned = planned_table(storage, options, clock)
     if planned is not None:
         # What can be refused is refused before there is a table.
@@ -85,13 +92,13 @@ def write_table(
 
 def change_table(
     table: Storage | str | os.PathLike[str],
-    change: ChangeRows,
+    change: ChangeRows | DeletePartitions,
     engine: Engine,
     options: WriteOptions,
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Change rows of a table where they are: update, delete by a filter, merge.
+    """Change what is in a table: update, delete by a filter, merge, delete partitions.
 
     Args:    change: what to change; its source, if any, is a frame of the engine.
     Raises:  errors of the family; unless the call returns, nothing of it is visible.
@@ -99,7 +106,7 @@ def change_table(
     storage = table if isinstance(table, Storage) else open_storage(table)
     meta = MetaClient.load(storage, clock)
     check_writable(meta.config, options)
-    if meta.config.is_merge_on_read:
+    if meta.config.is_merge_on_read and isinstance(change, ChangeRows):
         change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
@@ -126,7 +133,9 @@ def _action(
             )
         operation = OPERATIONS["insert"]
     action = operation(frame, options)
-    return replace(action, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else action
+    if meta.config.is_merge_on_read and isinstance(action, KeyedWrite | BulkInsert):
+        return replace(action, kind=ActionKind.DELTACOMMIT)
+    return action
 
 
 def rollback_write(

@@ -19,7 +19,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["check_conflicts", "check_new_compactions", "groups_of"]
+__all__ = ["check_conflicts", "check_new_compactions", "groups_of", "replaced_groups"]
 
 
 _FOLDS = frozenset({OperationType.COMPACT, OperationType.LOG_COMPACT})
@@ -27,17 +27,20 @@ _FOLDS = frozenset({OperationType.COMPACT, OperationType.LOG_COMPACT})
 
 def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
     """File groups that a completed write wrote or replaced."""
-    written = {
+    written = frozenset(
         FileGroupId(partition, stat.file_id)
         for partition, stats in metadata.partition_to_write_stats.items()
         for stat in stats
-    }
-    replaced = {
-        FileGroupId(partition, file_id)
-        for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items()
-        for file_id in file_ids
-    }
-    return frozenset(written | replaced)
+    )
+    return written | replaced_groups(metadata)
+
+
+def replaced_groups(metadata: CommitMetadata) -> frozenset[FileGroupId]:
+    """File groups that a write takes out of the table."""
+    replaced = metadata.partition_to_replace_file_ids or {}
+    return frozenset(
+        FileGroupId(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids
+    )
 
 
 def check_conflicts(
@@ -47,14 +50,17 @@ def check_conflicts(
     table: str,
     *,
     logs_are_parted: bool = False,
+    replaced: Iterable[FileGroupId] = (),
 ) -> None:
     """Raises WriteConflict naming the instants and the shared file groups.
 
     Args: others: writes that completed since ours began, with their bodies, but for compactions that it knew of.
           logs_are_parted: from table version 8 on compactions and appended log files don't collide.
+          replaced: file groups that ours takes out of the table.
     """
     statuses = tuple(statuses)
     touched, rewritten = _groups(statuses), _groups(s for s in statuses if s.stat.log_version is None)
+    touched |= frozenset(replaced)
     for instant, metadata in others:
         compacted = logs_are_parted and metadata.operation_type == OperationType.COMPACT
         shared = sorted((rewritten if compacted else touched) & groups_of(metadata))

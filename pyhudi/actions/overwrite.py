@@ -7,12 +7,32 @@ commit no rows. What a crash leaves is no table (readers say so), and overwritin
 from __future__ import annotations
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["check_place", "remove_table"]
+__all__ = ["check_place", "operation_in_place", "remove_table"]
 
+_OPERATION = "hoodie.datasource.write.operation"
+_IN_PLACE = {"STATIC": "insert_overwrite_table", "DYNAMIC": "insert_overwrite"}
+_DELETES = frozenset({"delete", "delete_partition"})
 _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
+
+
+def operation_in_place(options: WriteOptions) -> str | None:
+    """The operation by which save mode overwrite replaces rows in one commit of a table that is there.
+
+    Returns: None when the table is to be made anew. Raises ConfigError for operations that don't go with the mode.
+    """
+    operation = options.operation.lower()
+    if operation in _DELETES:
+        raise ConfigError(
+            f"{_OPERATION}={operation} goes with mode append only: mode overwrite would delete the table."
+        )
+    if operation == "insert_overwrite_table":
+        return operation
+    mode = options.replacing.overwrite_mode
+    return None if _OPERATION in options.explicit or mode is None else _IN_PLACE[mode]
 
 
 def check_place(storage: Storage, *, overwrite: bool) -> None:

@@ -33,6 +33,7 @@ class WriteResult:
     bytes_written: int = 0
     partitions: tuple[str, ...] = ()
     file_groups: tuple[FileGroupId, ...] = ()
+    file_groups_replaced: tuple[FileGroupId, ...] = ()  # no longer in the table
     seconds: Mapping[str, float] = field(default_factory=dict)
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
@@ -48,9 +49,10 @@ class WriteResult:
         completion_time: str,
         seconds: Mapping[str, float],
         rolled_back: tuple[str, ...] = (),
+        replaced: Iterable[FileGroupId] = (),
     ) -> WriteResult:
         """Add up the files of a commit."""
-        statuses = tuple(statuses)
+        statuses, replaced = tuple(statuses), tuple(sorted(replaced))
         stats = [status.stat for status in statuses]
         logs = sum(stat.log_version is not None for stat in stats)
         rewritten = sum(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in stats)
@@ -67,8 +69,11 @@ class WriteResult:
             files_rewritten=rewritten,
             log_files_written=logs,
             bytes_written=sum(stat.total_write_bytes for stat in stats),
-            partitions=tuple(sorted({stat.partition_path or "" for stat in stats})),
+            partitions=tuple(
+                sorted({*(stat.partition_path or "" for stat in stats), *(g.partition_path for g in replaced)})
+            ),
             file_groups=tuple(sorted(FileGroupId(stat.partition_path or "", stat.file_id) for stat in stats)),
+            file_groups_replaced=replaced,
             seconds=seconds,
             rolled_back=rolled_back,
         )
@@ -88,6 +93,8 @@ class WriteResult:
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
         files += f" ({_size(self.bytes_written)})"
+        if self.file_groups_replaced:
+            files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
         return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}; {self.total_s:.2f} s ({phases})"
 
@@ -100,6 +107,7 @@ class WriteResult:
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
             ("log files written", f"{self.log_files_written:,}"),
+            ("file groups replaced", f"{len(self.file_groups_replaced):,}"),
             ("bytes", _size(self.bytes_written)),
             *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
             ("total, s", f"{self.total_s:.2f}"),

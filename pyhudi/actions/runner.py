@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.conflicts import check_conflicts, check_new_compactions
+from pyhudi.actions.conflicts import check_conflicts, check_new_compactions, replaced_groups
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.services.rollback import undo
 from pyhudi.errors import HudiError, WriteConflict
@@ -26,6 +26,7 @@ from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat
@@ -49,12 +50,13 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
     with undone_on_error(instant, context, heartbeat):
         if options.failed_writes_policy == "LAZY":
             heartbeat.start()  # with EAGER nobody looks at it
-        statuses, completed = _perform(action, schedule, instant, context, watch, heartbeat)
+        statuses, completed, body = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
     assert completed.completion_time is not None
     return WriteResult.of(
         statuses,
+        replaced=replaced_groups(body),
         table=context.meta.storage.root,
         operation=action.operation,
         instant_time=instant.requested_time,
@@ -66,7 +68,7 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
 
 def _perform(
     action: Action, schedule: Schedule, instant: Instant, context: ActionContext, watch: Stopwatch, heartbeat: Heartbeat
-) -> tuple[tuple[WriteStatus, ...], Instant]:
+) -> tuple[tuple[WriteStatus, ...], Instant, CommitMetadata]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
@@ -80,8 +82,9 @@ def _perform(
             context.engine.release(frame)
     kept = [status.stat.path for status in statuses if status.stat.path is not None]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
-    completed = watch.time("commit", lambda: _complete(action, order, inflight, statuses, context, heartbeat))
-    return statuses, completed
+    metadata = action.summarise(order, statuses, context)
+    completed = watch.time("commit", lambda: _complete(metadata, order, inflight, statuses, context, heartbeat))
+    return statuses, completed, metadata
 
 
 def _request(action: Action, schedule: Schedule, context: ActionContext) -> tuple[Schedule, ActionContext, Instant]:
@@ -96,7 +99,7 @@ def _request(action: Action, schedule: Schedule, context: ActionContext) -> tupl
 
 
 def _complete(
-    action: Action,
+    body: CommitMetadata,
     order: Order,
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
@@ -104,7 +107,6 @@ def _complete(
     heartbeat: Heartbeat,
 ) -> Instant:
     """Make the write visible, unless another one got in its way. `context` is the table as the write began."""
-    body = action.summarise(order, statuses, context)
     known = frozenset(
         instant.requested_time
         for instant in context.meta.timeline
@@ -123,7 +125,9 @@ def _complete(
         since = [instant for instant in now.timeline.commits() if instant.requested_time not in known]
         bodies = ((instant, now.commits.metadata(instant)) for instant in since)
         own_logs = now.config.table_version >= 8
-        check_conflicts(inflight, statuses, bodies, now.storage.root, logs_are_parted=own_logs)
+        check_conflicts(
+            inflight, statuses, bodies, now.storage.root, logs_are_parted=own_logs, replaced=replaced_groups(body)
+        )
         if now.config.is_merge_on_read:
             planned = {group: time for group, time in pending_compactions(now).items() if time not in known}
             check_new_compactions(inflight, statuses, planned, now.storage.root, logs_are_parted=own_logs)

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as st
 
 from pyhudi.actions.create import new_table
-from pyhudi.actions.overwrite import check_place, remove_table
+from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.base import Engine
 from pyhudi.engine.local import LocalEngine
@@ -36,6 +36,7 @@ __all__ = ["SAVE_MODES", "source_rows", "write_frame"]
 
 SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "default")
 
+_OPERATION = "hoodie.datasource.write.operation"
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
 # On a local master the driver's machine is the whole cluster, so more is worth doing here.
@@ -54,8 +55,9 @@ def write_frame(
 
     Args:
         options: Hudi's write options; the session's `spark.hoodie.*` stand behind them.
-        mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place), `ignore`
-            (nothing when there is a table), `error` (also `errorifexists`, `default`: only a new table).
+        mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
+            operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
+            there is a table), `error` (also `errorifexists`, `default`: only a new table).
         partition_by: the partition fields, if the option does not name them.
     Returns: what was done; None when mode `ignore` found a table.
     Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
@@ -73,9 +75,11 @@ def write_frame(
         )
     _check_columns(df)
     replaced = mode == "overwrite"
-    config = load_table_config(storage) if exists and not replaced else None
     session = hudi_options(df.sparkSession)
     given = _with_partition_by(options, partition_by)
+    if replaced and (in_place := operation_in_place(WriteOptions.parse(given, session, None))):
+        replaced, given = False, {**given, _OPERATION: in_place}
+    config = load_table_config(storage) if exists and not replaced else None
     parsed = WriteOptions.parse(given, session, config)
     if config is None:
         new_table_properties(new_table(parsed))

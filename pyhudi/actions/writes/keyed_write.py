@@ -67,7 +67,8 @@ class Rules:
     `tags`: look for the keys in the table. `combines`: one row per key. `deletes`: every row is a delete and only its
     key counts. `match_keys`: rows replace stored rows of their key. `refuse_known`, `drop_known`: rows whose key is in
     the table are an error, or left out (insert with a policy on duplicates). `drop_unknown`: rows with new keys change
-    nothing. `moves`: a global index may move a row to another partition, if its options say so.
+    nothing. `moves`: a global index may move a row to another partition, if its options say so. `replaces`:
+    rows go to new base files, for all that was in their place goes.
     """
 
     operation: str
@@ -79,6 +80,7 @@ class Rules:
     refuse_known: bool = False
     drop_unknown: bool = False
     moves: bool = True
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,10 @@ class KeyedWrite:
         batch = batch_by_partition(engine, keyed)
         index = table_index(context)
         tags = self.rules.tags or index.places_inserts
-        view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
+        if self.rules.replaces:
+            view = FileSystemView({})  # rows find nothing of what they replace
+        else:
+            view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
         kept: tuple[Frame, ...] = (keyed,)
         if tags:
             rows, counts, kept = self._tagged(keyed, index, batch, view, keygen, context)
@@ -208,6 +213,7 @@ class KeyedWrite:
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
     ) -> SlotPlan:
         paths = {count.partition_path for count in counts}
+        appends = context.meta.config.is_merge_on_read and not self.rules.replaces
         base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}
         return plan_slots(
             counts,
@@ -215,7 +221,7 @@ class KeyedWrite:
             sizing(context),
             new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
             drop_inserts=self.rules.deletes or self.rules.drop_unknown,
-            logs=log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None,
+            logs=log_plan(paths, view, instant, context) if appends else None,
         )
 
 

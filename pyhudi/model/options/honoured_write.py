@@ -26,11 +26,16 @@ _WRITE_OPTIONS = (
         TEXT,
         "upsert",
         "What the write does. Without a record key the default is bulk_insert.",
-        choices=("upsert", "insert", "bulk_insert", "delete"),
-        later=(
+        choices=(
+            "upsert",
+            "insert",
+            "bulk_insert",
+            "delete",
             "insert_overwrite",
             "insert_overwrite_table",
             "delete_partition",
+        ),
+        later=(
             "bootstrap",
             "upsert_prepped",
             "insert_prepped",

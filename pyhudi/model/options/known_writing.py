@@ -84,7 +84,7 @@ WRITING = (
             bulkinsert.sort.suffix.record_key=false bulkinsert.shuffle.parallelism=0
             combine.before.delete=true !bulkinsert.user.defined.partitioner.class
             cdc.file.group.iterator.memory.spill.bytes=104857600 !client.init.callback.classes=
-            datasource.overwrite.mode datasource.partition_extractor_class !datasource.write.partitions.to.delete
+            datasource.partition_extractor_class
             datasource.write.row.writer.enable=true !datasource.write.secondarykey.column
             delete.shuffle.parallelism=0 fail.job.on.duplicate.data.file.detection=false
             fail.on.timeline.archiving=true fail.writes.on.inline.table.service.exception=true
@@ -103,12 +103,11 @@ WRITING = (
             record.size.estimator.average.metadata.size=0
             record.size.estimator.class=org.apache.hudi.estimator.AverageRecordSizeEstimator
             release.resource.on.completion.enable=true schema.cache.enable=false
-            sensitive.config.keys=ssl,tls,sasl,auth,credentials skip.default.partition.validation=false
-            static.overwrite.partition.paths= storage.class=org.apache.hudi.storage.hadoop.HoodieHadoopStorage
+            sensitive.config.keys=ssl,tls,sasl,auth,credentials
+            storage.class=org.apache.hudi.storage.hadoop.HoodieHadoopStorage
             storage.layout.partitioner.class storage.layout.type=DEFAULT time.generator.type=WAIT_TO_ADJUST_SKEW
             upsert.shuffle.parallelism=0 write.application.id=Unknown write.auto.upgrade=true
             write.can.ignore.post.commit.failures=false<post.commit.failures.ignored
-            write.complex.keygen.validation.enable=true
             write.concat.handle.class=org.apache.hudi.io.HoodieConcatHandle write.empty.clean.interval.hours=-1
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
@@ -122,7 +121,6 @@ WRITING = (
             "bulkinsert.user.defined.partitioner.class": "org.apache.hudi.execution.bulkinsert."
             "rowcustomcolumnssortpartitioner org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
             "combine.before.delete": "true",
-            "write.complex.keygen.validation.enable": "true",
             "write.markers.type": "direct",
             "write.auto.upgrade": "false",
             "avro.schema.validate": "true",

@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
+from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
+from pyhudi.model.options.honoured_versions import VERSION_OPTIONS
 from pyhudi.model.options.honoured_write import WRITE_OPTIONS
 from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.known_reading import READING
@@ -27,6 +30,9 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     *WRITE_OPTIONS,
     *COMPACTION_OPTIONS,
+    *VERSION_OPTIONS,
+    *CLUSTERING_OPTIONS,
+    *REPLACING_OPTIONS,
     *READ_OPTIONS,
     *(spec for family in (*WRITING, *READING, *SERVICES, *PLATFORM) for spec in family.specs()),
 )

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
+from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
+from pyhudi.model.options.replacing import ReplacingOptions, replacing_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import canonical_keys, resolve, text_of
 from pyhudi.model.options.values import Values
+from pyhudi.model.options.versions import VersionOptions, version_options
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
@@ -104,6 +107,10 @@ class WriteOptions:
     log_block_max_bytes: int = 268435456
     # Compaction
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
+    versions: VersionOptions = field(default_factory=VersionOptions)
+    clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    # Overwriting and deleting partitions
+    replacing: ReplacingOptions = field(default_factory=ReplacingOptions)
     # Schema
     null_for_missing_columns: bool = False
     reconcile_schema: bool = False
@@ -150,6 +157,9 @@ class WriteOptions:
             **_index_fields(values),
             **_file_fields(values),
             compaction=compaction_options(values),
+            versions=version_options(values),
+            clustering=clustering_options(values),
+            replacing=replacing_options(values),
             **_safety_fields(values),
             explicit=explicit,
         )

@@ -1,0 +1,102 @@
+"""Insert overwrite: rows take the place of all that was in their partitions, or of all that was in the table.
+
+    insert_overwrite         the partitions that get rows, or the ones that the call names
+    insert_overwrite_table   all partitions
+
+Rows go to new file groups without a look at keys, the same road as insert; when the options name an order of rows
+(`hoodie.bulkinsert.sort.mode`, sort columns), the road of bulk insert. Source: spec, metadata and indexes 5.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.writes.bulk_insert import BulkInsert
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
+from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
+from pyhudi.engine.base import Frame
+from pyhudi.errors import ConfigError
+from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["InsertOverwrite", "insert_overwrite", "insert_overwrite_table"]
+
+_SORT_KEYS = frozenset(
+    {"hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"},
+)
+
+
+def insert_overwrite(frame: Frame, options: WriteOptions) -> InsertOverwrite:
+    """The action for the partitions that get rows, or for those that the options name."""
+    return _action(OperationType.INSERT_OVERWRITE, frame, options)
+
+
+def insert_overwrite_table(frame: Frame, options: WriteOptions) -> InsertOverwrite:
+    """The action for all partitions."""
+    return _action(OperationType.INSERT_OVERWRITE_TABLE, frame, options)
+
+
+def _action(operation: str, frame: Frame, options: WriteOptions) -> InsertOverwrite:
+    if options.explicit & _SORT_KEYS and options.index_type.upper() != "BUCKET":
+        return InsertOverwrite(BulkInsert(frame), operation)
+    rules = Rules(
+        operation, tags=False, combines=options.combine_before_insert, match_keys=False, moves=False, replaces=True
+    )
+    return InsertOverwrite(KeyedWrite(frame, rules), operation)
+
+
+@dataclass(frozen=True, slots=True)
+class InsertOverwrite:
+    """`writing`: the road that the rows take to files."""
+
+    writing: KeyedWrite | BulkInsert
+    operation: str
+    kind: ActionKind = field(default=ActionKind.REPLACECOMMIT)
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        schedule = self.writing.schedule(context)
+        if self._named(context) is not None:
+            check_not_planned(self._replaced((), context), context, self.operation, compactions=False)
+        return replace(schedule, body=encode_requested_replace())
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+        order = self.writing.prepare(schedule, instant, context)
+        if order.profile is None:
+            return replace(order, profile=CommitMetadata({}, operation_type=self.operation))
+        groups = self._replaced(order.profile.partition_to_write_stats, context)
+        check_not_planned(groups, context, self.operation, compactions=False)
+        return order
+
+    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+        return self.writing.execute(order, context)
+
+    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+        body = replace(self.writing.summarise(order, statuses, context), operation_type=self.operation)
+        groups = self._replaced(body.partition_to_write_stats, context)
+        check_not_planned(groups, context, self.operation, compactions=False)
+        return replacing(body, groups)
+
+    def _named(self, context: ActionContext) -> tuple[str, ...] | None:
+        """The partitions that are replaced whatever the rows are, () for all; None when the rows say it."""
+        if self.operation == OperationType.INSERT_OVERWRITE_TABLE:
+            return ()
+        return context.options.replacing.static_partitions or None
+
+    def _replaced(self, written: Iterable[str], context: ActionContext) -> Groups:
+        """The groups that go, when rows go to the partitions `written`. Raises ConfigError for rows beside them."""
+        named = self._named(context)
+        if not named:
+            return existing_groups(context, written if named is None else None)
+        beside = sorted(set(written) - set(named))
+        if beside:
+            raise ConfigError(
+                f"{context.meta.storage.root}: rows for the partition {beside[0]!r}, but only "
+                f"{', '.join(map(repr, named))} are to be overwritten (hoodie.static.overwrite.partition.paths). "
+                "Nothing was changed."
+            )
+        return existing_groups(context, named)

@@ -1,0 +1,58 @@
+"""What the writes share that take file groups out of the table: overwrites and the deletion of partitions.
+
+    <T>.replacecommit.requested   which kind of replacement it is (spec, timeline 4.2)
+    <T>.replacecommit.inflight    the workload profile
+    new files                     always base files of new file groups
+    <T>.replacecommit             new files, and the file groups that are gone from now on
+
+The groups that go are those of the table as the write began. Groups that others add to the same partitions meanwhile
+stay, as if they had been added afterwards; a write to a group that goes is a conflict. Files of replaced groups stay
+for readers of earlier instants until cleaning takes them. Source: spec, metadata and indexes 5.8; timeline 4.2, 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.busy_groups import busy_groups
+from pyhudi.errors import WriteConflict
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import ActionKind
+
+__all__ = ["Groups", "check_not_planned", "existing_groups", "replacing"]
+
+Groups = Mapping[str, tuple[str, ...]]
+
+_COMPACTIONS = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
+
+
+def existing_groups(context: ActionContext, partitions: Iterable[str] | None = None) -> Groups:
+    """Partition path → ids of its file groups, as the context has the table. `partitions` None: all of them."""
+    wanted = None if partitions is None else tuple(sorted(partitions))
+    view = FileSystemView.load(context.meta, partitions=wanted)
+    paths = view.partitions() if wanted is None else wanted
+    return {path: tuple(group.group.file_id for group in view.groups.get(path, ())) for path in paths}
+
+
+def check_not_planned(groups: Groups, context: ActionContext, operation: str, *, compactions: bool) -> None:
+    """Raises WriteConflict when a pending clustering (or compaction) is going to rewrite one of the groups.
+
+    Its result would bring the rows back: a clustering writes them to new file groups.
+    """
+    busy = busy_groups(context.meta, _COMPACTIONS if compactions else ())
+    hit = sorted(group for group in busy if group.file_id in groups.get(group.partition_path, ()))
+    if hit:
+        services = "compaction, log compaction or clustering" if compactions else "clustering"
+        raise WriteConflict(
+            f"{context.meta.storage.root}: {operation.lower()} can't take out {hit[0].file_id} in "
+            f"{hit[0].partition_path!r}, because a pending {services} is going to rewrite it. Nothing was changed; run "
+            "the plan or take it back, then write again."
+        )
+
+
+def replacing(body: CommitMetadata, groups: Groups) -> CommitMetadata:
+    """The body of the completed file. Partitions without files are named too, as Hudi does."""
+    return replace(body, partition_to_replace_file_ids=dict(groups))

@@ -1,0 +1,86 @@
+"""What HudiTable does to whole partitions: overwriting and deleting them. Earlier instants keep the old rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from pyhudi.actions.writes.delete_partition import delete_partition
+from pyhudi.errors import ConfigError
+from pyhudi.model.options import WriteOptions
+from pyhudi.table_calls import Options, TableCalls, session_options, with_engine
+from pyhudi.table_writes import write
+from pyhudi.timeline.table_properties import load_table_config
+from pyhudi.writing import change_table
+
+if TYPE_CHECKING:
+    from pyhudi.actions.result import WriteResult
+
+__all__ = ["TableOverwrites"]
+
+_PARTITIONS_TO_DELETE = "hoodie.datasource.write.partitions.to.delete"
+_STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
+
+
+class TableOverwrites(TableCalls):
+    """insert_overwrite, insert_overwrite_table, delete_partitions, truncate."""
+
+    def insert_overwrite(
+        self,
+        data: Any,
+        *,
+        partitions: Iterable[str] | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> WriteResult:
+        """Put rows in the place of all rows of their partitions, in one commit. For `data` and options: `write_hudi`.
+
+        Args:
+            partitions: paths of the partitions to overwrite, also those that get no rows; None: those that get rows.
+        Raises: ConfigError for rows that go to other partitions than `partitions`, WriteConflict when another write
+            changed rows of these partitions meanwhile.
+        """
+        named = {} if partitions is None else {_STATIC_PARTITIONS: _listed(partitions)}
+        return self._overwrite(data, "insert_overwrite", options, {**more, **named})
+
+    def insert_overwrite_table(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Put rows in the place of all rows of the table, in one commit. For `data` and options: `write_hudi`."""
+        return self._overwrite(data, "insert_overwrite_table", options, more)
+
+    def delete_partitions(
+        self, partitions: str | Iterable[str], *, options: Options | None = None, **more: Any
+    ) -> WriteResult:
+        """Take whole partitions out of the table, in one commit.
+
+        Args:    partitions: their paths, with `*` for any text. Those that are not there are passed over.
+        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
+        """
+        given = self._options(options, {**more, _PARTITIONS_TO_DELETE: _listed(partitions)})
+        storage = self._meta.storage
+        given.setdefault("hoodie.datasource.write.operation", "delete_partition")
+        parsed = WriteOptions.parse(given, session_options(self._spark), load_table_config(storage))
+        action = delete_partition(None, parsed)
+        return with_engine(self._spark, parsed, lambda engine: change_table(storage, action, engine, parsed))
+
+    def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
+        """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
+        return self.delete_partitions("*", options=options, **more)
+
+    def _overwrite(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
+        given = self._options(options, {**more, "operation": operation})
+        result = write(self._meta.storage, data, given, "append", self._spark)
+        assert result is not None
+        return result
+
+
+def _listed(partitions: str | Iterable[str]) -> str:
+    """Paths as the option takes them. Raises ConfigError for none, and for a path that can't be in a list."""
+    paths = [partitions] if isinstance(partitions, str) else list(partitions)
+    if not paths:
+        raise ConfigError("No partitions are named; give their paths, with * for any text.")
+    strange = [path for path in paths if "," in path or path != path.strip()]
+    if strange:
+        raise ConfigError(
+            f"The partition path {strange[0]!r} has a comma or outer blanks; name it with * in their place."
+        )
+    return ",".join(paths)
