@@ -21,7 +21,7 @@ from typing import Any
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["NAMESPACE", "RECORDS", "body_schema"]
+__all__ = ["NAMESPACE", "RECORDS", "body_schema", "schema_of"]
 
 NAMESPACE = "org.apache.hudi.avro.model"
 
@@ -237,6 +237,14 @@ RECORDS: Mapping[str, str] = {
         partitionPath string
         savepointDataFile [string]
     """,
+    "HoodieLSMTimelineInstant": """
+        instantTime string?
+        completionTime string?
+        action string?
+        metadata bytes?
+        plan bytes?
+        version int=1
+    """,
 }
 
 _NUMBERS = frozenset({"boolean", "int", "long", "double", "bytes"})
@@ -251,40 +259,45 @@ def body_schema(record: str) -> str:
     """
     if record not in RECORDS:
         raise ConfigError(f"Unknown record {record!r}; known bodies: {', '.join(RECORDS)}.")
-    return json.dumps(_record(record, NAMESPACE, set()), separators=(",", ":"))
+    return schema_of(record, RECORDS)
 
 
-def _record(name: str, namespace: str | None, seen: set[str]) -> dict[str, Any]:
+def schema_of(record: str, records: Mapping[str, str]) -> str:
+    """The Avro JSON of one record of a table of records in this module's notation."""
+    return json.dumps(_record(record, NAMESPACE, records, set()), separators=(",", ":"))
+
+
+def _record(name: str, namespace: str | None, records: Mapping[str, str], seen: set[str]) -> dict[str, Any]:
     seen.add(name)
-    rows = [line.split(None, 1) for line in RECORDS[name].splitlines() if line.strip()]
+    rows = [line.split(None, 1) for line in records[name].splitlines() if line.strip()]
     head: dict[str, Any] = {"type": "record", "name": name}
     if namespace:
         head["namespace"] = namespace
-    return {**head, "fields": [_field(field, notation.strip(), seen) for field, notation in rows]}
+    return {**head, "fields": [_field(field, notation.strip(), records, seen) for field, notation in rows]}
 
 
-def _field(name: str, notation: str, seen: set[str]) -> dict[str, Any]:
+def _field(name: str, notation: str, records: Mapping[str, str], seen: set[str]) -> dict[str, Any]:
     if notation.endswith("?!"):
-        return {"name": name, "type": ["null", _type(notation[:-2], seen)]}
+        return {"name": name, "type": ["null", _type(notation[:-2], records, seen)]}
     if notation.endswith("?"):
-        return {"name": name, "type": ["null", _type(notation[:-1], seen)], "default": None}
+        return {"name": name, "type": ["null", _type(notation[:-1], records, seen)], "default": None}
     for mark in "/=":
         inner, found, default = notation.partition(mark)
         if found:
-            plain = _type(inner, seen)
+            plain = _type(inner, records, seen)
             return {"name": name, "type": [plain, "null"] if mark == "/" else plain, "default": json.loads(default)}
-    return {"name": name, "type": _type(notation, seen)}
+    return {"name": name, "type": _type(notation, records, seen)}
 
 
-def _type(notation: str, seen: set[str]) -> Any:
+def _type(notation: str, records: Mapping[str, str], seen: set[str]) -> Any:
     if notation.endswith("?"):
-        return ["null", _type(notation[:-1], seen)]
+        return ["null", _type(notation[:-1], records, seen)]
     if notation.startswith("["):
-        return {"type": "array", "items": _type(notation[1:-1], seen)}
+        return {"type": "array", "items": _type(notation[1:-1], records, seen)}
     if notation.startswith("{"):
-        return {"type": "map", "values": _type(notation[1:-1], seen), **_JAVA_STRING}
+        return {"type": "map", "values": _type(notation[1:-1], records, seen), **_JAVA_STRING}
     if notation == "string":
         return {"type": "string", **_JAVA_STRING}
     if notation in _NUMBERS or notation in seen:
         return notation
-    return _record(notation, None, seen)
+    return _record(notation, None, records, seen)

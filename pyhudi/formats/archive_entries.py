@@ -1,0 +1,208 @@
+"""Entries of the archived timeline below table version 8: one Avro record per state of an instant.
+
+An entry names its instant and state, and holds the body of that state's file in the field of its kind. Entries stand in
+Avro data blocks of log files whose only header entry is the schema. Write stats are shortened to seventeen fields.
+Source: spec, timeline 4.3 and 5.1.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import fastavro
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.compaction_plans import decode_compaction_plan
+from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
+from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.reader import LogBlock
+from pyhudi.formats.timeline_schemas import RECORDS, schema_of
+from pyhudi.formats.write_stats import stat_to_avro
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import ActionKind, State
+
+__all__ = ["archive_entry", "commit_of_entry", "encode_entries", "entries_of"]
+
+_COMMIT = """
+    partitionToWriteStats {[HoodieWriteStat]}?
+    extraMetadata {string}?
+    version int/1
+    operationType string?
+"""
+_RECORDS: Mapping[str, str] = {
+    **RECORDS,
+    "HoodieArchivedMetaEntry": """
+        hoodieCommitMetadata HoodieCommitMetadata?
+        hoodieCleanMetadata HoodieCleanMetadata?
+        hoodieCompactionMetadata HoodieCompactionMetadata?
+        hoodieRollbackMetadata HoodieRollbackMetadata?
+        hoodieSavePointMetadata HoodieSavepointMetadata?
+        commitTime string?
+        actionType string?
+        version int/1
+        hoodieCompactionPlan HoodieCompactionPlan?
+        hoodieCleanerPlan HoodieCleanerPlan?
+        actionState string?
+        hoodieReplaceCommitMetadata HoodieReplaceCommitMetadata?
+        hoodieRequestedReplaceMetadata HoodieRequestedReplaceMetadata?
+        HoodieInflightReplaceMetadata HoodieCommitMetadata?
+        hoodieIndexCommitMetadata HoodieIndexCommitMetadata?
+        stateTransitionTime string?
+    """,
+    "HoodieCommitMetadata": _COMMIT,
+    "HoodieReplaceCommitMetadata": _COMMIT + "partitionToReplaceFileIds {[string]}?",
+    "HoodieWriteStat": """
+        fileId string?
+        path string?
+        prevCommit string?
+        numWrites long?
+        numDeletes long?
+        numUpdateWrites long?
+        totalWriteBytes long?
+        totalWriteErrors long?
+        partitionPath string?
+        totalLogRecords long?
+        totalLogFiles long?
+        totalUpdatedRecordsCompacted long?
+        numInserts long?
+        totalLogBlocks long?
+        totalCorruptLogBlock long?
+        totalRollbackBlocks long?
+        fileSizeInBytes long?
+    """,
+    "HoodieCompactionMetadata": "partitionToCompactionWriteStats {[HoodieCompactionWriteStat]}?!",
+    "HoodieCompactionWriteStat": """
+        partitionPath string?
+        totalLogRecords long?
+        totalLogFiles long?
+        totalUpdatedRecordsCompacted long?
+        hoodieWriteStat HoodieWriteStat?
+    """,
+    "HoodieCompactionPlan": """
+        operations [HoodieCompactionOperation]?
+        extraMetadata {string}?
+        version int/1
+        strategy HoodieCompactionStrategy?
+        preserveHoodieMetadata boolean/false
+    """,
+}
+_STAT_FIELDS = tuple(line.split()[0] for line in _RECORDS["HoodieWriteStat"].splitlines() if line.strip())
+# Every archived commit has this entry, empty: Hudi cuts a statistic of old releases out by it.
+_ROLLING_STAT = {"ROLLING_STAT": ""}
+_WRITES = (ActionKind.COMMIT, ActionKind.DELTACOMMIT)
+_COMPACTIONS = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
+_HEAD = struct.Struct(">ii")
+_LENGTH = struct.Struct(">i")
+_CONTENT_VERSION = 3
+
+
+def archive_entry(
+    instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str
+) -> dict[str, Any]:
+    """The entry of one state of an instant.
+
+    Args:    action: as the state's file names it (`compaction` until it completes as `commit`); body: that file's
+             bytes; transition_time: when that file was made, as an instant time.
+    Raises:  CorruptFile.
+    """
+    where = f"{instant_time}.{action.value}, state {state.name.lower()}"
+    return {
+        "commitTime": instant_time,
+        "actionType": action.value,
+        "actionState": state.name,
+        "stateTransitionTime": transition_time,
+        "version": None,
+        **_payload(action, state, body, where),
+    }
+
+
+def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[str, Any]:
+    if action in _WRITES:
+        return {"hoodieCommitMetadata": _commit(body, where)}
+    if not body:
+        return {}
+    completed = state is State.COMPLETED
+    if action in _COMPACTIONS and state is State.REQUESTED:
+        decode_compaction_plan(body, where)
+        return {"hoodieCompactionPlan": decode_avro_record(body, where)}
+    if action is ActionKind.REPLACECOMMIT:
+        if completed:
+            return {"hoodieReplaceCommitMetadata": _commit(body, where)}
+        if state is State.INFLIGHT:
+            return {"HoodieInflightReplaceMetadata": _commit(body, where)}
+        return {"hoodieRequestedReplaceMetadata": decode_requested_replace(body, where)}
+    name = {
+        (ActionKind.CLEAN, True): "hoodieCleanMetadata",
+        (ActionKind.CLEAN, False): "hoodieCleanerPlan",
+        (ActionKind.ROLLBACK, True): "hoodieRollbackMetadata",
+        (ActionKind.SAVEPOINT, True): "hoodieSavePointMetadata",
+    }.get((action, completed))
+    return {} if name is None else {name: decode_avro_record(body, where)}
+
+
+def _commit(body: bytes, where: str) -> dict[str, Any]:
+    metadata = decode_commit(body, where)
+    entry: dict[str, Any] = {
+        "partitionToWriteStats": {
+            partition: [
+                {name: value for name, value in stat_to_avro(stat).items() if name in _STAT_FIELDS} for stat in stats
+            ]
+            for partition, stats in metadata.partition_to_write_stats.items()
+        },
+        "extraMetadata": {**metadata.extra_metadata, **_ROLLING_STAT},
+        "version": None,
+        "operationType": metadata.operation_type,
+    }
+    if metadata.partition_to_replace_file_ids is not None:
+        replaced = metadata.partition_to_replace_file_ids
+        entry["partitionToReplaceFileIds"] = {partition: list(ids) for partition, ids in replaced.items()}
+    return entry
+
+
+def encode_entries(entries: Sequence[Mapping[str, Any]]) -> bytes:
+    """The block of these entries, as it stands in an archive file."""
+    content = io.BytesIO()
+    content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
+    for entry in entries:
+        record = io.BytesIO()
+        fastavro.schemaless_writer(record, _parsed(_schema()), dict(entry))
+        data = record.getvalue()
+        content.write(_LENGTH.pack(len(data)) + data)
+    return encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: _schema()}, content.getvalue())
+
+
+def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The entries of a block, in their order.
+
+    Args:    columns: fields to decode, None for all.
+    Raises:  CorruptFile when the block is damaged.
+    """
+    rows = block.rows(columns)
+    if "commitTime" not in rows.column_names:
+        raise CorruptFile(f"{block.where}: expected entries of archived instants, found {rows.column_names[:5]}.")
+    for batch in rows.to_batches():
+        yield from batch.to_pylist(maps_as_pydicts="lossy")
+
+
+def commit_of_entry(entry: Mapping[str, Any]) -> CommitMetadata | None:
+    """The commit metadata in an entry, None when it holds none."""
+    body = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
+    if body is None:
+        return None
+    extra = {k: v for k, v in (body.get("extraMetadata") or {}).items() if k not in _ROLLING_STAT}
+    return decode_commit(json.dumps({**body, "extraMetadata": extra}).encode(), f"archived {entry.get('commitTime')}")
+
+
+@cache
+def _schema() -> str:
+    return schema_of("HoodieArchivedMetaEntry", _RECORDS)
+
+
+@cache
+def _parsed(schema: str) -> Any:
+    return fastavro.parse_schema(json.loads(schema))

@@ -1,0 +1,151 @@
+"""Parquet files of the archived timeline from table version 8 on: one row per instant.
+
+    instantTime | completionTime | action     text
+    metadata                                  the completed file's bytes
+    plan                                      the bytes of the plan, for actions that have one
+    version                                   1
+
+GZIP, no dictionary that readers would need, and only Hudi's two footer keys. Source: spec, timeline 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.storage.base import Storage
+
+__all__ = [
+    "HISTORY_SCHEMA",
+    "TIME_COLUMNS",
+    "RowGroup",
+    "read_history_file",
+    "row_groups_of",
+    "write_history_file",
+]
+
+_ROW_GROUP_ROWS = 10_000  # at a few kB of metadata per instant; a reader of a time range skips the other groups
+_FIRST_TIME, _LAST_TIME = "", "9" * 24
+TIME_COLUMNS = ("instantTime", "completionTime", "action")
+
+HISTORY_SCHEMA = pa.schema(
+    [
+        pa.field("instantTime", pa.string()),
+        pa.field("completionTime", pa.string()),
+        pa.field("action", pa.string()),
+        pa.field("metadata", pa.binary()),
+        pa.field("plan", pa.binary()),
+        pa.field("version", pa.int32(), nullable=False),
+    ]
+)
+
+
+def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
+    """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
+    footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
+    schema = HISTORY_SCHEMA.with_metadata(footer)
+    options: dict[str, Any] = {"compression": "gzip", "use_dictionary": False, "store_schema": False, "version": "1.0"}
+    with storage.open_output(path) as sink:
+        with pq.ParquetWriter(sink, schema, compression_level=1, **options) as writer:
+            for table in tables:
+                writer.write_table(table.cast(schema), row_group_size=_ROW_GROUP_ROWS)
+        return int(sink.tell())
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A part of a file that can be read alone. `first`, `last`: its smallest and greatest instant time."""
+
+    number: int
+    first: str
+    last: str
+
+
+def row_groups_of(
+    storage: Storage, path: str, since: str | None = None, until: str | None = None
+) -> tuple[RowGroup, ...]:
+    """The row groups that may hold instant times in [since, until]; only the footer is read.
+
+    Raises CorruptFile, PathNotFound.
+    """
+    with storage.open_input(path) as source:
+        metadata = _opened(source, f"{storage.root}/{path}").metadata
+        groups = (_row_group(metadata, number) for number in range(metadata.num_row_groups))
+        return tuple(g for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since))
+
+
+def read_history_file(
+    storage: Storage,
+    path: str,
+    columns: Sequence[str] | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    row_groups: Sequence[int] | None = None,
+) -> pa.Table:
+    """Rows whose instant time lies in [since, until]; row groups out of range are not read.
+
+    Args:    columns: names of HISTORY_SCHEMA, `instantTime` among them; None: all of them. row_groups: only these.
+    Raises:  CorruptFile, PathNotFound.
+    """
+    where = f"{storage.root}/{path}"
+    names = HISTORY_SCHEMA.names if columns is None else list(columns)
+    schema = pa.schema([HISTORY_SCHEMA.field(name) for name in names])
+    with storage.open_input(path) as source:
+        file = _opened(source, where)
+        if row_groups is None:
+            groups = (_row_group(file.metadata, number) for number in range(file.num_row_groups))
+            row_groups = [
+                g.number for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since)
+            ]
+        try:
+            table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise _corrupt(where, error) from error
+    return _within(table, since, until)
+
+
+def _opened(source: Any, where: str) -> pq.ParquetFile:
+    try:
+        file = pq.ParquetFile(source)
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(where, error) from error
+    missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
+    if missing:
+        raise CorruptFile(
+            f"{where}: expected a file of archived instants, found no column {', '.join(sorted(missing))}."
+        )
+    return file
+
+
+def _row_group(metadata: pq.FileMetaData, number: int) -> RowGroup:
+    """By the statistics of the instant times; a group without them may hold anything."""
+    row_group = metadata.row_group(number)
+    for place in range(row_group.num_columns):
+        column = row_group.column(place)
+        if column.path_in_schema == "instantTime":
+            statistics = column.statistics
+            if statistics is not None and statistics.has_min_max:
+                return RowGroup(number, str(statistics.min), str(statistics.max))
+    return RowGroup(number, _FIRST_TIME, _LAST_TIME)
+
+
+def _within(table: pa.Table, since: str | None, until: str | None) -> pa.Table:
+    times = table.column("instantTime")
+    if since is not None:
+        table = table.filter(pc.greater_equal(times, since))
+        times = table.column("instantTime")
+    return table if until is None else table.filter(pc.less_equal(times, until))
+
+
+def _corrupt(where: str, error: Exception) -> CorruptFile:
+    return CorruptFile(
+        f"{where}: the file of archived instants can't be read ({error}). The table itself can be; only its history "
+        f"from this file is lost. Restore the file from a backup."
+    )

@@ -1,0 +1,244 @@
+"""The archived timeline from table version 8 on: a log-structured merge tree of Parquet files.
+
+    archiving    one file of level 0: one row per instant, sorted by instant time
+    compaction   ten files of a level become one of the next
+    reading      the files of the newest manifest whose time range is wanted; bodies only when asked for
+
+Source: spec, timeline 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import PathNotFound
+from pyhudi.formats.history_files import (
+    HISTORY_SCHEMA,
+    TIME_COLUMNS,
+    RowGroup,
+    read_history_file,
+    row_groups_of,
+    write_history_file,
+)
+from pyhudi.formats.instant_files import decode_commit
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, clean_manifests, load_manifest, write_manifest
+
+__all__ = ["LsmHistory", "LsmInstant"]
+
+_ACTIONS = {kind.value: kind for kind in ActionKind}
+_MAX_LEVEL = 9  # the level in a file's name is one digit
+_ATTEMPTS = 3
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class LsmInstant:
+    """A completed instant. `metadata`: bytes of its completed file; `plan`: those of its plan, where Hudi keeps it."""
+
+    instant: Instant
+    metadata: bytes | None = None
+    plan: bytes | None = None
+
+    def commit(self) -> CommitMetadata | None:
+        """The commit metadata of a write, None for other actions."""
+        if not self.instant.action.is_write:
+            return None
+        return decode_commit(
+            self.metadata or b"", f"archived {self.instant.action.value} {self.instant.requested_time}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LsmHistory:
+    """The history in one folder.
+
+    `names_are_ranges`: files may be passed over by the times in their names. Not so in a table that was upgraded from
+    version 6: its first files are named after their first and last row, and their rows are not sorted.
+    """
+
+    storage: Storage
+    folder: str
+    names_are_ranges: bool = False
+
+    # ---- reading
+
+    def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
+        """Completed instants with a requested time in [since, until], oldest first; no bodies are read."""
+        return self._on_steady_files(lambda: self._times(since, until))
+
+    def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
+        """Completed instants with a requested time in [since, until] and their bodies, newest first.
+
+        In memory are the bodies of one row group at a time, or of a few where files overlap in time.
+        """
+        told: set[Instant] = set()  # those of the newest time told; older ones are yet to come
+        attempts = _ATTEMPTS
+        while True:
+            try:
+                for found in self._newest_first(since, until):
+                    if found.instant.requested_time != until:
+                        told.clear()
+                    if found.instant not in told:
+                        until = found.instant.requested_time
+                        told.add(found.instant)
+                        yield found
+                return
+            except PathNotFound:  # compaction and cleaning took files away that an older manifest had named
+                attempts -= 1
+                if not attempts:
+                    raise
+
+    def files(self, since: str | None = None, until: str | None = None) -> list[HistoryFile]:
+        """Files that may hold instants with a requested time in [since, until]; none of them is opened."""
+        files = load_manifest(self.storage, self.folder).files
+        if not self.names_are_ranges:
+            return list(files)
+        return [f for f in files if (until is None or f.first <= until) and (since is None or f.last >= since)]
+
+    def _times(self, since: str | None, until: str | None) -> tuple[Instant, ...]:
+        found: dict[tuple[str, str], Instant] = {}
+        for file in self.files(since, until):
+            table = read_history_file(self.storage, self._path(file.name), TIME_COLUMNS, since, until)
+            for time, completion, word in zip(*(table.column(n).to_pylist() for n in TIME_COLUMNS), strict=True):
+                action = _ACTIONS.get(word)
+                if time and action is not None:
+                    found[time, word] = Instant(time, action.completed_as, State.COMPLETED, completion)
+        return tuple(sorted(found.values()))
+
+    def _newest_first(self, since: str | None, until: str | None) -> Iterator[LsmInstant]:
+        groups = [
+            (group, file.name)
+            for file in self.files(since, until)
+            for group in row_groups_of(self.storage, self._path(file.name), since, until)
+        ]
+        for cluster in _clusters(groups):
+            tables = [
+                read_history_file(self.storage, self._path(name), None, since, until, [group.number])
+                for group, name in cluster
+            ]
+            yield from _rows_newest_first(tables)
+
+    def _path(self, name: str) -> str:
+        return f"{self.folder}/{name}"
+
+    def _on_steady_files(self, read: Callable[[], Result]) -> Result:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return read()
+            except PathNotFound:
+                continue
+        return read()
+
+    # ---- writing; the table's lock is held
+
+    def append(self, rows: pa.Table) -> str | None:
+        """Add instants; the file's name, None when all of them are in the history already.
+
+        Args:    rows: HISTORY_SCHEMA, sorted by instant time.
+        """
+        rows = self._not_known(rows)
+        if not rows.num_rows:
+            return None
+        times = rows.column("instantTime")
+        name = HistoryFile.name_of(times[0].as_py(), times[-1].as_py(), 0)
+        manifest = load_manifest(self.storage, self.folder)
+        size_bytes = write_history_file(self.storage, self._path(name), [rows])
+        files = (*manifest.files, HistoryFile(name, size_bytes))
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        return name
+
+    def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
+        """Fold levels with `batch_size` files or more into the next one, up to `target_bytes` a time.
+
+        Returns the names of the new files, one per level that was folded.
+        """
+        made = []
+        for level in range(_MAX_LEVEL):
+            manifest = load_manifest(self.storage, self.folder)
+            files = sorted(file for file in manifest.files if file.level == level)
+            if len(files) < batch_size:
+                break
+            sources = _up_to(files[:batch_size], target_bytes)
+            if len(sources) < 2:
+                break
+            made.append(self._fold(sources, level + 1, manifest))
+        return tuple(made)
+
+    def clean(self, retained_versions: int) -> tuple[str, ...]:
+        """Delete manifests but the newest `retained_versions`, and files that none of those names; deleted names."""
+        return clean_manifests(self.storage, self.folder, retained_versions)
+
+    def _fold(self, sources: Sequence[HistoryFile], level: int, manifest: Manifest) -> str:
+        groups = [(s, group) for s in sources for group in row_groups_of(self.storage, self._path(s.name))]
+        # By what the files hold: the names of an upgraded table's files may lie.
+        name = HistoryFile.name_of(min(g.first for _, g in groups), max(g.last for _, g in groups), level)
+        tables = (
+            read_history_file(self.storage, self._path(source.name), row_groups=[group.number])
+            for source, group in groups
+        )
+        size_bytes = write_history_file(self.storage, self._path(name), map(_sorted, tables))
+        files = (*(file for file in manifest.files if file not in sources), HistoryFile(name, size_bytes))
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        return name
+
+    def _not_known(self, rows: pa.Table) -> pa.Table:
+        """Rows without instants that a run archived which died before it had deleted their active files."""
+        bounds = pc.min_max(rows.column("instantTime"))
+        known = {(i.requested_time, i.action.value) for i in self._times(bounds["min"].as_py(), bounds["max"].as_py())}
+        if not known:
+            return rows
+        named = zip(rows.column("instantTime").to_pylist(), rows.column("action").to_pylist(), strict=True)
+        return rows.filter(pa.array([key not in known for key in named], pa.bool_()))
+
+
+def _up_to(files: Sequence[HistoryFile], target_bytes: int) -> list[HistoryFile]:
+    taken, size_bytes = [], 0
+    for file in files:
+        size_bytes += file.size_bytes
+        if size_bytes > target_bytes:
+            break
+        taken.append(file)
+    return taken
+
+
+def _clusters(groups: Sequence[tuple[RowGroup, str]]) -> Iterator[list[tuple[RowGroup, str]]]:
+    """Row groups that overlap in time together, newest first."""
+    cluster: list[tuple[RowGroup, str]] = []
+    first = ""
+    for group, name in sorted(groups, key=lambda g: (g[0].last, g[0].first), reverse=True):
+        if cluster and group.last < first:
+            yield cluster
+            cluster = []
+        first = min(first, group.first) if cluster else group.first
+        cluster.append((group, name))
+    if cluster:
+        yield cluster
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.sort_by([("instantTime", "ascending")])
+
+
+def _rows_newest_first(tables: Sequence[pa.Table]) -> Iterator[LsmInstant]:
+    if not tables:
+        return
+    rows = pa.concat_tables(tables).sort_by([("instantTime", "descending"), ("action", "descending")])
+    last: tuple[str, str] | None = None
+    for batch in rows.select(HISTORY_SCHEMA.names).to_batches(max_chunksize=1000):
+        for row in batch.to_pylist():
+            key = (row["instantTime"], row["action"])
+            action = _ACTIONS.get(row["action"])
+            if key == last or not row["instantTime"] or action is None:
+                continue
+            last = key
+            instant = Instant(row["instantTime"], action.completed_as, State.COMPLETED, row["completionTime"])
+            yield LsmInstant(instant, row["metadata"], row["plan"])

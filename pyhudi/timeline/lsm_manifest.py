@@ -1,0 +1,147 @@
+"""Which files are the archived timeline from table version 8 on, by version.
+
+    _version_       the number N of the newest version, as text
+    manifest_<N>    {"files": [{"fileName": ..., "fileLen": ...}]}
+    <first>_<last>_<level>.parquet
+
+A manifest never changes; a change makes the next one and then moves `_version_`. Source: spec, timeline 5.2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.formats.json_text import pretty_json
+from pyhudi.storage.base import FileInfo, Storage
+
+__all__ = ["HistoryFile", "Manifest", "clean_manifests", "is_history_file", "load_manifest", "write_manifest"]
+
+_FILE_NAME = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
+_MANIFEST_NAME = re.compile(r"manifest_(\d+)")
+_VERSION_NAME = "_version_"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class HistoryFile:
+    """One Parquet file of the history. `first`, `last`: the instant times in its name."""
+
+    name: str
+    size_bytes: int
+
+    @property
+    def first(self) -> str:
+        return min(self._parts()[:2])
+
+    @property
+    def last(self) -> str:
+        return max(self._parts()[:2])
+
+    @property
+    def level(self) -> int:
+        return int(self._parts()[2])
+
+    def _parts(self) -> tuple[str, str, str]:
+        match = _FILE_NAME.fullmatch(self.name)
+        assert match is not None, self.name
+        return match[1], match[2], match[3]
+
+    @staticmethod
+    def name_of(first: str, last: str, level: int) -> str:
+        """The name of a file with instants from `first` to `last`."""
+        return f"{first}_{last}_{level}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of one version; version 0 is the empty history of a table that archived nothing."""
+
+    version: int = 0
+    files: tuple[HistoryFile, ...] = ()
+
+
+def load_manifest(storage: Storage, folder: str) -> Manifest:
+    """The newest version; the greatest manifest when there is no readable `_version_` (a writer died replacing it).
+
+    Raises CorruptFile for a manifest that can't be read.
+    """
+    version = _stored_version(storage, folder)
+    if version is not None:
+        found = _read(storage, folder, version)
+        if found is not None:
+            return found
+    for version in sorted(_versions(storage.list(folder)), reverse=True):
+        try:
+            return _read(storage, folder, version) or Manifest()
+        except CorruptFile:
+            continue  # the writer died in it
+    return Manifest()
+
+
+def write_manifest(storage: Storage, folder: str, manifest: Manifest) -> None:
+    """Make a version the newest one. Hold the table's lock."""
+    body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
+    # A leftover of this name is of a writer that died before it moved the version.
+    storage.write(f"{folder}/manifest_{manifest.version}", pretty_json(body).encode())
+    storage.write(f"{folder}/{_VERSION_NAME}", str(manifest.version).encode())
+
+
+def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]:
+    """Delete all but the newest `keep` versions, then the files that no kept version names; the deleted names."""
+    current = load_manifest(storage, folder).version
+    entries = [entry for entry in storage.list(folder) if not entry.is_dir]
+    versions = sorted(version for version in _versions(entries) if version <= current)
+    stale, kept = versions[: -max(1, keep)], versions[-max(1, keep) :]
+    named = {file.name for version in kept for file in (_read(storage, folder, version) or Manifest()).files}
+    deleted = [f"manifest_{version}" for version in stale]
+    deleted += [entry.name for entry in entries if is_history_file(entry.name) and entry.name not in named]
+    for name in deleted:
+        storage.delete(f"{folder}/{name}")
+    return tuple(deleted)
+
+
+def is_history_file(name: str) -> bool:
+    """True for the name of a Parquet file of the history."""
+    return _FILE_NAME.fullmatch(name) is not None
+
+
+def _stored_version(storage: Storage, folder: str) -> int | None:
+    try:
+        text = storage.read(f"{folder}/{_VERSION_NAME}").decode("ascii", "replace").strip()
+    except PathNotFound:
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def _versions(entries: Iterable[FileInfo]) -> list[int]:
+    matches = (_MANIFEST_NAME.fullmatch(entry.name) for entry in entries)
+    return [int(match[1]) for match in matches if match is not None]
+
+
+def _read(storage: Storage, folder: str, version: int) -> Manifest | None:
+    path = f"{folder}/manifest_{version}"
+    try:
+        data = storage.read(path)
+    except PathNotFound:
+        return None
+    if not data:
+        return Manifest(version)
+    try:
+        return Manifest(version, tuple(_files(json.loads(data))))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorruptFile(
+            f"{storage.root}/{path}: expected a manifest of archived instants, found {data[:40]!r} ({error}). "
+            f"The table itself can be read; delete the manifest to go back to the version before it."
+        ) from error
+
+
+def _files(body: Any) -> Iterable[HistoryFile]:
+    for file in body["files"]:
+        name = str(file["fileName"])
+        if not is_history_file(name):
+            raise ValueError(f"{name!r} is no file of archived instants")
+        yield HistoryFile(name, int(file["fileLen"]))
