@@ -12,14 +12,15 @@ from __future__ import annotations
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.compaction import COMPACTION, compaction_is_due
 from pyhudi.actions.services.compaction_result import CompactionResult
+from pyhudi.actions.services.folding import Folding
 from pyhudi.actions.services.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.planned import Service, pending_plans, pending_writes, run_plan, schedule_plan
+from pyhudi.actions.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
 
 __all__ = ["call", "compact_after_write"]
 
 
 def call(
-    service: Service,
+    service: Folding,
     context: ActionContext,
     *,
     dry_run: bool = False,
@@ -49,7 +50,7 @@ def call(
     return CompactionResult(table, service.operation, plan.operations, instant.requested_time, runs)
 
 
-def _wants(service: Service, context: ActionContext) -> bool:
+def _wants(service: Folding, context: ActionContext) -> bool:
     """A call compacts what there is, unless it names a trigger to wait for."""
     if service is not COMPACTION or not context.options.compaction.trigger_is_given:
         return True

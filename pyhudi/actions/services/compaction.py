@@ -13,7 +13,8 @@ from datetime import datetime, timezone
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
 from pyhudi.actions.services.compaction_strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
-from pyhudi.actions.services.planned import Service, pending_writes
+from pyhudi.actions.services.folding import Folding
+from pyhudi.actions.services.planned import pending_writes
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.filegroup.compact import CompactSlices
@@ -54,7 +55,7 @@ def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int)
     return CompactSlices(spec, reading, run, context.clock)
 
 
-COMPACTION = Service(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _work)
+COMPACTION = Folding(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _work)
 
 
 def check_merge_on_read(context: ActionContext) -> None:

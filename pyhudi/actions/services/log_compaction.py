@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
 from pyhudi.actions.services.compaction import check_merge_on_read, operation_of
-from pyhudi.actions.services.planned import Service, pending_writes
+from pyhudi.actions.services.folding import Folding
+from pyhudi.actions.services.planned import pending_writes
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.append import LogOptions
@@ -68,4 +69,4 @@ def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int)
     return CompactLogs(spec, reading, run, context.clock, logs)
 
 
-LOG_COMPACTION = Service(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)
+LOG_COMPACTION = Folding(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)

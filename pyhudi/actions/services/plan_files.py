@@ -5,12 +5,13 @@ Source: spec, timeline 4.7, 6.1, 6.4; files and records 1.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyhudi.errors import CorruptFile, TableError
 from pyhudi.filegroup.markers import APPEND, list_markers, marker_folder
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.clustering_plan import ClusteringSlice
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
@@ -20,17 +21,17 @@ from pyhudi.storage.base import FileInfo, Storage
 __all__ = ["delete_files_of_run", "slices_of"]
 
 
-def slices_of(plan: CompactionPlan, meta: MetaClient) -> tuple[FileSlice, ...]:
-    """The file slices of a plan. Raises TableError when a file of it is gone."""
-    listed = {path: {info.name: info for info in meta.storage.list(path)} for path in _partitions(plan)}
-    return tuple(_slice(operation, listed[operation.partition_path], meta) for operation in plan.operations)
+def slices_of(planned: Sequence[CompactionOperation | ClusteringSlice], meta: MetaClient) -> tuple[FileSlice, ...]:
+    """The file slices that a plan names. Raises TableError when a file of one is gone."""
+    listed = {path: {info.name: info for info in meta.storage.list(path)} for path in _partitions(planned)}
+    return tuple(_slice(one, listed[one.partition_path], meta) for one in planned)
 
 
-def _partitions(plan: CompactionPlan) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(operation.partition_path for operation in plan.operations))
+def _partitions(planned: Iterable[CompactionOperation | ClusteringSlice]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.partition_path for one in planned))
 
 
-def _slice(operation: CompactionOperation, files: dict[str, FileInfo], meta: MetaClient) -> FileSlice:
+def _slice(operation: CompactionOperation | ClusteringSlice, files: dict[str, FileInfo], meta: MetaClient) -> FileSlice:
     names = [*operation.log_file_names, *([operation.data_file_name] if operation.data_file_name else [])]
     missing = [name for name in names if name not in files]
     if missing:
@@ -115,7 +116,7 @@ def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
 def _listed(instant: Instant, plan: CompactionPlan, meta: MetaClient) -> Iterator[str]:
     """Files of the instant by their names. Below version 8 log files of that name are those of other writers."""
     own_logs = instant.action is ActionKind.LOGCOMPACTION and meta.config.table_version >= 8
-    for path in _partitions(plan):
+    for path in _partitions(plan.operations):
         for info in meta.storage.list(path):
             name = BaseFileName.parse(info.name) or (LogFileName.parse(info.name) if own_logs else None)
             if name is not None and name.instant_time == instant.requested_time:

@@ -1,4 +1,4 @@
-"""What compaction and log compaction share: a plan that waits on the timeline, and its execution by any process.
+"""What compaction, log compaction and clustering share: a plan that waits on the timeline, executed by any process.
 
     <T>.<service>.requested    the plan, made under the lock
     <T>.<service>.inflight     under the lock; from here a run is on
@@ -11,8 +11,9 @@ died is taken back by the next one. Source: spec, timeline 3.5, 4.2, 4.7, 6.4, 7
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -20,8 +21,6 @@ from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
-from pyhudi.actions.services.compaction_result import CompactionRun
-from pyhudi.actions.services.plan_files import delete_files_of_run, slices_of
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.keyed_write import checked, commit_body
 from pyhudi.actions.writes.preparation import write_spec
@@ -34,14 +33,13 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import avro_from_arrow
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import check_metadata_table_gone
-from pyhudi.model.file_group import FileSlice
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.plans import CompactionPlan
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter
@@ -51,35 +49,84 @@ __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "schedule_p
 _RUNS = 2**31  # write tokens hold what fits into Java's int
 _WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """One of the two services. `plan`: what is to be done to the table as the context has it. `work`: its tasks, from
-    how files are written, how slices are read, and the number of the run.
-    """
-
-    kind: ActionKind
-    operation: str
-    plan: Callable[[ActionContext], CompactionPlan]
-    work: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork]
+PlanT = TypeVar("PlanT")
+RunT = TypeVar("RunT", covariant=True)
 
 
-def schedule_plan(service: Service, context: ActionContext) -> tuple[Instant, CompactionPlan] | None:
+class Service(Protocol[PlanT, RunT]):
+    """One kind of service: what its plans are, and the work of executing one."""
+
+    @property
+    def kind(self) -> ActionKind:
+        """What the timeline calls it while it waits."""
+        ...
+
+    @property
+    def operation(self) -> str:
+        """Word of `OperationType` for the commit metadata."""
+        ...
+
+    def plan(self, context: ActionContext) -> PlanT | None:
+        """What is to be done to the table as the context has it; None: nothing. Raises errors of the family."""
+        ...
+
+    def encode(self, plan: PlanT, meta: MetaClient) -> bytes:
+        """Body of the requested file."""
+        ...
+
+    def decode(self, body: bytes, where: str) -> PlanT:
+        """The plan in a requested file. Raises CorruptFile."""
+        ...
+
+    def is_own(self, instant: Instant, meta: MetaClient) -> bool:
+        """Is a pending instant one of this service?"""
+        ...
+
+    def check(self, instant: Instant, plan: PlanT, meta: MetaClient) -> None:
+        """Called under the lock, before a run starts and before it completes: may the plan still be executed?"""
+        ...
+
+    def tasks(self, plan: PlanT, context: ActionContext) -> Sequence[Any]:
+        """The tasks of a run, long ones first. Raises TableError when a file of the plan is gone."""
+        ...
+
+    def work(self, plan: PlanT, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:
+        """What is done with a task; `run` has to be in the names of new files. Reading gives all stored columns."""
+        ...
+
+    def delete_files(
+        self, instant: Instant, plan: PlanT, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
+    ) -> None:
+        """Delete what runs have made, but for `keep`. `by_listing`: the markers may be gone."""
+        ...
+
+    def finish(self, plan: PlanT, instant: Instant, body: CommitMetadata, context: ActionContext) -> CommitMetadata:
+        """Body of the completed file, from one that has the statuses and the schema. Called under the lock."""
+        ...
+
+    def result(
+        self, completed: Instant, plan: PlanT, statuses: Sequence[WriteStatus], seconds: Mapping[str, float]
+    ) -> RunT:
+        """What is told of a run."""
+        ...
+
+
+def schedule_plan(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
     """Put a plan on the timeline; None when there is nothing to do. Raises errors of the family."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
         plan = service.plan(now)
-        if not plan.operations:
+        if plan is None:
             return None
         time = instant_times(now).draw(now.meta.timeline.latest_time)
-        body = encode_compaction_plan(plan, now.meta.config.table_version)
-        instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, service.kind, body)
+        writer = TimelineWriter(now.meta.storage, now.meta.config)
+        instant = writer.request(time, service.kind, service.encode(plan, now.meta))
     return instant, plan
 
 
-def pending_plans(service: Service, context: ActionContext) -> tuple[Instant, ...]:
+def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, ...]:
     """The plans of a service that are not completed, oldest first."""
-    return tuple(instant for instant in context.meta.timeline.pending() if instant.action is service.kind)
+    return tuple(instant for instant in context.meta.timeline.pending() if service.is_own(instant, context.meta))
 
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
@@ -88,7 +135,7 @@ def pending_writes(context: ActionContext) -> tuple[str, ...]:
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
-def run_plan(service: Service, context: ActionContext, instant_time: str) -> CompactionRun:
+def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time: str) -> RunT:
     """Execute a plan that waits on the timeline.
 
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
@@ -106,33 +153,34 @@ def run_plan(service: Service, context: ActionContext, instant_time: str) -> Com
         schema = context.meta.table_schema()
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
         kept = [status.stat.path for status in statuses if status.stat.path is not None]
-        watch.time("sweep", lambda: delete_files_of_run(instant, plan, context.meta, keep=kept, by_listing=False))
-        completed = watch.time("commit", lambda: _complete(service, instant, statuses, schema, context))
+        watch.time("sweep", lambda: service.delete_files(instant, plan, context.meta, keep=kept, by_listing=False))
+        completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, context))
     except Exception as error:
-        _give_up(heartbeat, instant, plan, context, error)
+        _give_up(heartbeat, service, instant, plan, context, error)
         raise
     delete_markers(storage, instant_time)
     heartbeat.stop()
-    return CompactionRun.of(instant_time, completed.completion_time, plan.operations, statuses, watch.seconds)
+    return service.result(completed, plan, statuses, watch.seconds)
 
 
-def _start(service: Service, instant_time: str, context: ActionContext) -> tuple[Instant, CompactionPlan, int]:
+def _start(service: Service[PlanT, RunT], instant_time: str, context: ActionContext) -> tuple[Instant, PlanT, int]:
     """The inflight instant, its plan, and a number that no other run of it has."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()
         found = meta.timeline.find(instant_time, service.kind)
-        if found is None or found.is_completed or found.action is not service.kind:
+        if found is None or found.is_completed or not service.is_own(found, meta):
             waiting = [instant.requested_time for instant in pending_plans(service, context.reloaded())]
             raise TableError(
                 f"{meta.storage.root}: there is no pending {service.kind.value} {instant_time}. Pending are: "
                 f"{', '.join(waiting) or 'none'}."
             )
         writer = TimelineWriter(meta.storage, meta.config)
-        where = f"{meta.storage.root}: {instant_time}.{service.kind.value}.requested"
-        plan = decode_compaction_plan(writer.read_body(found, State.REQUESTED), where)
+        where = f"{meta.storage.root}: {instant_time}.{found.action.value}.requested"
+        plan = service.decode(writer.read_body(found, State.REQUESTED), where)
         if found.state is State.INFLIGHT:
             _check_dead(found, context)
-            _take_back(found, plan, context)
+            _take_back(service, found, plan, context)
+        service.check(found, plan, meta)
         run = context.clock.now_ms() % _RUNS
         return writer.start(found.at(State.REQUESTED)), plan, run
 
@@ -150,7 +198,7 @@ def _check_dead(instant: Instant, context: ActionContext) -> None:
 
 
 def _execute(
-    service: Service, instant: Instant, plan: CompactionPlan, run: int, schema: pa.Schema, context: ActionContext
+    service: Service[PlanT, RunT], instant: Instant, plan: PlanT, run: int, schema: pa.Schema, context: ActionContext
 ) -> tuple[WriteStatus, ...]:
     meta = context.meta
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
@@ -158,28 +206,29 @@ def _execute(
     columns = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)])
     blocks = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     reading = SliceSpec(meta.storage, columns, blocks, table_rules(context), spec.key_generator)
-    slices = sorted(slices_of(plan, meta), key=_bytes_of, reverse=True)  # long tasks first
-    work = service.work(context, spec, reading, run)
-    return checked(from_table(context.engine.collect(context.engine.fan_out(slices, work, STATUS_SCHEMA))))
-
-
-def _bytes_of(file_slice: FileSlice) -> int:
-    base = file_slice.base_file
-    return (base.size_bytes if base is not None else 0) + sum(log.size_bytes for log in file_slice.log_files)
+    tasks = service.tasks(plan, context)
+    work = service.work(plan, context, spec, reading, run)
+    return checked(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
 
 
 def _complete(
-    service: Service, instant: Instant, statuses: Sequence[WriteStatus], schema: pa.Schema, context: ActionContext
+    service: Service[PlanT, RunT],
+    instant: Instant,
+    plan: PlanT,
+    statuses: Sequence[WriteStatus],
+    schema: pa.Schema,
+    context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process took this run for dead and deleted its files."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
         check_metadata_table_gone(now.meta)
         _check_files_there(instant, statuses, now)
+        service.check(instant, plan, now.meta)
         text = now.meta.commits.latest_schema_json(now.meta.timeline)
         text = text or avro_from_arrow(schema, now.meta.config.table_name, with_meta=False)
         body = commit_body(service.operation, Schedule(schema, text), tuple(statuses), now)
-        body = replace(body, compacted=True, extra_metadata={"schema": text})
+        body = service.finish(plan, instant, replace(body, extra_metadata={"schema": text}), now)
         latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
         time = instant_times(now).draw_completion(latest)
         encoded = encode_commit(body, instant.action, now.meta.config.table_version)
@@ -207,7 +256,12 @@ def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], contex
 
 
 def _give_up(
-    heartbeat: Heartbeat, instant: Instant, plan: CompactionPlan, context: ActionContext, error: Exception
+    heartbeat: Heartbeat,
+    service: Service[PlanT, RunT],
+    instant: Instant,
+    plan: PlanT,
+    context: ActionContext,
+    error: Exception,
 ) -> None:
     """Take a failed run back to its plan. When that fails too, the next run does it."""
     try:
@@ -217,16 +271,16 @@ def _give_up(
         with hold(context.lock, context.options.lock.wait_timeout_s):
             found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
             if found is not None and found.state is State.INFLIGHT:
-                _take_back(found, plan, context)
+                _take_back(service, found, plan, context)
     except (HudiError, OSError) as second:
         note = f"{instant.requested_time} could not be taken back yet ({second}); the next run of its plan will do it."
         if hasattr(error, "add_note"):  # Python 3.11
             error.add_note(note)
 
 
-def _take_back(instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
+def _take_back(service: Service[PlanT, RunT], instant: Instant, plan: PlanT, context: ActionContext) -> None:
     """Delete what a run has made, then its inflight file. Hold the lock."""
     meta = context.meta
-    delete_files_of_run(instant, plan, meta, keep=(), by_listing=True)
+    service.delete_files(instant, plan, meta, keep=(), by_listing=True)
     delete_markers(meta.storage, instant.requested_time)
     TimelineWriter(meta.storage, meta.config).revert_to_requested(instant)

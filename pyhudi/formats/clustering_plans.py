@@ -1,0 +1,134 @@
+"""Plans of clusterings: bytes ↔ the model.
+
+Paths in them are absolute, as Hudi writes them; a moved table has stale ones, so partition path and file name count.
+Plans of table versions below 8 have no `missingSchedulePartitions`. Source: spec, timeline 4.3 and 4.7.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.avro.container import encode_container
+from pyhudi.formats.instant_files import decode_requested_replace
+from pyhudi.formats.timeline_schemas import body_schema
+from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
+from pyhudi.model.commit import OperationType
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+
+__all__ = ["decode_clustering_plan", "encode_clustering_plan"]
+
+_RECORD = "HoodieRequestedReplaceMetadata"
+_FIRST_WITH_MISSING_PARTITIONS = 8  # table version
+
+
+def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: Callable[[str], str]) -> bytes:
+    """Body of the requested file. `full_path`: the absolute URI of a path relative to the table."""
+    clustering: dict[str, Any] = {
+        "inputGroups": [_group_dict(group, full_path) for group in plan.groups],
+        "strategy": {
+            "strategyClassName": plan.strategy_class,
+            "strategyParams": dict(plan.strategy_params),
+            "version": 1,
+        },
+        "extraMetadata": {},
+        "version": 1,
+        "preserveHoodieMetadata": plan.preserve_meta_columns,
+    }
+    old = table_version < _FIRST_WITH_MISSING_PARTITIONS
+    if not old:
+        clustering["missingSchedulePartitions"] = []
+    body = {
+        "operationType": OperationType.CLUSTER,
+        "clusteringPlan": clustering,
+        "extraMetadata": {},
+        "version": 1,
+    }
+    return encode_container(_old_schema() if old else body_schema(_RECORD), body)
+
+
+def decode_clustering_plan(data: bytes, where: str = "clustering.requested") -> ClusteringPlan | None:
+    """The plan in a requested file, None when it holds none: an insert overwrite.
+
+    Raises CorruptFile when it names files that can't be of its file groups, UnsupportedTable for bootstrapped files.
+    """
+    body: Mapping[str, Any] | None = decode_requested_replace(data, where)["clusteringPlan"]
+    if body is None:
+        return None
+    strategy = body.get("strategy") or {}
+    groups = (_group(group, where) for group in body.get("inputGroups") or ())
+    preserve = body.get("preserveHoodieMetadata")
+    return ClusteringPlan(
+        groups=tuple(group for group in groups if group.slices),
+        strategy_class=strategy.get("strategyClassName") or "",
+        strategy_params=strategy.get("strategyParams") or {},
+        preserve_meta_columns=True if preserve is None else bool(preserve),
+    )
+
+
+@cache
+def _old_schema() -> str:
+    schema = json.loads(body_schema(_RECORD))
+    plan = next(field for field in schema["fields"] if field["name"] == "clusteringPlan")["type"][1]
+    plan["fields"] = [field for field in plan["fields"] if field["name"] != "missingSchedulePartitions"]
+    return json.dumps(schema, separators=(",", ":"))
+
+
+def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> dict[str, Any]:
+    def path_of(file_slice: ClusteringSlice, name: str | None) -> str:
+        return "" if name is None else full_path(data_path(file_slice.partition_path, name))
+
+    return {
+        "slices": [
+            {
+                "dataFilePath": path_of(file_slice, file_slice.data_file_name),
+                "deltaFilePaths": [path_of(file_slice, name) for name in file_slice.log_file_names],
+                "fileId": file_slice.file_id,
+                "partitionPath": file_slice.partition_path,
+                "bootstrapFilePath": "",
+                "version": 1,
+            }
+            for file_slice in group.slices
+        ],
+        "metrics": dict(group.metrics),
+        "numOutputFileGroups": group.output_file_groups,
+        "extraMetadata": None if group.extra_metadata is None else dict(group.extra_metadata),
+        "version": 1,
+    }
+
+
+def _group(body: Mapping[str, Any], where: str) -> ClusteringGroup:
+    slices = tuple(_slice(file_slice, where) for file_slice in body.get("slices") or ())
+    if len({file_slice.partition_path for file_slice in slices}) > 1:
+        raise CorruptFile(f"{where}: a group of the plan has slices of several partitions.")
+    return ClusteringGroup(
+        slices=slices,
+        output_file_groups=max(1, body.get("numOutputFileGroups") or 1),
+        metrics=body.get("metrics") or {},
+        extra_metadata=body.get("extraMetadata"),
+    )
+
+
+def _slice(body: Mapping[str, Any], where: str) -> ClusteringSlice:
+    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
+    segments = partition_path.split("/")
+    if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
+        raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
+    if body.get("bootstrapFilePath"):
+        raise UnsupportedTable(f"{where}: the plan clusters bootstrapped files; let Apache Hudi run it.")
+    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
+    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
+    parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
+    for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
+        if name is None or name.file_id != file_id:
+            raise CorruptFile(
+                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
+            )
+    return ClusteringSlice(partition_path, file_id, data_file, logs)
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
