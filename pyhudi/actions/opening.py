@@ -6,6 +6,7 @@ Source: spec, timeline 8; metadata and indexes 1.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.leftovers import forget_completed
 from pyhudi.actions.services.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
 from pyhudi.errors import UnsupportedTable
@@ -31,7 +32,10 @@ def ready(
             remove_metadata_table(meta.reload())
         meta = meta.reload()
     context = ActionContext(meta, engine, options, lock, clock)
-    undone = () if policy == "NEVER" else roll_back_failed_writes(context)
+    if policy == "NEVER":
+        return context, ()
+    forget_completed(context)
+    undone = roll_back_failed_writes(context)
     return (context.reloaded() if undone else context), undone
 
 

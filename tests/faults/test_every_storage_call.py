@@ -212,5 +212,6 @@ def test_a_reader_never_sees_a_part_and_the_next_writer_succeeds(name: str, vers
             allowed = [found, in_order(after)] if name.endswith("rollback") else [found]
             assert attempt.rows() in [in_order([*rows, NEXT]) for rows in allowed], where
             assert not attempt.meta.timeline.pending().instants, where
-            assert not list(attempt.storage.walk(".hoodie/metadata")), where
+            for folder in (".hoodie/metadata", ".hoodie/.temp", ".hoodie/.heartbeat"):
+                assert not list(attempt.storage.walk(folder)), where
     assert seen == {True, False}

@@ -4,8 +4,8 @@
     <R>.rollback.inflight    empty
     (a completed target is taken back to inflight: from here it is invisible)
     files undone             see rollback_files; a file that is gone already counts as deleted
-    target's instant files deleted, then <R>.rollback                under the lock
     markers and heartbeat of the target deleted
+    target's instant files deleted, then <R>.rollback                under the lock
 
 Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
 Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
@@ -78,8 +78,8 @@ def undo(instant: Instant, context: ActionContext) -> None:
     if found is None or found.is_completed:
         return
     if found.state is State.REQUESTED:
+        _forget(found.requested_time, context)
         TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
-        _forget(found, context)
     else:
         _roll_back(found, context)
 
@@ -178,6 +178,8 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
     if target is not None and target.is_completed:
         target = writer.revert_to_inflight(target)
     partitions = undo_files(plan, instant.requested_time, storage)
+    # While the rollback is pending: if this process dies in between, the next one comes by here again.
+    _forget(plan.instant_to_rollback.commit_time, context)
     metadata = RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
@@ -196,13 +198,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
         completion = times.draw_completion(max(filter(None, (instant.requested_time, now.timeline.latest_time))))
         writer.complete(instant, completion, encode_rollback_metadata(metadata))
     delete_markers(storage, instant.requested_time)
-    _forget(Instant(plan.instant_to_rollback.commit_time, ActionKind.COMMIT, State.REQUESTED), context)
     return metadata
 
 
-def _forget(target: Instant, context: ActionContext) -> None:
-    delete_markers(context.meta.storage, target.requested_time)
-    context.meta.storage.delete(heartbeat_path(target.requested_time))
+def _forget(instant_time: str, context: ActionContext) -> None:
+    delete_markers(context.meta.storage, instant_time)
+    context.meta.storage.delete(heartbeat_path(instant_time))
 
 
 def _pending_rollbacks(context: ActionContext) -> list[Instant]:
