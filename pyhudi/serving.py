@@ -19,10 +19,15 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["serve"]
+__all__ = ["admit_writable", "serve"]
 
 Result = TypeVar("Result")
 _SYSTEM_CLOCK = SystemClock()
+
+
+def admit_writable(context: ActionContext) -> None:
+    """Raises UnsupportedTable for a table whose files this release can't write."""
+    check_files_writable(context.meta.config)
 
 
 def serve(
@@ -32,17 +37,21 @@ def serve(
     engine: Engine,
     *,
     dry_run: bool = False,
+    admit: Callable[[ActionContext], None] = admit_writable,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> Result:
     """Call a table service.
 
-    Args:    dry_run: the service only looks, so nothing is done to make the table ready.
-    Raises:  what the service raises, UnsupportedTable for a table that this release can't write.
+    Args:
+        dry_run: the service only looks, so nothing is done to make the table ready.
+        admit: raises for a table that the service is not for, before anything is done to it.
+    Raises: what the service raises, UnsupportedTable for a table that this release can't write.
     """
     storage = table if isinstance(table, Storage) else open_storage(table)
     meta = MetaClient.load(storage, clock)
-    check_files_writable(meta.config)
+    found = ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
+    admit(found)
     if dry_run:
-        return service(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock))
+        return service(found)
     context, _ = ready(meta, engine, options, clock, "NEVER")
     return service(context)

@@ -10,7 +10,7 @@ from pyhudi.engine.base import Engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
-from pyhudi.serving import serve
+from pyhudi.serving import admit_writable, serve
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["Options", "TableCalls", "session_options", "with_engine"]
@@ -33,12 +33,17 @@ class TableCalls:
         more: Options,
         *,
         dry_run: bool = False,
+        admit: Callable[[ActionContext], None] = admit_writable,
     ) -> Result:
         """Call a table service with Hudi's keys (`options`) and options by their Python names (`more`)."""
         storage = self._meta.storage
         given = self._options(options, more)
         parsed = WriteOptions.parse(given, session_options(self._spark), load_table_config(storage))
-        return with_engine(self._spark, parsed, lambda engine: serve(storage, service, parsed, engine, dry_run=dry_run))
+        return with_engine(
+            self._spark,
+            parsed,
+            lambda engine: serve(storage, service, parsed, engine, dry_run=dry_run, admit=admit),
+        )
 
     def _options(self, options: Options | None, more: Options) -> dict[str, Any]:
         return {**self._mergers, **merged_options(options, more)}

@@ -175,7 +175,7 @@ class _Visibility:
         if self.meta.config.table_version < 8:
             for log in data_logs:  # the name says the slice
                 if log.instant_time in attached or self.opens_slice(log.instant_time):
-                    attached.setdefault(log.instant_time, []).append(log)
+                    attached.setdefault(self.slice_below_8(log, by_instant), []).append(log)
         else:
             for pending in self.pending_compactions:
                 attached.setdefault(pending, [])
@@ -193,6 +193,14 @@ class _Visibility:
         if self.as_of is not None and instant_time > self.as_of:
             return False
         return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
+
+    def slice_below_8(self, log: LogFile, bases: Mapping[str, BaseFile]) -> str:
+        """The instant in the log file's name, unless the file is of before a downgrade and names its delta commit."""
+        time = log.instant_time
+        if time in bases or time in self.pending_compactions or min(bases, default=time) >= time:
+            return time
+        known = self.meta.timeline.find(time)
+        return time if known is not None and known.action is ActionKind.COMMIT else self.slice_of(log, bases)
 
     def slice_of(self, log: LogFile, slices: Iterable[str]) -> str:
         """From version 8 on: the newest slice whose base instant is not after the log's completion, else its own."""

@@ -1,0 +1,124 @@
+"""Versions 6 and 8: another timeline layout, another archive, merge modes instead of payload classes.
+
+Source: spec, timeline 2.3, 2.6, 6.6; the golden tables of Hudi's own upgrades and downgrades.
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.version_steps.archives import archive_to_history, history_to_archive
+from pyhudi.actions.services.version_steps.base import Converted, PropertyChange, VersionStep
+from pyhudi.actions.services.version_steps.completion_times import completion_times
+from pyhudi.actions.services.version_steps.timeline_layouts import copy_timeline, delete_layout
+from pyhudi.errors import UnsupportedTable
+from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
+from pyhudi.model.merge_mode import (
+    BUILT_IN_STRATEGY_IDS,
+    COMMIT_TIME_ORDERING,
+    COMMIT_TIME_STRATEGY_ID,
+    CUSTOM,
+    DEFAULT_PAYLOAD,
+    EVENT_TIME_ORDERING,
+    EVENT_TIME_STRATEGY_ID,
+    OVERWRITE_PAYLOAD,
+    PAYLOAD_STRATEGY_ID,
+    mode_of_payload,
+)
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
+
+__all__ = ["EIGHT_TO_SIX", "SIX_TO_EIGHT"]
+
+_MODE = "hoodie.record.merge.mode"
+_STRATEGY_ID = "hoodie.record.merge.strategy.id"
+_OLD_STRATEGY_ID = "hoodie.compaction.record.merger.strategy"
+_PAYLOAD = "hoodie.compaction.payload.class"
+_KEYGEN_CLASS = "hoodie.table.keygenerator.class"
+_KEYGEN_TYPE = "hoodie.table.keygenerator.type"
+_PARTITION_FIELDS = "hoodie.table.partition.fields"
+_GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+
+
+def _to_eight(config: TableConfig, options: WriteOptions) -> PropertyChange:
+    change = {
+        "hoodie.table.initial.version": config.properties["hoodie.table.version"],
+        "hoodie.timeline.path": "timeline",
+        **_merging_of_eight(config),
+    }
+    key_generator = config.properties.get(_KEYGEN_CLASS)
+    if key_generator:
+        kind = key_generator_type(key_generator)
+        change[_KEYGEN_TYPE] = kind if kind in KEY_GENERATOR_CLASSES else USER_PROVIDED
+    if config.key_generator == "CUSTOM" and _GIVEN_PARTITION_FIELDS in options.explicit:
+        change[_PARTITION_FIELDS] = ",".join(options.partition_fields)
+    return PropertyChange(change)
+
+
+def _merging_of_eight(config: TableConfig) -> dict[str, str]:
+    """As real Hudi does it: ordered merge-on-read tables merge by event time from now on, whatever their payload class
+    did. Their log files were folded before.
+    """
+    payload = config.payload_class
+    if payload is not None and mode_of_payload(payload) == CUSTOM:
+        return {_PAYLOAD: payload, _MODE: CUSTOM, _STRATEGY_ID: PAYLOAD_STRATEGY_ID}
+    by_value = payload is not None and mode_of_payload(payload) == EVENT_TIME_ORDERING
+    if by_value or (config.is_merge_on_read and config.ordering_fields):
+        return {_PAYLOAD: DEFAULT_PAYLOAD, _MODE: EVENT_TIME_ORDERING, _STRATEGY_ID: EVENT_TIME_STRATEGY_ID}
+    return {_PAYLOAD: OVERWRITE_PAYLOAD, _MODE: COMMIT_TIME_ORDERING, _STRATEGY_ID: COMMIT_TIME_STRATEGY_ID}
+
+
+def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:
+    mode, payload = config.record_merge_mode, config.payload_class
+    change = {}
+    if mode == CUSTOM and (payload is None or config.merge_strategy_id not in (None, *BUILT_IN_STRATEGY_IDS)):
+        raise UnsupportedTable(
+            f"The table {config.table_name!r} merges by the strategy {config.merge_strategy_id}, which version 6 can't "
+            f"name: there Hudi merges by payload classes. Nothing was changed."
+        )
+    if payload is None:
+        change[_PAYLOAD] = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
+    if config.is_merge_on_read and _OLD_STRATEGY_ID not in config.properties:
+        change[_OLD_STRATEGY_ID] = EVENT_TIME_STRATEGY_ID  # beside every payload class; the payload class counts
+    if _KEYGEN_CLASS not in config.properties and config.key_generator is not None:
+        change[_KEYGEN_CLASS] = KEY_GENERATOR_CLASSES.get(config.key_generator, config.key_generator)
+    if ":" in config.properties.get(_PARTITION_FIELDS, ""):
+        change[_PARTITION_FIELDS] = ",".join(config.partition_fields)
+    if config.properties.get("hoodie.archivelog.folder") != "archived":
+        change["hoodie.archivelog.folder"] = "archived"  # tables that began above version 6 say "history"
+    remove = tuple(key for key in (_MODE, _STRATEGY_ID) if key in config.properties)
+    return PropertyChange(change, remove)
+
+
+def _new_layout(context: ActionContext, target: TableConfig) -> Converted:
+    meta = context.meta
+    meta.storage.delete_tree(target.timeline_path)  # with a history of before a downgrade: the archive has it all
+    meta.storage.make_folder(target.history_path)
+    instants = copy_timeline(meta, target, completion_times(meta))
+    return Converted(instants, archive_to_history(meta, target))
+
+
+def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
+    meta = context.meta
+    delete_layout(meta.storage, target)
+    meta.storage.make_folder(target.history_path)
+    times = {
+        (i.requested_time, i.action.completed_as.value): i.completion_time
+        for i in meta.timeline.completed()
+        if i.completion_time is not None
+    }
+    return Converted(copy_timeline(meta, target, times), history_to_archive(meta, target))
+
+
+def _delete_other_layout(context: ActionContext) -> None:
+    """Instant files at their old place. The archives stay, as real Hudi leaves them."""
+    config = context.meta.config
+    layout = {"1": "2", "2": "1"}[str(config.layout_version)]
+    delete_layout(context.meta.storage, config.with_changes({"hoodie.timeline.layout.version": layout}))
+
+
+SIX_TO_EIGHT = VersionStep(
+    6, 8, properties=_to_eight, from_quiet_table=True, convert=_new_layout, tidy=_delete_other_layout
+)
+EIGHT_TO_SIX = VersionStep(
+    8, 6, properties=_to_six, from_quiet_table=True, convert=_old_layout, tidy=_delete_other_layout
+)
