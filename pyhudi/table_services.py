@@ -5,6 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from pyhudi.actions.services.archive_result import ArchiveResult
+from pyhudi.actions.services.archiving import archive
+from pyhudi.actions.services.cluster_calls import cluster
+from pyhudi.actions.services.clustering_result import ClusteringResult
 from pyhudi.actions.services.compacting import call
 from pyhudi.actions.services.compaction import COMPACTION
 from pyhudi.actions.services.compaction_result import CompactionResult
@@ -48,4 +52,35 @@ class TableServices(TableCalls):
     ) -> CompactionResult:
         """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
         run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._serve(run, options, more, dry_run=dry_run)
+
+    def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> ArchiveResult:
+        """Move old instants from the active timeline to the history, where `history` still finds them.
+
+        Writes do it by themselves. Nothing goes that a reader, a savepoint, pending work or cleaning still needs.
+
+        Args:    dry_run: only say which instants would go, and what keeps the others.
+                 options: Hudi's own keys: how many commits stay (`hoodie.keep.min.commits`, `hoodie.keep.max.commits`).
+        """
+        return self._serve(partial(archive, dry_run=dry_run), options, more, dry_run=dry_run)
+
+    def cluster(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> ClusteringResult:
+        """Rewrite small file groups as larger ones, with rows in the order that options ask for. Plans that wait are
+        executed first.
+
+        Args:
+            dry_run: only say what would be rewritten. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending plan.
+            options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.sort.columns`.
+        Raises: WriteConflict when another process is at it, or has written to a file group of the plan meanwhile.
+        """
+        run = partial(cluster, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
         return self._serve(run, options, more, dry_run=dry_run)

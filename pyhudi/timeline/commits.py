@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import threading
 
-from pyhudi.errors import CorruptFile
+from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.formats.instant_files import decode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
+from pyhudi.timeline.history import load_history
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["CommitBodies"]
@@ -30,29 +31,40 @@ class CommitBodies:
     def __init__(self, storage: Storage, config: TableConfig) -> None:
         self._reader = TimelineWriter(storage, config)
         self._storage = storage
+        self._config = config
         self._cache: dict[Instant, CommitMetadata] = {}
         self._lock = threading.Lock()
 
     def metadata(self, instant: Instant) -> CommitMetadata:
         """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty one of operation UNKNOWN.
 
-        Raises CorruptFile, PathNotFound when it was archived since.
+        Raises CorruptFile, PathNotFound when it was rolled back since.
         """
         assert instant.is_completed, instant
         with self._lock:
             known = self._cache.get(instant)
         if known is None:
-            data = self._reader.read_body(instant, State.COMPLETED)
-            try:
-                known = decode_commit(data)
-            except CorruptFile as error:
-                raise CorruptFile(
-                    f"{self._storage.root}: the completed file of {instant.action.value} {instant.requested_time} "
-                    f"can't be read: {error}"
-                ) from error
+            known = self._load(instant)
             with self._lock:
                 self._cache[instant] = known
         return known
+
+    def _load(self, instant: Instant) -> CommitMetadata:
+        try:
+            return decode_commit(self._reader.read_body(instant, State.COMPLETED))
+        except PathNotFound:
+            # Archived since the timeline was loaded: a reader that began before goes on undisturbed.
+            time = instant.requested_time
+            for archived in load_history(self._storage, self._config).instants(time, time):
+                commit = archived.commit() if archived.instant.action is instant.action else None
+                if commit is not None:
+                    return commit
+            raise
+        except CorruptFile as error:
+            raise CorruptFile(
+                f"{self._storage.root}: the completed file of {instant.action.value} {instant.requested_time} "
+                f"can't be read: {error}"
+            ) from error
 
     def profile(self, instant: Instant) -> CommitMetadata:
         """The workload profile in the inflight file of a write, empty when it has none. Raises PathNotFound."""

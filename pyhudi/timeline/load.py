@@ -13,7 +13,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["load_timeline"]
+__all__ = ["load_timeline", "time_of"]
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
@@ -40,10 +40,11 @@ def _instant(entry: FileInfo, config: TableConfig) -> Instant | None:
         return None
     completion_time = name.completion_time
     if name.state is State.COMPLETED and completion_time is None:
-        completion_time = _time_of(entry.modified_ms, config.timeline_zone)
+        completion_time = time_of(entry.modified_ms, config.timeline_zone)
     return Instant(name.requested_time, name.action, name.state, completion_time)
 
 
-def _time_of(modified_ms: int, zone: tzinfo | None) -> str:
+def time_of(modified_ms: int, zone: tzinfo | None) -> str:
+    """A file's modification time as an instant time in the timeline's zone."""
     moment = datetime.fromtimestamp(modified_ms // 1000, timezone.utc)
     return format_instant_time(moment.replace(microsecond=modified_ms % 1000 * 1000), zone)

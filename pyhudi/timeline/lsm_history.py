@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.errors import PathNotFound
 from pyhudi.formats.history_files import (
@@ -140,14 +139,11 @@ class LsmHistory:
 
     # ---- writing; the table's lock is held
 
-    def append(self, rows: pa.Table) -> str | None:
-        """Add instants; the file's name, None when all of them are in the history already.
+    def append(self, rows: pa.Table) -> str:
+        """Add instants that the history does not have yet; the file's name.
 
-        Args:    rows: HISTORY_SCHEMA, sorted by instant time.
+        Args:    rows: one or more rows of HISTORY_SCHEMA, sorted by instant time.
         """
-        rows = self._not_known(rows)
-        if not rows.num_rows:
-            return None
         times = rows.column("instantTime")
         name = HistoryFile.name_of(times[0].as_py(), times[-1].as_py(), 0)
         manifest = load_manifest(self.storage, self.folder)
@@ -189,15 +185,6 @@ class LsmHistory:
         files = (*(file for file in manifest.files if file not in sources), HistoryFile(name, size_bytes))
         write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
         return name
-
-    def _not_known(self, rows: pa.Table) -> pa.Table:
-        """Rows without instants that a run archived which died before it had deleted their active files."""
-        bounds = pc.min_max(rows.column("instantTime"))
-        known = {(i.requested_time, i.action.value) for i in self._times(bounds["min"].as_py(), bounds["max"].as_py())}
-        if not known:
-            return rows
-        named = zip(rows.column("instantTime").to_pylist(), rows.column("action").to_pylist(), strict=True)
-        return rows.filter(pa.array([key not in known for key in named], pa.bool_()))
 
 
 def _up_to(files: Sequence[HistoryFile], target_bytes: int) -> list[HistoryFile]:

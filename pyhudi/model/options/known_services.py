@@ -34,50 +34,27 @@ SERVICES = (
     ),
     Family(
         group="Timeline archive",
-        doc="PyHudi does not archive yet; the active timeline keeps all instants.",
+        doc="Archiving runs at the end of a write, or when it is called; archive files of version 6 are not merged.",
         keys="""
-            archive.async=false archive.automatic=true archive.beyond.savepoint=false
-            archive.block.on.latest.clean.ectr=false archive.delete.parallelism=100 archive.merge.enable=false
+            archive.async=false archive.delete.parallelism=100 archive.merge.enable=false
             archive.merge.files.batch.size=10 archive.merge.small.file.limit.bytes=20971520
-            archivelog.folder=archived commits.archival.batch=10 keep.max.commits=30 keep.min.commits=20
-            timeline.compaction.batch.size=10 timeline.compaction.target.file.max.bytes=1048576000
-            !timeline.history.path=history timeline.layout.version=2 timeline.manifest.retained.versions=3
-            !timeline.path=timeline
+            archivelog.folder=archived !timeline.history.path=history timeline.layout.version=2 !timeline.path=timeline
         """,
         accepted={
-            "archive.automatic": "false",
             "archive.async": "false",
             "archive.merge.enable": "false",
-            "archive.beyond.savepoint": "false",
         },
     ),
     Family(
         group="Clustering",
-        doc="PyHudi does not cluster yet.",
+        doc="A clustering runs within the write that asks for it, or when it is called; its plans do not expire.",
         keys="""
-            !clustering.async.enabled=false<datasource.clustering.async.enable clustering.async.max.commits=4
-            clustering.enable.expirations=false
-            clustering.execution.strategy.class=org.apache.hudi.client.clustering.run.strategy.SparkSortAndSizeExecutionStrategy
-            clustering.expiration.threshold.mins=60
+            clustering.enable.expirations=false clustering.expiration.threshold.mins=60
             clustering.fail.on.pending.ingestion.during.conflict.resolution=false
-            clustering.group.read.parallelism=20 !clustering.inline=false<datasource.clustering.inline.enable
-            clustering.inline.max.commits=4 clustering.max.parallelism=15
-            clustering.plan.generation.use.local.engine.context=false clustering.plan.partition.filter.mode=NONE
+            clustering.group.read.parallelism=20 clustering.max.parallelism=15
+            clustering.plan.generation.use.local.engine.context=false
             clustering.plan.strategy.binary.copy.schema.evolution.enable=false
-            clustering.plan.strategy.class=org.apache.hudi.client.clustering.plan.strategy.SparkSizeBasedClusteringPlanStrategy
-            clustering.plan.strategy.cluster.begin.partition clustering.plan.strategy.cluster.end.partition
-            clustering.plan.strategy.daybased.lookback.partitions=2
-            clustering.plan.strategy.daybased.skipfromlatest.partitions=0
-            clustering.plan.strategy.earliest.commit.to.cluster clustering.plan.strategy.file.slices.sort.by=SIZE
-            clustering.plan.strategy.max.bytes.per.group=2147483648 clustering.plan.strategy.max.num.groups=30
-            clustering.plan.strategy.partition.regex.pattern clustering.plan.strategy.partition.selected
-            clustering.plan.strategy.single.group.clustering.enabled=true
-            clustering.plan.strategy.small.file.limit=314572800 clustering.plan.strategy.sort.columns
-            clustering.plan.strategy.target.file.max.bytes=1073741824
-            clustering.rollback.pending.replacecommit.on.conflict=false !clustering.schedule.inline=false
-            clustering.updates.strategy layout.optimize.build.curve.sample.size=200000
-            layout.optimize.curve.build.method=DIRECT layout.optimize.data.skipping.enable=true
-            !layout.optimize.enable=false layout.optimize.strategy=LINEAR
+            layout.optimize.data.skipping.enable=true
         """,
     ),
     Family(

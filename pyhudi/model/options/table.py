@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.honoured_archiving import ARCHIVING_OPTIONS
 from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
@@ -30,6 +31,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     *WRITE_OPTIONS,
     *COMPACTION_OPTIONS,
+    *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
     *CLUSTERING_OPTIONS,
     *REPLACING_OPTIONS,

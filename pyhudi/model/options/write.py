@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
+from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
 from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.replacing import ReplacingOptions, replacing_options
@@ -107,6 +108,7 @@ class WriteOptions:
     log_block_max_bytes: int = 268435456
     # Compaction
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
+    archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
     versions: VersionOptions = field(default_factory=VersionOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
     # Overwriting and deleting partitions
@@ -157,6 +159,7 @@ class WriteOptions:
             **_index_fields(values),
             **_file_fields(values),
             compaction=compaction_options(values),
+            archiving=archiving_options(values),
             versions=version_options(values),
             clustering=clustering_options(values),
             replacing=replacing_options(values),
