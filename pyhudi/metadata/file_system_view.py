@@ -12,17 +12,18 @@ Source: spec, files and records 1.2, 1.3; timeline 1.3, 3.6.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.archived_times import ArchivedTimes
 from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["LISTING_THREADS", "FileSystemView", "is_partition_metadata"]
+__all__ = ["LISTING_THREADS", "FileSystemView", "Visibility", "is_partition_metadata", "listed_partitions"]
 
 LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
 _PARTITION_METADATA = ".hoodie_partition_metadata"
@@ -52,8 +53,8 @@ class FileSystemView:
             as_of: instant time; later files are left out. None: the newest state.
             partitions: list only these partition paths; None: find all partitions.
         """
-        listed = _list_partitions(meta.storage, partitions)
-        rules = _Visibility.of(meta, as_of)
+        listed = dict(listed_partitions(meta.storage, partitions))
+        rules = Visibility.of(meta, as_of)
         groups = {path: rules.file_groups(path, files) for path, files in sorted(listed.items())}
         return cls(groups, as_of)
 
@@ -88,9 +89,13 @@ class FileSystemView:
 # ---- listing ---------------------------------------------------------------------------------------------------------
 
 
-def _list_partitions(storage: Storage, partitions: Iterable[str] | None) -> dict[str, list[FileInfo]]:
-    """Partition path → its files. Folders are listed side by side; `.hoodie` at the root is never entered."""
-    found: dict[str, list[FileInfo]] = {}
+def listed_partitions(
+    storage: Storage, partitions: Iterable[str] | None = None
+) -> Iterator[tuple[str, list[FileInfo]]]:
+    """Partition paths with their files, each as soon as it is listed; `partitions` None: all that there are.
+
+    Folders are listed side by side; `.hoodie` at the root is never entered.
+    """
     descend = partitions is None
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
@@ -100,36 +105,37 @@ def _list_partitions(storage: Storage, partitions: Iterable[str] | None) -> dict
             for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                 path = waiting.pop(done)
                 entries = done.result()
-                if any(is_partition_metadata(entry.name) for entry in entries):
-                    found[path] = [entry for entry in entries if not entry.is_dir]
                 if descend:
                     for entry in entries:
                         if entry.is_dir and entry.path != ".hoodie":
                             waiting[pool.submit(storage.list, entry.path)] = entry.path
-    return found
+                if any(is_partition_metadata(entry.name) for entry in entries):
+                    yield path, [entry for entry in entries if not entry.is_dir]
 
 
 # ---- which files count, and where ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Visibility:
+class Visibility:
     """What the timeline says about files: commits, completion times, replaced groups, pending compactions."""
 
     meta: MetaClient
     as_of: str | None
     completion_times: Mapping[str, str]
+    archived: ArchivedTimes
     replaced: frozenset[FileGroupId]
     pending_compactions: frozenset[str]
 
     @classmethod
-    def of(cls, meta: MetaClient, as_of: str | None) -> _Visibility:
+    def of(cls, meta: MetaClient, as_of: str | None) -> Visibility:
         timeline = meta.timeline if as_of is None else meta.timeline.up_to(as_of)
         completed = [i for i in timeline.instants if i.is_completed and i.action.is_write]
         return cls(
             meta,
             as_of,
             {i.requested_time: i.completion_time for i in completed if i.completion_time is not None},
+            ArchivedTimes(meta),
             _replaced_groups(meta, completed),
             frozenset(
                 i.requested_time for i in timeline.instants if i.action is ActionKind.COMPACTION and not i.is_completed
@@ -202,12 +208,13 @@ class _Visibility:
         known = self.meta.timeline.find(time)
         return time if known is not None and known.action is ActionKind.COMMIT else self.slice_of(log, bases)
 
-    def slice_of(self, log: LogFile, slices: Iterable[str]) -> str:
+    def slice_of(self, log: LogFile, slices: Collection[str]) -> str:
         """From version 8 on: the newest slice whose base instant is not after the log's completion, else its own."""
         completed = self.completion_times.get(log.instant_time)
         if completed is None:
-            # Archived, hence committed before everything that is on the active timeline.
-            completed = log.instant_time
+            # Archived. When it completed matters only if a slice began after it.
+            began_later = any(base_instant > log.instant_time for base_instant in slices)
+            completed = self.archived.completion_of(log.instant_time) if began_later else log.instant_time
         fitting = [base_instant for base_instant in slices if base_instant <= completed]
         return max(fitting, default=log.instant_time)
 
