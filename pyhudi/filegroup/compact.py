@@ -27,7 +27,7 @@ from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
-__all__ = ["CompactSlices", "compact_slice", "with_log_totals"]
+__all__ = ["CompactSlices", "carried", "compact_slice", "with_log_totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +104,17 @@ def _write(
             if keys.rebuild_bloom or keys.rebuild_range:
                 found = rows.column(RECORD_KEY)
                 file.add_keys(found, to_bloom=keys.rebuild_bloom, to_range=keys.rebuild_range)
-            file.write(_carried(spec, file, rows))
+            file.write(carried(spec, file, rows))
         for rows in merge.log_rows(group_rows):
             file.add_keys(rows.column(RECORD_KEY))
-            file.write(_carried(spec, file, rows))
+            file.write(carried(spec, file, rows))
     except BaseException:
         file.abandon()
         raise
     return file
 
 
-def _carried(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
+def carried(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
     """The rows with the file's name in their meta columns, or without any in tables that keep none."""
     if spec.populate_meta_fields:
         return file.carried_rows(rows.drop_columns([FILE_NAME]))

@@ -1,0 +1,234 @@
+"""Clustering: the rows of small file groups, sorted if asked, go to new and larger ones that replace them.
+
+    plan          groups of newest slices that no other pending plan works on, as the strategy chooses
+    run           each group is read, merged, sorted and written by one task
+    completion    a replacecommit that names new files and replaced file groups; only if nobody wrote to these meanwhile
+
+Below table version 8 a plan waits as a replacecommit, from 8 on as a clustering. A plan whose file groups were changed
+can't be executed any more: it is stale.
+Source: spec, metadata and indexes 5.4; timeline 3.5, 4.2, 4.7, 7.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from itertools import islice
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.conflicts import groups_of
+from pyhudi.actions.services.busy_groups import busy_groups, is_clustering
+from pyhudi.actions.services.clustering_result import ClusteringRun
+from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
+from pyhudi.actions.services.plan_files import slices_of
+from pyhudi.engine.base import FanOutWork
+from pyhudi.errors import CorruptFile, WriteConflict
+from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
+from pyhudi.filegroup.markers import list_markers, marker_folder
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import BaseFileName, data_path
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["CLUSTERING", "Clustering", "StalePlan"]
+
+
+class StalePlan(WriteConflict):
+    """File groups of a plan were changed since it was made: it can't be executed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """The service."""
+
+    kind: ActionKind = ActionKind.CLUSTERING
+    operation: str = OperationType.CLUSTER
+
+    def plan(self, context: ActionContext) -> ClusteringPlan | None:
+        strategy: ClusteringStrategy = PLAN_STRATEGIES.load(context.options.clustering.plan_strategy)()
+        own = strategy.options(context.options.clustering)
+        options = replace(context.options, clustering=own)
+        _row_order(own.layout).check(context.meta.table_schema())
+        view = FileSystemView.load(context.meta)
+        busy = busy_groups(context.meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
+        found: Iterator[ClusteringGroup] = (
+            group
+            for path in partitions_to_cluster(view.partitions(), own, _now(context))
+            for group in strategy.groups([s for s in view.slices(path) if s.group not in busy], options)
+        )
+        groups = tuple(islice(found, own.groups_max))
+        if not groups:
+            return None
+        return ClusteringPlan(groups, own.execution_strategy or strategy.execution_class, _params(own.layout))
+
+    def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
+        return encode_clustering_plan(plan, meta.config.table_version, meta.storage.full_path)
+
+    def decode(self, body: bytes, where: str) -> ClusteringPlan:
+        plan = decode_clustering_plan(body, where)
+        if plan is None:
+            raise CorruptFile(f"{where}: expected the plan of a clustering, found an overwrite.")
+        return plan
+
+    def is_own(self, instant: Instant, meta: MetaClient) -> bool:
+        return is_clustering(instant, meta)
+
+    def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> None:
+        """Raises StalePlan when a file group of the plan was changed since it was made."""
+        changed = _rewritten(plan, meta) or _written_since(instant, plan, meta)
+        if changed is not None:
+            group, by = changed
+            raise StalePlan(
+                f"{meta.storage.root}: the clustering {instant.requested_time} can't be executed, because {by} changed "
+                f"{group.file_id} in {group.partition_path!r} since it was planned. Nothing of it is visible; the plan "
+                f"is dropped, cluster again."
+            )
+
+    def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
+        slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
+        groups = (
+            ClusterGroup(g.partition_path, tuple(slices[s.group] for s in g.slices), g.output_file_groups)
+            for g in plan.groups
+        )
+        return sorted(groups, key=lambda group: group.stored_bytes, reverse=True)
+
+    def work(
+        self, plan: ClusteringPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+    ) -> FanOutWork:
+        own = context.options.clustering
+        order = _row_order(_layout(plan, own.layout))
+        order.check(reading.schema)
+        return ClusterGroups(spec, reading, order, own.target_file_bytes, run, context.clock)
+
+    def delete_files(
+        self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
+    ) -> None:
+        kept = frozenset(keep)
+        paths = dict.fromkeys(_marked(instant, plan, meta))
+        if by_listing:
+            paths |= dict.fromkeys(_listed(instant, plan, meta))
+        for path in paths:
+            if path not in kept:
+                meta.storage.delete(path)
+
+    def finish(
+        self, plan: ClusteringPlan, instant: Instant, body: CommitMetadata, context: ActionContext
+    ) -> CommitMetadata:
+        replaced: dict[str, tuple[str, ...]] = {}
+        for file_slice in plan.slices:
+            path = file_slice.partition_path
+            replaced[path] = (*replaced.get(path, ()), file_slice.file_id)
+        return replace(body, partition_to_replace_file_ids=replaced)
+
+    def result(
+        self,
+        completed: Instant,
+        plan: ClusteringPlan,
+        statuses: Sequence[WriteStatus],
+        seconds: Mapping[str, float],
+    ) -> ClusteringRun:
+        assert completed.completion_time is not None
+        return ClusteringRun.of(completed.requested_time, completed.completion_time, plan, statuses, seconds)
+
+
+CLUSTERING = Clustering()
+
+
+def _now(context: ActionContext) -> datetime:
+    moment = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
+    return moment.astimezone(context.meta.config.timeline_zone)
+
+
+# ---- the order of rows -----------------------------------------------------------------------------------------------
+
+
+def _row_order(layout: LayoutOptions) -> RowOrder:
+    """How a layout orders rows."""
+    sample_size = layout.sample_size if layout.curve_method == "SAMPLE" else None
+    return RowOrder(layout.columns, layout.strategy, sample_size)
+
+
+def _params(layout: LayoutOptions) -> dict[str, str]:
+    """What the plan says of the order. Hudi's own plans say the columns alone; the rest goes where it matters."""
+    if not layout.columns:
+        return {}
+    values = (",".join(layout.columns), layout.strategy, layout.curve_method, str(layout.sample_size))
+    usual = ("", "LINEAR", "DIRECT", "200000")
+    said = zip(LAYOUT_KEYS, values, usual, strict=True)
+    return {key: value for key, value, default in said if value != default}
+
+
+def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:
+    """The plan's order; what it does not say is the caller's."""
+    columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
+    return LayoutOptions(
+        tuple(name.strip() for name in (columns or "").split(",") if name.strip()),
+        (strategy or given.strategy).upper(),
+        (method or given.curve_method).upper(),
+        int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else given.sample_size,
+    )
+
+
+# ---- has somebody written to its file groups? ------------------------------------------------------------------------
+
+
+def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
+    """A file group whose newest slice has other files than the plan says, and who made them."""
+    view = FileSystemView.load(meta, partitions=plan.partitions)
+    newest = {s.group: s for path in plan.partitions for s in view.slices(path)}
+    for planned in plan.slices:
+        found = newest.get(planned.group)
+        if found is None:
+            return planned.group, "another write, which replaced or undid it,"
+        base = found.base_file.name if found.base_file is not None else None
+        if base != planned.data_file_name:
+            return planned.group, f"the write {found.base_instant}"
+        others = [log for log in found.log_files if log.name not in planned.log_file_names]
+        if others or len(found.log_files) != len(planned.log_file_names):
+            return planned.group, f"log file {others[0].name}" if others else "a rollback"
+    return None
+
+
+def _written_since(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
+    """The same by what completed writes say: a log file may have grown."""
+    groups = frozenset(file_slice.group for file_slice in plan.slices)
+    for write in meta.timeline.commits():
+        if (write.completion_time or "") > instant.requested_time:
+            shared = groups & groups_of(meta.commits.metadata(write))
+            if shared:
+                return min(shared), f"the {write.action.value} {write.requested_time}"
+    return None
+
+
+# ---- files of a run --------------------------------------------------------------------------------------------------
+
+
+def _marked(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> Iterator[str]:
+    partitions = frozenset(plan.partitions)
+    for marker in list_markers(meta.storage, instant.requested_time):
+        partition_path, _, name = marker.data_path.rpartition("/")
+        parsed = BaseFileName.parse(name)
+        if parsed is None or parsed.instant_time != instant.requested_time or partition_path not in partitions:
+            raise CorruptFile(
+                f"{marker_folder(instant.requested_time)}: a marker names {marker.data_path!r}, which the clustering "
+                f"{instant.requested_time} can't have written; nothing was deleted for it."
+            )
+        yield marker.data_path
+
+
+def _listed(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> Iterator[str]:
+    for path in plan.partitions:
+        for info in meta.storage.list(path):
+            name = BaseFileName.parse(info.name)
+            if name is not None and name.instant_time == instant.requested_time:
+                yield data_path(path, info.name)

@@ -1,0 +1,205 @@
+"""Clustering of one group: the rows of its slices, in order, become new file groups.
+
+Rows keep the meta columns that they were written with, but for the file name.
+Source: spec, metadata and indexes 5.4; timeline 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.compact import carried
+from pyhudi.filegroup.markers import CREATE
+from pyhudi.filegroup.new_base_file import NewBaseFile
+from pyhudi.filegroup.read import SliceMerge, SliceSpec
+from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.filegroup.sorted_rows import SORT_MEMORY_BYTES, SortedRows, joined
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.status import to_batch
+from pyhudi.formats.base import open_base_file
+from pyhudi.model.commit import WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import new_file_id
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.storage.clock import Clock
+
+__all__ = ["ClusterGroup", "ClusterGroups", "NewFiles", "merged_rows"]
+
+_LEAST_ROWS = 1000  # a row group is not cut below this, whatever its limit
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterGroup:
+    """A task: slices of one partition, and how many file groups they should become at most."""
+
+    partition_path: str
+    slices: tuple[FileSlice, ...]
+    files_max: int
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of base and log files."""
+        files = [file for s in self.slices for file in (s.base_file, *s.log_files) if file is not None]
+        return sum(file.size_bytes for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterGroups:
+    """Fan-out work of a clustering. `run`: stands in the write tokens, so that two runs of one plan never make files of
+    the same name; `target_bytes`: a file is closed when it is as large.
+    """
+
+    spec: WriteSpec
+    reading: SliceSpec
+    order: RowOrder
+    target_bytes: int
+    run: int
+    clock: Clock
+    memory_bytes: int = SORT_MEMORY_BYTES
+
+    def __call__(self, task: TaskContext, group: ClusterGroup) -> Iterator[pa.RecordBatch]:
+        own = replace(task, stage_id=self.run)
+        for status in self._clustered(own, group):
+            yield to_batch([status])
+
+    def _clustered(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:
+        read = merged_rows(self.spec, self.reading, group.slices)
+        options = self.spec.file
+        if not self.order.columns:
+            pieces = _gathered(read, options.row_group_rows, options.row_group_bytes)
+            yield from self._written(task, group, pieces, _base_rows(self.spec, group.slices))
+            return
+        with SortedRows(self.order, self.memory_bytes) as rows:
+            for table in read:
+                rows.add(table)
+            fitting = options.row_group_bytes * rows.rows // max(1, rows.bytes)
+            piece_rows = min(options.row_group_rows, max(_LEAST_ROWS, fitting))
+            yield from self._written(task, group, rows.pieces(piece_rows), rows.rows)
+
+    def _written(
+        self, task: TaskContext, group: ClusterGroup, pieces: Iterator[pa.Table], rows: int
+    ) -> Iterator[WriteStatus]:
+        """Pieces of about `rows` rows in all to files of about the same size."""
+        files = min(group.files_max, max(1, -(-group.stored_bytes // self.target_bytes)))
+        file_rows = max(1, -(-rows // files))
+        ids = (new_file_id(prefix, number) for prefix in (self.clock.new_uuid(),) for number in count())
+        new = NewFiles(self.spec, task, group.partition_path, ids, self.clock)
+        closed = 0
+        try:
+            for piece in pieces:
+                at = 0
+                while at < len(piece):
+                    is_last = closed == files - 1
+                    part = piece.slice(at) if is_last else piece.slice(at, file_rows - new.open_rows)
+                    new.write(part)
+                    at += len(part)
+                    if new.open_bytes >= self.target_bytes or (not is_last and new.open_rows >= file_rows):
+                        yield new.close()
+                        closed += 1
+            if new.open_rows:
+                yield new.close()
+        except BaseException:
+            new.abandon()
+            raise
+
+
+def _base_rows(spec: WriteSpec, slices: Iterable[FileSlice]) -> int:
+    """Rows of the slices' base files."""
+    rows = 0
+    for file_slice in slices:
+        if file_slice.base_file is not None:
+            with open_base_file(spec.storage, file_slice.base_file.path) as reader:
+                rows += reader.num_rows
+    return rows
+
+
+def _gathered(tables: Iterator[pa.Table], rows_max: int, bytes_max: int) -> Iterator[pa.Table]:
+    """The same rows in tables of about the size of a row group, whatever sizes they come in."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        if not len(table):
+            continue
+        if sum(map(len, waiting)) + len(table) > rows_max and waiting:
+            yield joined(waiting)
+            waiting = []
+        waiting.append(table)
+        if sum(map(len, waiting)) >= rows_max or sum(one.nbytes for one in waiting) >= bytes_max:
+            yield joined(waiting)
+            waiting = []
+    if waiting:
+        yield joined(waiting)
+
+
+def merged_rows(spec: WriteSpec, reading: SliceSpec, slices: Iterable[FileSlice]) -> Iterator[pa.Table]:
+    """The rows of slices as they are now, meta columns and all stored columns, slice by slice."""
+    for file_slice in slices:
+        merge = SliceMerge.of(reading, file_slice, reading.schema)
+        with ExitStack() as stack:
+            base = file_slice.base_file
+            if base is not None:
+                reader = stack.enter_context(open_base_file(spec.storage, base.path))
+                yield from merge.base_rows(reader, keep_dictionaries=True)
+            yield from merge.log_rows()
+
+
+class NewFiles:
+    """New file groups of one partition, one after the other, of rows that were written before."""
+
+    def __init__(
+        self, spec: WriteSpec, task: TaskContext, partition_path: str, file_ids: Iterator[str], clock: Clock
+    ) -> None:
+        self._spec, self._task, self._partition_path, self._clock = spec, task, partition_path, clock
+        self._file_ids = file_ids
+        self._file: NewBaseFile | None = None
+        self._started_s = 0.0
+
+    @property
+    def open_rows(self) -> int:
+        """Rows in the open file."""
+        return self._file.rows if self._file is not None else 0
+
+    @property
+    def open_bytes(self) -> int:
+        """Bytes of the open file that have been written so far."""
+        return self._file.written_bytes if self._file is not None else 0
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows as a row group of the open file, or of a new one."""
+        file = self._file
+        if file is None:
+            self._started_s = self._clock.monotonic_s()
+            file = NewBaseFile(self._spec, self._task, self._partition_path, next(self._file_ids), CREATE, self._clock)
+            self._file = file
+        if self._spec.populate_meta_fields:
+            file.add_keys(rows.column(RECORD_KEY))
+        file.write(carried(self._spec, file, rows))
+
+    def close(self) -> WriteStatus:
+        """Finish the open file."""
+        file = self._file
+        assert file is not None
+        size_bytes = file.close()
+        self._file = None
+        stat = WriteStat(
+            file_id=file.file_id,
+            path=file.path,
+            partition_path=file.partition_path,
+            num_writes=file.rows,
+            num_inserts=file.rows,
+            total_write_bytes=size_bytes,
+            file_size_in_bytes=size_bytes,
+            create_time_ms=int((self._clock.monotonic_s() - self._started_s) * 1000),
+        )
+        return WriteStatus(stat, rows_read=file.rows)
+
+    def abandon(self) -> None:
+        """Let go of the open file after an error; its marker stays."""
+        if self._file is not None:
+            self._file.abandon()

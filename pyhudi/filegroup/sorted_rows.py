@@ -1,0 +1,178 @@
+"""All rows of a group in order, within bounded memory.
+
+fits in memory    rows → one table → positions → pieces in order
+does not          rows → a file in a temporary folder, the columns that decide stay → positions → each row's rank
+                  → the file again, rows to one file per run of ranks → run by run in order
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.filegroup.row_order import RowOrder
+
+__all__ = ["SORT_MEMORY_BYTES", "SortedRows", "joined"]
+
+SORT_MEMORY_BYTES = 512 << 20  # rows of one group that are sorted in memory; they are there twice while they are
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+Ranks = npt.NDArray[np.int64]
+
+
+class SortedRows:
+    """Rows are taken in by `add`, then given out by `pieces`, once. Use it as a context: it may hold files."""
+
+    def __init__(self, order: RowOrder, memory_bytes: int = SORT_MEMORY_BYTES) -> None:
+        self.rows = 0
+        self.bytes = 0
+        self._order, self._memory_bytes = order, memory_bytes
+        self._waiting: list[pa.Table] = []
+        self._waiting_bytes = 0
+        self._keys: list[pa.Table] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._spill: _Spill | None = None
+
+    def __enter__(self) -> SortedRows:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._spill is not None:
+            self._spill.close()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def add(self, rows: pa.Table) -> None:
+        """Take rows in."""
+        if not len(rows):
+            return
+        self.rows += len(rows)
+        self.bytes += rows.nbytes
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_bytes > self._memory_bytes:
+            self._spill_waiting()
+
+    def pieces(self, piece_rows: int) -> Iterator[pa.Table]:
+        """The rows in order, at most `piece_rows` at a time."""
+        if self._spill is None:
+            yield from _in_order(self._waiting, self._order, piece_rows)
+            return
+        self._spill_waiting()
+        self._spill.close()
+        keys = pa.concat_tables(self._keys)
+        self._keys = []
+        order = self._order.positions(keys)
+        ranks = np.empty(self.rows, np.int64)
+        ranks[order] = np.arange(self.rows)
+        runs = -(-self.bytes // self._memory_bytes)
+        run_rows = -(-self.rows // runs)
+        for first, run in self._scattered(ranks, run_rows):
+            rows, run_ranks = run.read()
+            within = np.argsort(run_ranks)
+            assert int(run_ranks[within[0]]) == first
+            yield from _taken(rows, within, piece_rows)
+
+    def _spill_waiting(self) -> None:
+        """Write what waits to the file; only the columns that decide stay in memory."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
+        if self._spill is None:
+            self._spill = _Spill(Path(self._folder.name) / "rows")
+        for rows in self._waiting:
+            self._keys.append(self._order.keys(rows))
+            self._spill.write(rows)
+        self._waiting, self._waiting_bytes = [], 0
+
+    def _scattered(self, ranks: Ranks, run_rows: int) -> Iterator[tuple[int, _Spill]]:
+        """The rows of each run of ranks, in a file of their own that is deleted when the next one is asked for."""
+        assert self._folder is not None
+        assert self._spill is not None
+        firsts = range(0, len(ranks), run_rows)
+        runs = [_Spill(Path(self._folder.name) / f"run{number}", with_ranks=True) for number in range(len(firsts))]
+        at = 0
+        for rows in self._spill.tables():
+            own = ranks[at : at + len(rows)]
+            at += len(rows)
+            numbers = own // run_rows
+            for number in np.unique(numbers):
+                places = np.flatnonzero(numbers == number)
+                runs[number].write(rows.take(pa.array(places)), own[places])
+        self._spill.delete()
+        for first, run in zip(firsts, runs, strict=True):
+            run.close()
+            yield first, run
+            run.delete()
+
+
+_RANK = "_pyhudi_rank"
+
+
+class _Spill:
+    """Rows in a file that can be read as a stream."""
+
+    def __init__(self, path: Path, *, with_ranks: bool = False) -> None:
+        self._path, self._with_ranks = path, with_ranks
+        self._sink: pa.NativeFile | None = None
+        self._writer: pa.RecordBatchStreamWriter | None = None
+
+    def write(self, rows: pa.Table, ranks: Ranks | None = None) -> None:
+        rows = _plain(rows)
+        if ranks is not None:
+            rows = rows.append_column(_RANK, pa.array(ranks))
+        if self._writer is None:
+            self._sink = pa.OSFile(str(self._path), "wb")
+            self._writer = pa.ipc.new_stream(self._sink, rows.schema, options=_OPTIONS)
+        self._writer.write_table(rows.combine_chunks())
+
+    def tables(self) -> Iterator[pa.Table]:
+        with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+    def read(self) -> tuple[pa.Table, Ranks]:
+        rows = pa.concat_tables(self.tables())
+        return rows.drop_columns([_RANK]), np.asarray(rows.column(_RANK).to_numpy(), np.int64)
+
+    def close(self) -> None:
+        if self._writer is not None and self._sink is not None:
+            self._writer.close()
+            self._sink.close()
+            self._writer = self._sink = None
+
+    def delete(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Without dictionaries, which differ from batch to batch."""
+    for at, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            value_type = field.type.value_type
+            rows = rows.set_column(at, field.with_type(value_type), rows.column(at).cast(value_type))
+    return rows
+
+
+def _in_order(tables: list[pa.Table], order: RowOrder, piece_rows: int) -> Iterator[pa.Table]:
+    if not tables:
+        return
+    rows = joined(tables)
+    yield from _taken(rows, order.positions(order.keys(rows)), piece_rows)
+
+
+def joined(tables: list[pa.Table]) -> pa.Table:
+    """One table. A column that some files keep as a dictionary and others don't is plain in all of them."""
+    if len({table.schema for table in tables}) > 1:
+        tables = [_plain(table) for table in tables]
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def _taken(rows: pa.Table, positions: Ranks, piece_rows: int) -> Iterator[pa.Table]:
+    rows = rows.combine_chunks()
+    for first in range(0, len(positions), piece_rows):
+        yield rows.take(pa.array(positions[first : first + piece_rows]))

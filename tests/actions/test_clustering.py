@@ -1,0 +1,255 @@
+"""Clustering: rows stay, file groups become fewer and ordered, plans wait for whoever runs them."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.actions.services.clustering import StalePlan
+from pyhudi.errors import ConfigError, TableError
+from pyhudi.formats.clustering_plans import decode_clustering_plan
+from pyhudi.model.instant import ActionKind, State
+from pyhudi.timeline.write import TimelineWriter
+from tests.actions.clustered import TYPES, Clustered
+from tests.actions.merge_on_read import VERSIONS
+from tests.actions.tables import Row, TestTable
+
+META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "id", "v")
+
+
+def made(version: str = "9", table_type: str = "COPY_ON_WRITE", **options: str) -> Clustered:
+    """Two partitions; three file groups in x, with an updated and a deleted row, and one in y."""
+    table = Clustered(version, table_type, **options)
+    table.insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.insert(("c", "x", 1, 5), ("d", "x", 1, 40))
+    table.insert(("e", "x", 1, 1), ("f", "y", 1, 7))
+    table.upsert(("a", "x", 2, 11))
+    table.delete(("d", "x"))
+    return table
+
+
+ROWS: list[Row] = [("a", "x", 2, 11), ("b", "x", 1, 20), ("c", "x", 1, 5), ("e", "x", 1, 1), ("f", "y", 1, 7)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+def test_rows_and_their_meta_columns_stay_while_file_groups_become_one(version: str, table_type: str) -> None:
+    table = made(version, table_type)
+    before = table.rows(META)
+    assert table.rows() == ROWS
+    assert table.groups() == {"x": 3, "y": 1}
+    result = table.cluster()
+    assert table.rows() == ROWS
+    assert table.rows(META) == before
+    assert table.groups() == {"x": 1, "y": 1}
+    (run,) = result.runs
+    assert (run.file_slices, run.files_written, run.rows_written) == (4, 2, 5)
+    assert "2 groups, 4 slices → 2 files, 5 rows" in str(result)
+    body = table.clustering_body()
+    assert (body.operation_type, body.compacted) == ("CLUSTER", False)
+    replaced = body.partition_to_replace_file_ids
+    assert replaced is not None
+    assert {path: len(ids) for path, ids in replaced.items()} == {"x": 3, "y": 1}
+    assert not table.pending()
+    table.upsert(("b", "x", 3, 21), ("g", "y", 1, 8))
+    assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:], ("g", "y", 1, 8)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_reader_of_an_earlier_instant_sees_the_rows_as_they_were(version: str) -> None:
+    table = made(version)
+    last = table.meta.timeline.last_commit()
+    assert last is not None
+    table.cluster()
+    table.upsert(("a", "x", 3, 12))
+    assert table.rows(as_of=last.requested_time) == ROWS
+
+
+def values_in_files(table: Clustered, path: str, column: str) -> list[list[int]]:
+    """Values by file that the last clustering wrote."""
+    found = []
+    for stat in table.clustering_body().partition_to_write_stats[path]:
+        assert stat.path is not None
+        with table.storage.open_input(stat.path) as file:
+            found.append(pq.read_table(file, columns=[column]).column(column).to_pylist())
+    return found
+
+
+def test_rows_stand_in_the_order_of_the_sort_columns() -> None:
+    table = made()
+    table.cluster(clustering_plan_strategy_sort_columns="v")
+    assert values_in_files(table, "x", "v") == [[1, 5, 11, 20]]
+
+
+@pytest.mark.parametrize("layout", ["ZORDER", "HILBERT"])
+@pytest.mark.parametrize("method", ["DIRECT", "SAMPLE"])
+def test_a_curve_keeps_rows_together_that_are_alike(layout: str, method: str) -> None:
+    table = Clustered()
+    rows: list[Row] = [(f"k{ts}{v}", "x", ts, v) for ts in range(8) for v in range(8)]
+    table.bulk_insert(*rows)
+    table.cluster(
+        clustering_plan_strategy_sort_columns="ts,v", layout_optimize_strategy=layout,
+        layout_optimize_curve_build_method=method,
+    )  # fmt: skip
+    assert table.rows() == sorted(rows)
+    (ts,), (v,) = values_in_files(table, "x", "ts"), values_in_files(table, "x", "v")
+    for first in range(0, 64, 16):  # a quarter of the rows is a quarter of the square
+        assert max(ts[first : first + 16]) - min(ts[first : first + 16]) == 3
+        assert max(v[first : first + 16]) - min(v[first : first + 16]) == 3
+
+
+@pytest.mark.parametrize(("version", "action"), [("6", "replacecommit"), ("8", "clustering"), ("9", "clustering")])
+def test_a_plan_waits_for_another_process(version: str, action: str) -> None:
+    table = made(version, "MERGE_ON_READ")
+    planned = table.cluster(schedule_only=True, clustering_plan_strategy_sort_columns="v")
+    assert planned.scheduled is not None
+    assert "scheduled as" in str(planned)
+    assert table.pending() == [f"{action}.requested"]
+    assert table.cluster(schedule_only=True).planned == (), "what a plan has is not planned again"
+    table.insert(("z", "x", 1, 0))
+    assert table.groups() == {"x": 4, "y": 1}
+    (run,) = table.cluster(instant_time=planned.scheduled).runs
+    assert run.instant_time == planned.scheduled
+    assert table.groups() == {"x": 2, "y": 1}, "what was inserted meanwhile is not in the plan"
+    assert table.rows() == [*ROWS, ("z", "x", 1, 0)]
+    assert sorted(values_in_files(table, "x", "v")) == [[1, 5, 11, 20]], "the plan says how to sort"
+    with pytest.raises(TableError, match="no pending clustering"):
+        table.cluster(instant_time=planned.scheduled)
+
+
+def test_a_plan_says_what_hudi_has_to_know() -> None:
+    table = made("9", "MERGE_ON_READ")
+    table.cluster(
+        schedule_only=True,
+        clustering_plan_strategy_sort_columns="v,ts",
+        layout_optimize_strategy="zorder",
+        layout_optimize_curve_build_method="sample",
+    )
+    (instant,) = table.meta.timeline.pending()
+    plan = decode_clustering_plan(TimelineWriter(table.storage, table.meta.config).read_body(instant, State.REQUESTED))
+    assert plan is not None
+    assert plan.strategy_class.endswith(".SparkSortAndSizeExecutionStrategy")
+    assert plan.strategy_params == {
+        "hoodie.clustering.plan.strategy.sort.columns": "v,ts",
+        "hoodie.layout.optimize.strategy": "ZORDER",
+        "hoodie.layout.optimize.curve.build.method": "SAMPLE",
+    }
+    assert [(group.partition_path, len(group.slices)) for group in plan.groups] == [("x", 3), ("y", 1)]
+
+
+def test_a_dry_run_only_looks() -> None:
+    table = made()
+    before = [info.path for info in table.storage.walk("")]
+    result = table.cluster(dry_run=True)
+    assert str(result) == "cluster would take: 2 groups, 4 slices → 2 files"
+    assert [info.path for info in table.storage.walk("")] == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+def test_writes_cluster_when_commits_enough_were_made(version: str, table_type: str) -> None:
+    options = {"clustering_inline": "true", "clustering_inline_max_commits": "3"}
+    table = Clustered(version, table_type, **options)
+    done = [table.insert((f"k{n}", "x", 1, n)).services.get("clustering", ()) for n in range(7)]
+    # The clustering itself is no commit to wait for.
+    assert [len(instants) for instants in done] == [0, 0, 1, 0, 0, 1, 0]
+    assert table.groups() == {"x": 2}
+    assert len(table.rows()) == 7
+
+
+@pytest.mark.parametrize("key", ["clustering_schedule_inline", "clustering_async_enabled"])
+def test_writes_schedule_when_commits_enough_were_made(key: str) -> None:
+    table = Clustered(**{key: "true", "clustering_async_max_commits": "2"})
+    for number in range(3):
+        table.insert((f"k{number}", "x", 1, number))
+    assert table.pending() == ["clustering.requested"]
+    assert len(table.cluster().runs) == 2
+    assert table.groups() == {"x": 1}
+
+
+def test_a_call_that_names_a_number_of_commits_waits_for_them() -> None:
+    table = made()
+    assert not table.cluster(clustering_inline_max_commits="6").runs
+    assert table.cluster(clustering_inline_max_commits="5").runs
+
+
+def test_large_groups_become_files_of_the_target_size() -> None:
+    table = Clustered()
+    table.bulk_insert(*((f"k{n:04d}", "x", 1, n) for n in range(3000)))
+    size = sum(stat.file_size_in_bytes for stat in table.first_body().stats())
+    result = table.cluster(
+        clustering_plan_strategy_sort_columns="v", clustering_plan_strategy_target_file_max_bytes=str(size // 3 + 1)
+    )
+    assert result.runs[0].files_written == 3
+    assert [(min(v), max(v)) for v in sorted(values_in_files(table, "x", "v"))] == [
+        (0, 999),
+        (1000, 1999),
+        (2000, 2999),
+    ]
+    assert len(table.rows()) == 3000
+
+
+def test_what_a_log_only_writer_finds_is_not_in_the_way() -> None:
+    table = made("9", "MERGE_ON_READ")
+    table.compact_now(schedule_only=True)
+    planned = table.cluster(dry_run=True)
+    assert [len(group.slices) for group in planned.planned] == [1, 1], "slices of a compaction that waits are left"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"clustering_plan_strategy_sort_columns": "nothing"}, "which the table doesn't have; its columns: id, p, ts"),
+        ({"clustering_plan_strategy_class": "SIZE_BASE"}, "Did you mean"),
+        ({"clustering_plan_strategy_file_slices_sort_by": "AGE"}, "expected SIZE, INSTANT_TIME"),
+        ({"clustering_plan_strategy_class": "COMMIT_BASED"}, "earliest.commit.to.cluster"),
+        ({"clustering_plan_strategy_class": "SELECTED_PARTITIONS"}, "cluster.begin.partition"),
+        (
+            {"clustering_plan_strategy_class": "STREAM_COPY", "clustering_plan_strategy_sort_columns": "v"},
+            "does not sort",
+        ),
+        ({"clustering_plan_strategy_partition_regex_pattern": "("}, "partition.regex.pattern"),
+        ({"layout_optimize_enable": "true"}, "needs columns to sort by"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_written(options: dict[str, str], message: str) -> None:
+    table = made()
+    with pytest.raises(ConfigError, match=message):
+        table.cluster(**options)
+    assert not table.pending()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_plan_that_was_overtaken_is_dropped(version: str, table_type: str) -> None:
+    table = made(version, table_type)
+    table.cluster(schedule_only=True)
+    changed = ("b", "x", 5, 22)
+    table.upsert(changed, clustering_updates_strategy="ALLOW")
+    with pytest.raises(StalePlan, match=r"changed .* since it was planned"):
+        table.cluster()
+    assert not table.pending()
+    rows = [ROWS[0], changed, *ROWS[2:]]
+    assert table.rows() == rows
+    table.cluster()
+    assert table.rows() == rows
+    assert table.groups() == {"x": 1, "y": 1}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_completed_clustering_can_be_rolled_back(version: str) -> None:
+    table = made(version, "MERGE_ON_READ")
+    table.cluster()
+    table.roll_back_last()
+    assert table.groups() == {"x": 3, "y": 1}
+    assert table.rows() == ROWS
+    assert all(i.action is not ActionKind.REPLACECOMMIT for i in table.meta.timeline)
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+def test_tables_without_meta_columns_are_clustered_too(table_type: str) -> None:
+    table = made("9", table_type, populate_meta_fields="false")
+    assert TestTable.rows(table) == ROWS
+    table.cluster(clustering_plan_strategy_sort_columns="v")
+    assert table.groups() == {"x": 1, "y": 1}
+    assert TestTable.rows(table) == ROWS
