@@ -19,7 +19,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import pyhudi
-from bench import cases, peers
+from bench import cases, mor_cases, peers
 from bench.memory import WorkerMemory
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -28,7 +28,8 @@ MIB = 1 << 20
 
 def main() -> None:
     asked = arguments()
-    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=asked.work) as folder:
+    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=asked.work) as name:
+        folder = Path(name)
         conditions = {
             "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "cores": asked.cores,
@@ -43,14 +44,18 @@ def main() -> None:
             "pyhudi": pyhudi.__version__,
         }
         report: dict[str, object] = {"conditions": conditions}
-        if set(asked.only) & set("abcde"):
-            results, memory = run_cases(asked, Path(folder))
+        if asked.only == "mor":
+            report["cases"] = [{**asdict(result), "ratio": result.ratio} for result in run_merge_on_read(asked, folder)]
+        elif set(asked.only) & set("abcde"):
+            results, memory = run_cases(asked, folder)
             report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
             print(markdown(results, memory, conditions))
     RESULTS.mkdir(exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if "f" in asked.only:
-        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json")
+        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json", peers.WORKLOADS)
+    if asked.only == "mor" and not asked.quick:
+        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
     out = RESULTS / f"bench-{stamp}.json"
     out.write_text(json.dumps(report, indent=1, default=str))
     print(f"Written to {out}", file=sys.stderr)
@@ -63,7 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
     parser.add_argument("--memory", default="3g", help="of the Spark driver")
-    parser.add_argument("--only", default="abcdef", help="letters of the cases to run")
+    parser.add_argument("--only", default="abcdef", help="letters of the cases to run, or: mor")
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
     parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")
@@ -102,6 +107,23 @@ def run_cases(asked: argparse.Namespace, folder: Path) -> tuple[list[cases.Resul
     return results, peaks
 
 
+def run_merge_on_read(asked: argparse.Namespace, folder: Path) -> list[cases.Result]:
+    spark = session(asked, folder)
+    setting = cases.Setting(spark, folder, asked.rows, asked.repeats, asked.cores)
+    results: list[cases.Result] = []
+
+    def report(result: cases.Result) -> None:
+        results.append(result)
+        ours, floor = statistics.median(result.ours_s), statistics.median(result.floor_s)
+        print(f"| {result.case} | {result.what} | {ours:.3f} | {floor:.3f} | **{result.ratio:.2f}** | {result.aim} |",
+              flush=True)  # fmt: skip
+
+    print("| case | what | PyHudi, s | floor, s | ratio | aim |\n|---|---|---|---|---|---|")
+    mor_cases.run(setting, report)
+    spark.stop()
+    return results
+
+
 def session(asked: argparse.Namespace, folder: Path) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(
@@ -125,12 +147,12 @@ def session(asked: argparse.Namespace, folder: Path) -> SparkSession:
     return spark
 
 
-def run_peers(asked: argparse.Namespace, out: Path) -> object:
+def run_peers(asked: argparse.Namespace, out: Path, workloads: dict[str, int | None]) -> object:
     if not peers.PEERS.exists():
         print("left out: case f (the benchmark of the peers is absent)", file=sys.stderr)
         return None
-    results = peers.run(asked.peer_rows, out, tuple(asked.contestants.split(",")))
-    print(peers.markdown(results))
+    results = peers.run(asked.peer_rows, out, tuple(asked.contestants.split(",")), tuple(workloads))
+    print(peers.markdown(results, workloads))
     return results
 
 

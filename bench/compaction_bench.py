@@ -38,24 +38,25 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=pa.cpu_count())
     asked = parser.parse_args()
-    pa.set_cpu_count(asked.threads)
     with tempfile.TemporaryDirectory(prefix="pyhudi-compaction-") as name:
-        print(json.dumps(measure(asked, Path(name)), indent=1))
+        print(json.dumps(measure(asked.rows, asked.partitions, asked.repeats, asked.threads, Path(name)), indent=1))
 
 
-def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(rows: int, partitions: int, repeats: int, threads: int, folder: Path) -> dict[str, Any]:
+    """Medians of compactions and of rewrites, made in `folder`."""
+    pa.set_cpu_count(threads)
     table, copy = folder / "table", folder / "copy"
-    make(table, asked.rows, asked.partitions)
+    make(table, rows, partitions)
     before = rows_of(table)
     ours: list[tuple[float, float]] = []
     floor: list[tuple[float, float]] = []
     result: Any = None
-    for turn in range(asked.repeats + 1):
+    for turn in range(repeats + 1):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(table, copy)
         bases = sorted(path for path in copy.rglob("*.parquet"))
         opened = HudiTable.open(str(copy))
-        rewritten = timed(lambda bases=bases: rewrite(bases, folder / "rewritten", asked.threads))
+        rewritten = timed(lambda bases=bases: rewrite(bases, folder / "rewritten", threads))
         began = time.perf_counter(), time.process_time()
         result = opened.compact()
         compacted = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -67,7 +68,7 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     ratios = f"{wall[0] / wall[1]:.2f}x wall, {cpu[0] / cpu[1]:.2f}x CPU"
     print(f"compaction {wall[0]:.2f} s, floor {wall[1]:.2f} s: {ratios}", file=sys.stderr)
     return {
-        "rows": asked.rows,
+        "rows": rows,
         "file_groups": result.runs[0].file_slices,
         "log_files": result.runs[0].log_files,
         "wall_s": {"compaction": wall[0], "floor": wall[1], "ratio": wall[0] / wall[1]},

@@ -9,7 +9,7 @@ Source: house 3.6; spec, files and records 5.6.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -58,11 +58,16 @@ class SliceSpec:
         """`columns` and what merging asks for, in table order."""
         if self.merge.merger is not None:  # a user's merger is given whole rows
             return self.schema
-        names = {*columns, RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
-        names |= {DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
+        names = {*columns, *self.deciding, DELETE_FLAG_COLUMN, self.merge.delete_field or RECORD_KEY}
+        return pa.schema([column for column in self.schema if column.name in names])
+
+    @property
+    def deciding(self) -> frozenset[str]:
+        """The columns of a base row by which it stays or leaves: its key and its ordering values."""
+        names = {RECORD_KEY, *(name.partition(".")[0] for name in self.merge.ordering_fields)}
         if self.key_generator is not None:
             names |= set(self.key_generator.input_columns)
-        return pa.schema([column for column in self.schema if column.name in names])
+        return frozenset(names)
 
 
 def read_file_slice(
@@ -129,8 +134,9 @@ def _marked_deletes(rules: MergeRules, rows: pa.Table) -> Mask | None:
 class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
-    Counts grow as rows are read: `updated` base rows got another version, `deleted` ones are gone, `inserted` rows are
-    in logs only. `late_keys`: keys of the latest batch whose log version lost against the base row.
+    `in_pairs`: a row can have columns of several versions. Counts grow as rows are read: `updated` base rows got
+    another version, `deleted` ones are gone, `inserted` rows are in logs only. `late_keys`: keys of the latest batch
+    whose log version lost against the base row.
     """
 
     def __init__(self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals) -> None:
@@ -140,7 +146,7 @@ class SliceMerge:
         self._spec, self._needed, self._rules = spec, needed, spec.merge
         self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
-        self._in_pairs = in_pairs
+        self.in_pairs = in_pairs
         self._found = np.zeros(len(records.keys), np.bool_)
 
     @classmethod
@@ -168,6 +174,11 @@ class SliceMerge:
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
         return cls(spec, needed, buffer.fold(), in_pairs, totals)
 
+    @property
+    def asks_base(self) -> bool:
+        """What the log files have for a key depends on its base row."""
+        return self.in_pairs or self._rules.by_ordering
+
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""
         if base is not None:
@@ -181,19 +192,28 @@ class SliceMerge:
 
         Args:    keep_dictionaries: string columns of few values may come dictionary-encoded.
         """
-        names = [column.name for column in self._needed if column.name in base.schema.names]
         dictionaries = self._dictionaries(base) if keep_dictionaries else frozenset[str]()
+        for stored in self.stored_rows(base, self._needed, batch_rows, dictionaries):
+            yield self.with_base(stored)
+
+    def stored_rows(
+        self,
+        base: BaseFileReader,
+        wanted: pa.Schema,
+        batch_rows: int = BATCH_ROWS,
+        dictionaries: Collection[str] = frozenset(),
+    ) -> Iterator[pa.Table]:
+        """Rows of the base file as they are, with their keys, in its order."""
+        names = [column.name for column in wanted if column.name in base.schema.names]
         for batch in base.batches(names, batch_rows, dictionaries):
             stored = pa.Table.from_batches([batch])
-            if not dictionaries:
-                stored = project(_keyed(self._spec, stored), self._needed)
-            yield self.with_base(stored)
+            yield stored if dictionaries else project(_keyed(self._spec, stored), wanted)
 
     def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
         """Columns that may stay encoded: none when rows are converted or merged column by column."""
         stored = {field.name: field.type for field in base.schema}
         as_is = all(stored.get(field.name) == field.type for field in self._needed)
-        if not as_is or self._in_pairs or self._spec.key_generator is not None:
+        if not as_is or self.in_pairs or self._spec.key_generator is not None:
             return frozenset()
         judged = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
         return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - judged
@@ -208,6 +228,34 @@ class SliceMerge:
 
     def with_base(self, stored: pa.Table) -> pa.Table:
         """Base rows that win, followed by the log rows that replace others."""
+        gone, fresh = self.meet(stored)
+        if not len(gone):
+            return stored
+        keep = np.ones(len(stored), np.bool_)
+        keep[gone] = False
+        return stacked(stored.filter(pa.array(keep)), fresh)
+
+    def meet(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
+        """Positions of the base rows that leave, and the live rows that come in their place."""
+        hits, partners = self._matches(stored)
+        if self.in_pairs and len(hits):
+            fresh = self._merged_pairs(stored, hits, partners)
+            self.updated += len(fresh)
+            self.deleted += len(hits) - len(fresh)
+            return hits, fresh
+        gone, partners = self._replaced(stored, hits, partners)
+        updates = partners[~self.records.is_delete[partners]]
+        self.updated += len(updates)
+        self.deleted += len(partners) - len(updates)
+        return gone, self.records.take(updates)
+
+    def leaving(self, stored: pa.Table) -> Positions:
+        """Positions of the base rows that leave, by nothing but their keys and ordering values."""
+        hits, partners = self._matches(stored)
+        return hits if self.in_pairs else self._replaced(stored, hits, partners)[0]
+
+    def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
+        """Base rows whose key the logs have, and where the logs have it."""
         keys = stored.column(RECORD_KEY)
         if keys.null_count:
             raise ConfigError(
@@ -217,39 +265,28 @@ class SliceMerge:
         self.late_keys = self.late_keys[:0]
         matches = pc.fill_null(pc.index_in(keys, value_set=self.records.keys), -1).to_numpy()
         hits = np.flatnonzero(matches >= 0)
-        if not len(hits):
-            return stored
         partners = matches[hits].astype(np.int64)
         self._found[partners] = True
-        if self._in_pairs:
-            return self._merged_pairs(stored, hits, partners)
+        return hits, partners
+
+    def _replaced(self, stored: pa.Table, hits: Positions, partners: Positions) -> tuple[Positions, Positions]:
+        """Those of the matches in which the version of the logs wins."""
+        if not len(hits) or not self._rules.by_ordering:
+            return hits, partners
         wins = self._judge(stored, hits, partners)
         self.late_keys = self.records.keys.take(pa.array(partners[~wins]))
-        hits, partners = hits[wins], partners[wins]
-        keep = np.ones(len(stored), np.bool_)
-        keep[hits] = False
-        updates = partners[~self.records.is_delete[partners]]
-        self.updated += len(updates)
-        self.deleted += len(partners) - len(updates)
-        return stacked(stored.filter(pa.array(keep)), self.records.take(updates))
+        return hits[wins], partners[wins]
 
     def _merged_pairs(self, stored: pa.Table, hits: Positions, partners: Positions) -> pa.Table:
-        keep = np.ones(len(stored), np.bool_)
-        keep[hits] = False
         older_rows = stored.take(pa.array(hits))
         ordering = ordering_columns(older_rows, self._rules.ordering_fields) if self._rules.by_ordering else []
         older = Versions(older_rows, np.zeros(len(hits), np.bool_), tuple(ordering))
         merged = self._merge.merge(older, self.records.versions(partners), Place.SLICE)
         if merged.is_older is not None:
             self.late_keys = self.records.keys.take(pa.array(partners[merged.is_older]))
-        live = merged.rows.filter(pa.array(~merged.is_delete))
-        self.updated += len(live)
-        self.deleted += len(hits) - len(live)
-        return pa.concat_tables([stored.filter(pa.array(keep)), live])
+        return merged.rows.filter(pa.array(~merged.is_delete))
 
     def _judge(self, stored: pa.Table, hits: Positions, partners: Positions) -> Mask:
-        if not self._rules.by_ordering:
-            return np.ones(len(hits), np.bool_)
         existing = ordering_columns(stored, self._rules.ordering_fields, pa.array(hits))
         taken = pa.array(partners)
         incoming = [values.take(taken) for values in self.records.ordering]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -17,8 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.read import read_file_slice
+from pyhudi.filegroup.beside_base import coming_rows
+from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
+from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.filters import resolve, to_arrow
@@ -29,7 +31,15 @@ from pyhudi.schema.read_plan import ReadPlan as ByColumnId
 from pyhudi.schema.read_plan import read_plan
 from pyhudi.storage.base import Storage
 
-__all__ = ["READ_THREADS", "count_rows", "read_batches", "read_slice", "row_group_test", "with_path_values"]
+__all__ = [
+    "READ_THREADS",
+    "count_rows",
+    "read_batches",
+    "read_coming_rows",
+    "read_slice",
+    "row_group_test",
+    "with_path_values",
+]
 
 READ_THREADS = 2
 _BATCHES_AHEAD = 2  # per file
@@ -112,8 +122,19 @@ def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one slice that the plan's query returns."""
+    if not read.merges:
+        return _kept(plan, _base_rows(plan, storage, read, batch_rows))
+    return _kept(plan, _slice_rows(plan, read, read_file_slice, batch_rows))
+
+
+def read_coming_rows(plan: ReadPlan, read: ReadSlice, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Those rows of a slice with log files that come from them; see `pyhudi.filegroup.beside_base`."""
+    return _kept(plan, _slice_rows(plan, read, coming_rows, batch_rows))
+
+
+def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Columns of `plan.read_schema` that pass its filter, as columns of the result."""
     predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
-    source = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
     for rows in source:
         if predicate is not None:
             rows = _filtered(rows, predicate)
@@ -128,12 +149,17 @@ def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: in
             yield convert(batch)
 
 
-def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
+def _slice_rows(
+    plan: ReadPlan,
+    read: ReadSlice,
+    reader: Callable[[SliceSpec, FileSlice, Sequence[str], int], Iterator[pa.RecordBatch]],
+    batch_rows: int,
+) -> Iterator[pa.RecordBatch]:
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
     stored = [name for name in plan.read_schema.names if name in plan.merge.schema.names and name not in from_path]
-    for batch in read_file_slice(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
+    for batch in reader(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
         yield with_path_values(batch, from_path, plan.read_schema)
 
 

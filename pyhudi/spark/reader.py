@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,8 @@ from pyhudi.schema.casts import cast
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
-from pyhudi.spark.session import hudi_options
+from pyhudi.spark.merged import ROW_NUMBER, coming_frame, in_two_parts, leaving_frame, row_number
+from pyhudi.spark.session import files_listed_here, hudi_options
 from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -85,47 +87,64 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
         return engine.from_arrow(plan.schema.empty_table())
     if is_opaque(plan.predicate):
         return _read_by_python(engine, meta.storage, plan, plan.slices)
-    shapes = shapes_of(plan, meta.storage)
+    two_parts = in_two_parts(plan)
+    apart = set(map(id, two_parts))
+    rest = replace(plan, slices=tuple(read for read in plan.slices if id(read) not in apart))
     frames = [
         _read_by_python(engine, meta.storage, plan, reads)
         if shape == BY_PYTHON
         else _filtered(_read_natively(spark, meta, plan, shape, reads), plan)
-        for shape, reads in shapes.items()
+        for shape, reads in shapes_of(rest, meta.storage).items()
     ]
-    return engine.union(frames)
+    return engine.union([*frames, *_merged(engine, meta, plan, two_parts)])
+
+
+def _merged(engine: SparkEngine, meta: MetaClient, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Iterator[DataFrame]:
+    """Slices with log files in two parts; see `pyhudi.spark.merged`."""
+    whole = {read.base_file.path: read for read in reads}
+    bases = [ReadSlice.of_base_file(read.base_file, read.path_values, read.told_values) for read in reads]
+    for shape, base_reads in shapes_of(replace(plan, slices=tuple(bases)), meta.storage).items():
+        slices = [whole[read.base_file.path] for read in base_reads]
+        if shape == BY_PYTHON:
+            yield _read_by_python(engine, meta.storage, plan, slices)
+            continue
+        leaving = leaving_frame(engine, plan, slices)
+        yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, leaving), plan)
+        yield coming_frame(engine, plan, slices)
 
 
 def _filtered(frame: DataFrame, plan: ReadPlan) -> DataFrame:
     if not plan.keeps_all_rows:
         frame = frame.where(to_spark(plan.predicate, plan.read_schema))
-    return frame if frame.columns == plan.schema.names else frame.select([_named(name) for name in plan.schema.names])
+    return frame if frame.columns == plan.schema.names else _selected(frame, plan.schema.names)
 
 
 # ---- native ----------------------------------------------------------------------------------------------------------
 
 
 def _read_natively(
-    spark: SparkSession, meta: MetaClient, plan: ReadPlan, shape: FileShape, reads: Sequence[ReadSlice]
+    spark: SparkSession,
+    meta: MetaClient,
+    plan: ReadPlan,
+    shape: FileShape,
+    reads: Sequence[ReadSlice],
+    leaving: DataFrame | None = None,
 ) -> DataFrame:
-    """The files of one shape as columns of `plan.read_schema`."""
+    """The files of one shape as columns of `plan.read_schema`, without the rows of the numbers in `leaving`."""
+    scan = partial(_scan, spark, meta.storage, shape=shape, leaving=leaving)
     if _paths_tell_the_values(meta.config, plan.read_schema, reads):
-        return _shaped(
-            _scan(spark, meta.storage, plan.read_schema, shape, reads, base=meta.storage.full_path("")), plan, shape
-        )
+        return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
     stored = pa.schema([field for field in plan.read_schema if field.name not in from_path])
     if not from_path:
-        return _shaped(_scan(spark, meta.storage, stored, shape, reads), plan, shape)
+        return _shaped(scan(stored, reads=reads), plan, shape)
     groups: dict[tuple[tuple[str, str | None], ...], list[ReadSlice]] = {}
     for read in reads:
         groups.setdefault(read.path_values, []).append(read)
     if len(groups) <= _BRANCHES_MAX:
-        branches = [
-            _with_constants(_scan(spark, meta.storage, stored, shape, group), values, plan)
-            for values, group in groups.items()
-        ]
+        branches = [_with_constants(scan(stored, reads=group), values, plan) for values, group in groups.items()]
         return _shaped(SparkEngine(spark).union(branches), plan, shape)
-    frame = _scan(spark, meta.storage, stored, shape, reads, file_name=True)
+    frame = scan(stored, reads=reads, file_name=True)
     looked_up = SparkEngine(spark).from_arrow(_values_by_file(reads, plan.read_schema))
     return _shaped(frame.join(F.broadcast(looked_up), on=_FILE_NAME), plan, shape)
 
@@ -134,11 +153,12 @@ def _scan(
     spark: SparkSession,
     storage: Storage,
     schema: pa.Schema,
+    *,
     shape: FileShape,
     reads: Sequence[ReadSlice],
-    *,
     base: str | None = None,
     file_name: bool = False,
+    leaving: DataFrame | None = None,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
     there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
@@ -156,15 +176,20 @@ def _scan(
     if base is not None:
         reader = reader.option("basePath", base)
     files = [literal_path(storage.full_path(read.base_file.path)) for read in reads]
-    frame = reader.orc(files) if orc else reader.parquet(*files)
-    return frame.withColumn(_FILE_NAME, F.col("_metadata.file_name")) if file_name else frame
+    with files_listed_here(spark, storage, len(files)):
+        frame = reader.orc(files) if orc else reader.parquet(*files)
+    if file_name:
+        frame = frame.withColumn(_FILE_NAME, F.col("_metadata.file_name"))
+    if leaving is None:
+        return frame
+    return frame.withColumn(ROW_NUMBER, row_number()).join(leaving, on=ROW_NUMBER, how="left_anti").drop(ROW_NUMBER)
 
 
 def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
     """Columns of the files as those of `plan.read_schema`."""
     names = plan.read_schema.names
     if not shape.columns:
-        return frame if frame.columns == names else frame.select([_named(name) for name in names])
+        return frame if frame.columns == names else _selected(frame, names)
     there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
     columns = []
     for field, target in zip(plan.read_schema, spark_from_arrow(plan.read_schema).fields, strict=True):
@@ -264,5 +289,14 @@ def _check_types(wanted: StructType, table: pa.Schema, path: str) -> None:
         )
 
 
+def _selected(frame: DataFrame, names: Iterable[str]) -> DataFrame:
+    """These columns; said as texts, because a call of the JVM for each of many columns takes its time."""
+    return frame.selectExpr(*[_quoted(name) for name in names])
+
+
 def _named(name: str) -> Any:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(_quoted(name))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
