@@ -90,6 +90,13 @@ _RECORDS: Mapping[str, str] = {
         strategy HoodieCompactionStrategy?
         preserveHoodieMetadata boolean/false
     """,
+    "HoodieClusteringPlan": """
+        inputGroups [HoodieClusteringGroup]?
+        strategy HoodieClusteringStrategy?
+        extraMetadata {string}?
+        version int/1
+        preserveHoodieMetadata boolean?
+    """,
 }
 _STAT_FIELDS = tuple(line.split()[0] for line in _RECORDS["HoodieWriteStat"].splitlines() if line.strip())
 # Every archived commit has this entry, empty: Hudi cuts a statistic of old releases out by it.

@@ -50,12 +50,12 @@ HISTORY_SCHEMA = pa.schema(
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
     """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
-    schema = HISTORY_SCHEMA.with_metadata(footer)
     options: dict[str, Any] = {"compression": "gzip", "use_dictionary": False, "store_schema": False, "version": "1.0"}
     with storage.open_output(path) as sink:
-        with pq.ParquetWriter(sink, schema, compression_level=1, **options) as writer:
+        with pq.ParquetWriter(sink, HISTORY_SCHEMA, compression_level=1, **options) as writer:
             for table in tables:
-                writer.write_table(table.cast(schema), row_group_size=_ROW_GROUP_ROWS)
+                writer.write_table(table.cast(HISTORY_SCHEMA), row_group_size=_ROW_GROUP_ROWS)
+            writer.add_key_value_metadata(footer)
         return int(sink.tell())
 
 
