@@ -10,7 +10,7 @@ Source: spec, metadata and indexes 5.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -96,12 +96,14 @@ class LogPlan:
     small_files_max: int = 1
     new_slice_instant: str | None = None
 
-    def small_files(self, partition_path: str, limit_bytes: int) -> tuple[BaseFile, ...]:
+    def small_files(
+        self, partition_path: str, limit_bytes: int, closed: Container[FileGroupId] = frozenset()
+    ) -> tuple[BaseFile, ...]:
         """The base files that may be rewritten to take inserts: small ones of slices without log files."""
         free = (
             s.base_file
             for s in self.slices.get(partition_path, ())
-            if s.base_file is not None and not s.log_files and s.group not in self.compacting
+            if s.base_file is not None and not s.log_files and s.group not in self.compacting and s.group not in closed
         )
         return pick_small_files(free, limit_bytes)[: self.small_files_max]
 
@@ -170,12 +172,14 @@ def plan_slots(
     new_file_id: Callable[[str], str] | None = None,
     drop_inserts: bool = False,
     logs: LogPlan | None = None,
+    closed: Container[FileGroupId] = frozenset(),
 ) -> SlotPlan:
     """Slots for a batch.
 
     Args:    counts: rows by file group; `base_files`: latest base files of every partition that occurs in `counts`;
              new_file_id: makes the whole file id from a location that is no file id of a base file yet (bucket index);
-             drop_inserts: rows without location are deletes of unknown keys; logs: for a merge-on-read table.
+             drop_inserts: rows without location are deletes of unknown keys; logs: for a merge-on-read table;
+             closed: file groups that take no inserts, whatever their size.
     Returns: the plan; slots are ordered by partition path, so the same input gives the same plan.
     """
     known = _known_groups(base_files, logs)
@@ -205,8 +209,9 @@ def plan_slots(
                 tasks.append(WriteTask("drop"))
         else:
             limit_bytes, path = sizing.small_file_limit_bytes, count.partition_path
-            small = pick_small_files(base_files.get(path, ()), limit_bytes)
-            files = small if logs is None else logs.small_files(path, limit_bytes)
+            free = (file for file in base_files.get(path, ()) if file.group not in closed)
+            small = pick_small_files(free, limit_bytes)
+            files = small if logs is None else logs.small_files(path, limit_bytes, closed)
             inserts[path] = _place_inserts(count, files, sizing, tasks, updates)
     return SlotPlan(tuple(tasks), updates, inserts, drop_slot)
 

@@ -24,6 +24,7 @@ from pyhudi.actions.changes.slots import ChangeSlot
 from pyhudi.actions.changes.stored import StoredRows
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
+from pyhudi.actions.services.clustering_updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.keyed_write import (
     KeyedWrite,
@@ -45,6 +46,7 @@ from pyhudi.formats.avro.schema import without_meta
 from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import SLOT
 from pyhudi.model.predicate import parse_where
@@ -173,6 +175,8 @@ class ChangeRows:
             statuses += from_table(engine.collect(written))
         if plan.alone:
             statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))
+        # Which slices hold rows to change is known only now.
+        groups_to_keep_off((FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses), context)
         return checked(statuses)
 
     def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:

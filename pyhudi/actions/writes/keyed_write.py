@@ -28,6 +28,7 @@ from pyhudi.actions.rows import (
     delete_flag_columns,
     marker_columns,
 )
+from pyhudi.actions.services.clustering_updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
@@ -50,7 +51,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, META_COLUMNS, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
@@ -215,10 +216,13 @@ class KeyedWrite:
         paths = {count.partition_path for count in counts}
         appends = context.meta.config.is_merge_on_read and not self.rules.replaces
         base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}
+        updated = [FileGroupId(c.partition_path, c.file_id) for c in counts if c.file_id is not None]
+        closed = frozenset[FileGroupId]() if self.rules.replaces else groups_to_keep_off(updated, context)
         return plan_slots(
             counts,
             base_files,
             sizing(context),
+            closed=closed,
             new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
             drop_inserts=self.rules.deletes or self.rules.drop_unknown,
             logs=log_plan(paths, view, instant, context) if appends else None,

@@ -66,8 +66,8 @@ CLUSTERING_OPTIONS: tuple[OptionSpec, ...] = (
         TEXT,
         f"{_JAVA}update.strategy.SparkRejectUpdateStrategy",
         "Writes to file groups that a clustering waits for: SparkRejectUpdateStrategy (REJECT) refuses them, "
-        "SparkAllowUpdateStrategy (ALLOW) lets them, and the clustering is dropped; for consistent hashing "
-        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) writes to old and new buckets.",
+        "SparkAllowUpdateStrategy (ALLOW) lets them, and the clustering is dropped. "
+        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) refuses them too: PyHudi does not write rows twice.",
     ),
     _row(
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict",

@@ -1,0 +1,78 @@
+"""Writes beside a pending clustering: may they go to file groups of its plan?
+
+    REJECT     no: the write fails, and names plan and file group (the default)
+    ALLOW      yes: the plan is stale then, and is dropped when somebody wants to execute it
+    DUPLICATE  no, though Hudi writes rows to the old and to the new buckets of a resize: readers that don't know of the
+               plan find them twice until it is executed
+
+New rows never go to such file groups. A write that is told to rolls the clustering back and goes on.
+Source: spec, metadata and indexes 5.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.rollback import undo
+from pyhudi.errors import WriteConflict
+from pyhudi.metadata.pending_clusterings import pending_clusterings
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.registry import Registry
+
+__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "groups_to_keep_off"]
+
+_JAVA = "org.apache.hudi.client.clustering.update.strategy."
+_HERE = "pyhudi.actions.services.clustering_updates:"
+_NAMES = {
+    "REJECT": "SparkRejectUpdateStrategy",
+    "ALLOW": "SparkAllowUpdateStrategy",
+    "DUPLICATE": "SparkConsistentBucketDuplicateUpdateStrategy",
+}
+
+UPDATE_STRATEGIES = Registry(
+    "clustering update strategy",
+    {"REJECT": f"{_HERE}REJECT", "ALLOW": f"{_HERE}ALLOW", "DUPLICATE": f"{_HERE}DUPLICATE"},
+    {spelling: name for name, java in _NAMES.items() for spelling in (java, _JAVA + java)},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStrategy:
+    """`lets`: updates go to file groups of a pending clustering."""
+
+    lets: bool
+
+
+REJECT = UpdateStrategy(lets=False)
+ALLOW = UpdateStrategy(lets=True)
+DUPLICATE = UpdateStrategy(lets=False)
+
+
+def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
+    """File groups that new rows must not go to.
+
+    Args:    updated: file groups that the write changes.
+    Raises:  WriteConflict when one of them waits for a clustering and the options don't let the write go on.
+    """
+    planned = pending_clusterings(context.meta)
+    if not planned:
+        return frozenset()
+    strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
+    hit = sorted(group for group in updated if group in planned)
+    if hit and context.options.clustering.rollback_pending_on_conflict:
+        gone = {planned[group] for group in hit}
+        for instant in sorted(gone):
+            undo(instant, context)
+        return frozenset(group for group, instant in planned.items() if instant not in gone)
+    if hit and not strategy.lets:
+        instant = planned[hit[0]]
+        raise WriteConflict(
+            f"{context.meta.storage.root}: the write changes {hit[0].file_id} in {hit[0].partition_path!r}, which the "
+            f"{instant.action.value} {instant.requested_time} is going to replace by clustering. Nothing was written. "
+            f"Execute the clustering first (HudiTable.cluster), or drop it "
+            f"(hoodie.clustering.rollback.pending.replacecommit.on.conflict=true), or let the write win "
+            f"(hoodie.clustering.updates.strategy=ALLOW)."
+        )
+    return frozenset(planned)

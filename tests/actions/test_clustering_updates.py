@@ -1,0 +1,114 @@
+"""Writes beside a clustering that waits: refused, let through, or they take it back; new rows keep off its groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pyhudi.actions.services.clustering import StalePlan
+from pyhudi.errors import ConfigError, WriteConflict
+from tests.actions.clustered import TYPES, Clustered
+from tests.actions.merge_on_read import VERSIONS
+from tests.actions.test_clustering import ROWS, made
+
+WRITES: dict[str, Callable[[Clustered], object]] = {
+    "upsert": lambda table: table.upsert(("b", "x", 3, 21)),
+    "delete": lambda table: table.delete(("b", "x")),
+}
+
+
+def waiting(version: str = "9", table_type: str = "COPY_ON_WRITE", **options: str) -> Clustered:
+    table = made(version, table_type, **options)
+    table.cluster(schedule_only=True, clustering_plan_strategy_partition_selected="x")
+    return table
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("name", WRITES)
+def test_a_change_of_its_file_groups_is_refused_by_name(name: str, table_type: str, version: str) -> None:
+    table = waiting(version, table_type)
+    (plan,) = table.meta.timeline.pending()
+    before = table.data_files()
+    with pytest.raises(WriteConflict, match=rf"which the \w+ {plan.requested_time} is going to replace"):
+        WRITES[name](table)
+    assert table.rows() == ROWS
+    assert table.data_files() == before
+    table.upsert(("f", "y", 2, 8), ("new", "x", 1, 9))
+    table.cluster(instant_time=plan.requested_time)
+    assert table.rows() == [*ROWS[:4], ("f", "y", 2, 8), ("new", "x", 1, 9)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+def test_new_rows_keep_off_its_file_groups(version: str, table_type: str) -> None:
+    table = waiting(version, table_type)
+    small = {"parquet_small_file_limit": "104857600"}
+    table.insert(("g", "x", 1, 1), **small)
+    assert table.groups() == {"x": 4, "y": 1}
+    table.insert(("h", "x", 1, 1), **small)
+    assert table.groups() == {"x": 4, "y": 1}, "other small files are filled as ever"
+    table.cluster()
+    assert table.rows() == [*ROWS, ("g", "x", 1, 1), ("h", "x", 1, 1)]
+
+
+@pytest.mark.parametrize("strategy", ["ALLOW", "SparkAllowUpdateStrategy"])
+def test_a_change_that_is_let_through_wins(strategy: str) -> None:
+    table = waiting()
+    table.upsert(("b", "x", 3, 21), clustering_updates_strategy=strategy)
+    with pytest.raises(StalePlan):
+        table.cluster()
+    assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+
+
+@pytest.mark.parametrize("strategy", ["DUPLICATE", "SparkConsistentBucketDuplicateUpdateStrategy"])
+def test_rows_are_not_written_twice(strategy: str) -> None:
+    table = waiting()
+    with pytest.raises(WriteConflict):
+        table.upsert(("b", "x", 3, 21), clustering_updates_strategy=strategy)
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(ConfigError, match="clustering update strategy 'REFUSE'"):
+        waiting().upsert(("b", "x", 3, 21), clustering_updates_strategy="REFUSE")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+def test_a_change_may_take_the_clustering_back(version: str, table_type: str) -> None:
+    table = waiting(version, table_type)
+    table.upsert(("b", "x", 3, 21), clustering_rollback_pending_replacecommit_on_conflict="true")
+    assert not table.pending()
+    rows = [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+    assert table.rows() == rows
+    table.cluster()
+    assert table.rows() == rows
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_clustering_that_was_overtaken_while_it_ran_is_not_visible(version: str) -> None:
+    """The change comes when new files are written, just before the clustering completes."""
+    table = waiting(version, "MERGE_ON_READ")
+    clustering = Clustered()
+    clustering.storage = Overtaken(table)  # type: ignore[assignment]
+    with pytest.raises(StalePlan):
+        clustering.cluster()
+    assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+    assert not table.pending()
+    table.cluster()
+    assert table.groups() == {"x": 1, "y": 1}
+    assert len(table.data_files()) == len(set(table.data_files()))
+
+
+class Overtaken:
+    """The table's storage; when markers of the run are listed, another writer changes a row."""
+
+    def __init__(self, table: Clustered) -> None:
+        self._table, self._done = table, False
+
+    def __getattr__(self, name: str) -> object:
+        if name == "walk" and not self._done:
+            self._done = True
+            self._table.upsert(("b", "x", 3, 21), clustering_updates_strategy="ALLOW")
+        return getattr(self._table.storage, name)
