@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
-__all__ = ["hudi_options"]
+from pyhudi.storage.base import Storage
+from pyhudi.storage.local import LocalStorage
+
+__all__ = ["files_listed_here", "hudi_options"]
 
 _PREFIX = "spark."
+_LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 
 def hudi_options(spark: Any) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
     return {key[len(_PREFIX) :]: text for key, text in spark.conf.getAll.items() if key.startswith("spark.hoodie.")}
+
+
+@contextmanager
+def files_listed_here(spark: Any, storage: Storage, files: int) -> Iterator[None]:
+    """While a scan of so many files is planned: on a local disk Spark looks at them from the driver.
+
+    Beyond 32 paths it starts a job of its own for that, which takes longer than the scan of a small table. A Connect
+    session plans later than this, so it is left alone.
+    """
+    if not isinstance(storage, LocalStorage) or type(spark).__module__.startswith("pyspark.sql.connect"):
+        yield
+        return
+    with _ONE_AT_A_TIME:
+        before = spark.conf.get(_LISTING_JOB_FROM)
+        if files <= int(before):
+            yield
+            return
+        spark.conf.set(_LISTING_JOB_FROM, str(files))
+        try:
+            yield
+        finally:
+            spark.conf.set(_LISTING_JOB_FROM, before)
