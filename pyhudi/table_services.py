@@ -7,6 +7,8 @@ from typing import Any
 
 from pyhudi.actions.services.archive_result import ArchiveResult
 from pyhudi.actions.services.archiving import archive
+from pyhudi.actions.services.clean_result import CleanResult
+from pyhudi.actions.services.cleaning import clean
 from pyhudi.actions.services.cluster_calls import cluster
 from pyhudi.actions.services.clustering_result import ClusteringResult
 from pyhudi.actions.services.compacting import call
@@ -52,6 +54,28 @@ class TableServices(TableCalls):
     ) -> CompactionResult:
         """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
         run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        return self._serve(run, options, more, dry_run=dry_run)
+
+    def clean(
+        self,
+        *,
+        dry_run: bool = False,
+        schedule_only: bool = False,
+        instant_time: str | None = None,
+        options: Options | None = None,
+        **more: Any,
+    ) -> CleanResult:
+        """Delete files that no allowed query needs: older versions of files, and what overwrites have replaced.
+
+        Writes do it by themselves. What queries are allowed is the policy's to say (`hoodie.clean.policy`), and stays
+        with the newest rows and savepoints in any case. Cleans that wait are executed first.
+
+        Args:
+            dry_run: only say which files would go, and why. schedule_only: leave the plan for another run or process.
+            instant_time: execute just this pending clean.
+            options: Hudi's own keys; without a trigger among them whatever there is to clean is cleaned.
+        """
+        run = partial(clean, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
         return self._serve(run, options, more, dry_run=dry_run)
 
     def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> ArchiveResult:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.archiving import archive_after_write
+from pyhudi.actions.services.cleaning import clean_after_write
 from pyhudi.actions.services.cluster_calls import cluster_after_write
 from pyhudi.actions.services.compacting import compact_after_write
 from pyhudi.errors import HudiError, WriteConflict
@@ -19,6 +20,7 @@ from pyhudi.errors import HudiError, WriteConflict
 __all__ = ["AFTER_WRITE", "serve_after_write"]
 
 AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
+    "clean": clean_after_write,
     "archiving": archive_after_write,
     "compaction": compact_after_write,
     "clustering": cluster_after_write,

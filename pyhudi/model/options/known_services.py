@@ -12,23 +12,18 @@ __all__ = ["SERVICES"]
 SERVICES = (
     Family(
         group="Cleaning",
-        doc="PyHudi does not clean yet; run clean with Apache Hudi.",
+        doc="Cleaning runs at the end of a write, or when it is called, over all partitions; files of a bootstrap stay.",
         keys="""
-            clean.async.enabled=false<clean.async clean.automatic=true
-            clean.commits.retained=10<cleaner.commits.retained
+            clean.async.enabled=false<clean.async
             clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
-            clean.fileversions.retained=3<cleaner.fileversions.retained
-            clean.hours.retained=24<cleaner.hours.retained clean.incremental.enabled=true<cleaner.incremental.mode
-            clean.max.commits.to.clean=9223372036854775807 clean.multiple.enabled=false<clean.allow.multiple
+            clean.multiple.enabled=false<clean.allow.multiple
             clean.optimize.using.local.engine.context=true clean.parallelism=200<cleaner.parallelism
             clean.partition.filter.regex<cleaner.partition.filter.regex
             clean.partition.filter.selected<cleaner.partition.filter.selected
-            clean.policy=KEEP_LATEST_COMMITS<cleaner.policy clean.trigger.max.commits=1<clean.max.commits
-            clean.trigger.strategy=NUM_COMMITS
         """,
         accepted={
-            "clean.automatic": "false",
             "clean.async.enabled": "false",
+            "clean.delete.bootstrap.base.file": "false",
             "clean.multiple.enabled": "false",
         },
     ),

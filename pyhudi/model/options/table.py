@@ -12,8 +12,11 @@ from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.honoured_archiving import ARCHIVING_OPTIONS
+from pyhudi.model.options.honoured_cleaning import CLEANING_OPTIONS
 from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
+from pyhudi.model.options.honoured_concurrency import CONCURRENCY_OPTIONS
+from pyhudi.model.options.honoured_locks import LOCK_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
@@ -30,7 +33,10 @@ __all__ = ["OPTIONS", "canonical_keys", "option", "resolve", "text_of"]
 OPTIONS: tuple[OptionSpec, ...] = (
     *TABLE_OPTIONS,
     *WRITE_OPTIONS,
+    *CONCURRENCY_OPTIONS,
+    *LOCK_OPTIONS,
     *COMPACTION_OPTIONS,
+    *CLEANING_OPTIONS,
     *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
     *CLUSTERING_OPTIONS,

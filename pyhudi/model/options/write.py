@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
 from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
+from pyhudi.model.options.cleaning import CleaningOptions, cleaning_options
 from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
+from pyhudi.model.options.concurrency import ConcurrencyOptions, concurrency_options, failed_writes_policy
+from pyhudi.model.options.locks import LockOptions, lock_options
 from pyhudi.model.options.replacing import ReplacingOptions, replacing_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import canonical_keys, resolve, text_of
@@ -26,19 +29,9 @@ from pyhudi.model.options.versions import VersionOptions, version_options
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
-__all__ = ["LockOptions", "WriteOptions"]
+__all__ = ["WriteOptions"]
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-@dataclass(frozen=True, slots=True)
-class LockOptions:
-    """How a writer takes the table's lock. `filesystem_path` None: the table's `.hoodie`; `expire_min` 0: never."""
-
-    provider: str | None = None
-    filesystem_path: str | None = None
-    expire_min: int = 0
-    wait_timeout_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +104,8 @@ class WriteOptions:
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
     versions: VersionOptions = field(default_factory=VersionOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    # Cleaning
+    cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     # Overwriting and deleting partitions
     replacing: ReplacingOptions = field(default_factory=ReplacingOptions)
     # Schema
@@ -118,7 +113,8 @@ class WriteOptions:
     reconcile_schema: bool = False
     allow_column_drop: bool = False
     # Safety
-    lock: LockOptions = LockOptions()
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
+    lock: LockOptions = field(default_factory=LockOptions)
     max_clock_skew_ms: int = 200
     failed_writes_policy: str = "EAGER"
     heartbeat_interval_ms: int = 60000
@@ -162,6 +158,7 @@ class WriteOptions:
             archiving=archiving_options(values),
             versions=version_options(values),
             clustering=clustering_options(values),
+            cleaning=cleaning_options(values),
             replacing=replacing_options(values),
             **_safety_fields(values),
             explicit=explicit,
@@ -306,14 +303,10 @@ def _file_fields(values: Values) -> dict[str, Any]:
 
 def _safety_fields(values: Values) -> dict[str, Any]:
     return {
-        "lock": LockOptions(
-            provider=values.text("hoodie.write.lock.provider"),
-            filesystem_path=values.text("hoodie.write.lock.filesystem.path"),
-            expire_min=values.integer("hoodie.write.lock.filesystem.expire", minimum=0),
-            wait_timeout_s=values.integer("hoodie.write.lock.wait_time_ms", minimum=0) / 1000,
-        ),
+        "concurrency": concurrency_options(values),
+        "lock": lock_options(values),
         "max_clock_skew_ms": values.integer("hoodie.time.generator.max_expected_clock_skew_ms", minimum=0),
-        "failed_writes_policy": values.must("hoodie.clean.failed.writes.policy"),
+        "failed_writes_policy": failed_writes_policy(values),
         "heartbeat_interval_ms": values.integer("hoodie.client.heartbeat.interval_in_ms", minimum=1000),
         "heartbeat_misses": values.integer("hoodie.client.heartbeat.tolerable.misses", minimum=0),
     }

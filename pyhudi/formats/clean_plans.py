@@ -1,0 +1,141 @@
+"""Bodies of the clean action: bytes ↔ the model.
+
+Plans of version 2 name files by absolute path, those of version 1 by name; a moved table has other absolute paths, so
+partition and file name decide. Source: spec, timeline 4.3, 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
+from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+
+__all__ = ["decode_clean_metadata", "decode_clean_plan", "encode_clean_metadata", "encode_clean_plan"]
+
+_VERSION = 2
+
+
+def encode_clean_plan(plan: CleanPlan, absolute: Callable[[str], str]) -> bytes:
+    """Body of the requested file. `absolute`: the path of a file as plans write it, from its path in the table."""
+    earliest = plan.earliest
+    return encode_avro_record(
+        "HoodieCleanerPlan",
+        {
+            "earliestInstantToRetain": None
+            if earliest is None
+            else {"timestamp": earliest.requested_time, "action": earliest.action, "state": earliest.state},
+            "lastCompletedCommitTimestamp": plan.last_commit,
+            "policy": plan.policy,
+            "filesToBeDeletedPerPartition": {},
+            "version": _VERSION,
+            "filePathsToBeDeletedPerPartition": {
+                path: [{"filePath": absolute(data_path(path, name)), "isBootstrapBaseFile": False} for name in names]
+                for path, names in plan.files.items()
+            },
+            "partitionsToBeDeleted": list(plan.partitions),
+            "extraMetadata": dict(plan.extra_metadata),
+        },
+    )
+
+
+def decode_clean_plan(data: bytes, where: str = "clean.requested") -> CleanPlan:
+    """The plan in a requested file.
+
+    Raises: CorruptFile when it is damaged, or names what is no data file of a partition; UnsupportedTable for files
+        that a bootstrap left outside of the table.
+    """
+    body = decode_avro_record(data, where)
+    earliest = body.get("earliestInstantToRetain")
+    files: dict[str, tuple[str, ...]] = {}
+    for path, infos in (body.get("filePathsToBeDeletedPerPartition") or {}).items():
+        if any(info.get("isBootstrapBaseFile") for info in infos):
+            raise UnsupportedTable(f"{where}: the plan deletes files of a bootstrap; run it with Apache Hudi.")
+        files[path] = tuple(_name(info.get("filePath") or "", path, where) for info in infos)
+    for path, names in (body.get("filesToBeDeletedPerPartition") or {}).items():
+        if path not in files:
+            files[path] = tuple(_name(name, path, where) for name in names)
+    partitions = tuple(body.get("partitionsToBeDeleted") or ())
+    for path in partitions:
+        _check_partition(path, where)
+    return CleanPlan(
+        policy=body.get("policy") or "",
+        earliest=None
+        if earliest is None
+        else RetainedInstant(earliest["timestamp"], earliest["action"], earliest["state"]),
+        last_commit=body.get("lastCompletedCommitTimestamp") or "",
+        files=files,
+        partitions=partitions,
+        extra_metadata=_texts(body.get("extraMetadata")),
+    )
+
+
+def _name(path: str, partition_path: str, where: str) -> str:
+    """The bare name of a file to delete."""
+    _check_partition(partition_path, where)
+    name = path.rpartition("/")[2]
+    if BaseFileName.parse(name) is None and LogFileName.parse(name) is None:
+        raise CorruptFile(f"{where}: the plan deletes {path!r}, which is no data file. Nothing was deleted for it.")
+    return name
+
+
+def _check_partition(path: str, where: str) -> None:
+    if ".." in path.split("/") or path.startswith((".hoodie", "/")):
+        raise CorruptFile(f"{where}: the plan names {path!r}, which is no partition. Nothing was deleted for it.")
+
+
+def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
+    """Body of the completed file."""
+    partitions = {
+        path: {
+            "partitionPath": path,
+            "policy": found.policy,
+            "deletePathPatterns": [*found.deleted, *found.failed],
+            "successDeleteFiles": list(found.deleted),
+            "failedDeleteFiles": list(found.failed),
+            "isPartitionDeleted": found.is_gone,
+        }
+        for path, found in metadata.partitions.items()
+    }
+    return encode_avro_record(
+        "HoodieCleanMetadata",
+        {
+            "startCleanTime": metadata.start_time,
+            "timeTakenInMillis": metadata.time_taken_ms,
+            "totalFilesDeleted": sum(len(found.deleted) for found in metadata.partitions.values()),
+            "earliestCommitToRetain": metadata.earliest,
+            "lastCompletedCommitTimestamp": metadata.last_commit,
+            "partitionMetadata": partitions,
+            "version": _VERSION,
+            "bootstrapPartitionMetadata": {},
+            "extraMetadata": dict(metadata.extra_metadata),
+        },
+    )
+
+
+def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
+    """What a completed clean did; no bytes (a crash) are a clean that says nothing. Raises CorruptFile."""
+    body: Mapping[str, Any] = decode_avro_record(data, where) if data else {}
+    return CleanMetadata(
+        start_time=body.get("startCleanTime") or "",
+        time_taken_ms=body.get("timeTakenInMillis") or 0,
+        earliest=body.get("earliestCommitToRetain") or "",
+        last_commit=body.get("lastCompletedCommitTimestamp") or "",
+        partitions={
+            path: CleanedPartition(
+                found.get("policy") or "",
+                tuple(found.get("successDeleteFiles") or ()),
+                tuple(found.get("failedDeleteFiles") or ()),
+                bool(found.get("isPartitionDeleted")),
+            )
+            for path, found in (body.get("partitionMetadata") or {}).items()
+        },
+        extra_metadata=_texts(body.get("extraMetadata")),
+    )
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {key: text for key, text in (value or {}).items() if isinstance(text, str)}

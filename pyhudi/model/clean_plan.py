@@ -1,0 +1,77 @@
+"""What cleaning is going to delete, and what it deleted: bodies of the clean action.
+
+Source: spec, timeline 4.3 and 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = [
+    "KEEP_LATEST_BY_HOURS",
+    "KEEP_LATEST_COMMITS",
+    "KEEP_LATEST_FILE_VERSIONS",
+    "SAVEPOINTED",
+    "CleanMetadata",
+    "CleanPlan",
+    "CleanedPartition",
+    "RetainedInstant",
+]
+
+KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
+KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
+KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+
+SAVEPOINTED = "savepointed_timestamps"  # extra metadata: savepoints that a clean saw, with commas
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedInstant:
+    """The oldest instant whose files a clean keeps, as plans name it."""
+
+    requested_time: str
+    action: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPlan:
+    """Body of `<T>.clean.requested`.
+
+    `files`: partition path → names of the files to delete. `partitions`: paths that are no partitions any more.
+    `last_commit`: the newest completed commit when the plan was made, "" for none.
+    """
+
+    policy: str
+    earliest: RetainedInstant | None
+    last_commit: str
+    files: Mapping[str, tuple[str, ...]]
+    partitions: tuple[str, ...] = ()
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def file_count(self) -> int:
+        return sum(len(names) for names in self.files.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedPartition:
+    """What a clean did in one partition. Files are bare names."""
+
+    policy: str
+    deleted: tuple[str, ...]
+    failed: tuple[str, ...] = ()
+    is_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CleanMetadata:
+    """Body of `<T>.clean`. `earliest` is "" for a policy that names no instant."""
+
+    start_time: str
+    time_taken_ms: int
+    earliest: str
+    last_commit: str
+    partitions: Mapping[str, CleanedPartition]
+    extra_metadata: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,82 @@
+"""CleaningOptions: how much history a write or a call of the cleaner keeps, typed."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
+from pyhudi.model.options.spec import HudiOptionWarning
+from pyhudi.model.options.values import Values
+
+__all__ = ["CleaningOptions", "cleaning_options"]
+
+_POLICY = "hoodie.clean.policy"
+_COMMITS = "hoodie.clean.commits.retained"
+_HOURS = "hoodie.clean.hours.retained"
+_VERSIONS = "hoodie.clean.fileversions.retained"
+_TRIGGER = "hoodie.clean.trigger.max.commits"
+_KEPT_MIN = "hoodie.keep.min.commits"
+_POLICY_OF = {
+    _COMMITS: KEEP_LATEST_COMMITS,
+    _HOURS: KEEP_LATEST_BY_HOURS,
+    _VERSIONS: KEEP_LATEST_FILE_VERSIONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningOptions:
+    """`trigger_is_given`: the caller said how many commits to wait for."""
+
+    automatic: bool = True
+    policy: str = KEEP_LATEST_COMMITS
+    commits_retained: int = 10
+    hours_retained: int = 24
+    file_versions_retained: int = 3
+    is_incremental: bool = True
+    trigger: str = "NUM_COMMITS"
+    trigger_commits: int = 1
+    trigger_is_given: bool = False
+    commits_cleaned_max: int = 2**63 - 1
+
+
+def cleaning_options(values: Values) -> CleaningOptions:
+    """The options of a write or of a call of a service. Warns when archiving is asked to keep less than cleaning."""
+    options = CleaningOptions(
+        automatic=values.flag("hoodie.clean.automatic"),
+        policy=_policy(values),
+        commits_retained=values.integer(_COMMITS, minimum=1),
+        hours_retained=values.integer(_HOURS, minimum=0),
+        file_versions_retained=values.integer(_VERSIONS, minimum=1),
+        is_incremental=values.flag("hoodie.clean.incremental.enabled"),
+        trigger=values.must("hoodie.clean.trigger.strategy"),
+        trigger_commits=values.integer(_TRIGGER, minimum=1),
+        trigger_is_given=_TRIGGER in values.given,
+        commits_cleaned_max=values.integer("hoodie.clean.max.commits.to.clean", minimum=1),
+    )
+    _check_archiving(options, values)
+    return options
+
+
+def _check_archiving(options: CleaningOptions, values: Values) -> None:
+    """Archiving goes only as far as cleaning has gone, so a smaller number for it says what can't happen."""
+    kept = values.integer(_KEPT_MIN)
+    if options.policy == KEEP_LATEST_COMMITS and _KEPT_MIN in values.given and kept <= options.commits_retained:
+        warnings.warn(
+            f"{_KEPT_MIN}={kept} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
+            f"{options.commits_retained} commits, and those commits stay on the active timeline, so archiving keeps "
+            f"{options.commits_retained + 2} at least. Retain fewer commits, or give archiving a greater number.",
+            HudiOptionWarning,
+            stacklevel=4,
+        )
+
+
+def _policy(values: Values) -> str:
+    """The policy; when none is given and just one of the numbers is, that number says it, as in Hudi 1.x."""
+    given = [key for key in _POLICY_OF if key in values.given]
+    for key in given:
+        values.text(key)
+    policy = values.must(_POLICY)
+    if _POLICY not in values.given and len(given) == 1:
+        return _POLICY_OF[given[0]]
+    return policy

@@ -1,0 +1,138 @@
+"""delete_partition: whole partitions leave the table in one commit, by name, pattern or by rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.actions.services.compacting import call
+from pyhudi.actions.services.compaction import COMPACTION
+from pyhudi.actions.writes.delete_partition import matching
+from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
+from pyhudi.formats.instant_files import decode_requested_replace
+from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.write import TimelineWriter
+from tests.actions.tables import TestTable, rows_of
+
+DAYS = ("2024-01-01", "2024-01-02", "2024-02-01")
+START = [("a", DAYS[0], 1, 1), ("b", DAYS[1], 1, 2), ("c", DAYS[2], 1, 3)]
+
+
+def loaded(version: str = "9", kind: str = "COPY_ON_WRITE") -> TestTable:
+    options = {"hoodie.write.table.version": version, "hoodie.datasource.write.table.type": kind}
+    table = TestTable(MemoryStorage(), {**options, "hoodie.compact.inline": "false"})
+    table.bulk_insert(*START)
+    return table
+
+
+def drop(table: TestTable, partitions: str) -> Any:
+    options = {"hoodie.datasource.write.partitions.to.delete": partitions}
+    return table.write_as_is("delete_partition", rows_of(), options)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_partition_leaves_and_may_come_back(version: str, kind: str) -> None:
+    table = loaded(version, kind)
+    before = table.meta.timeline.last_commit()
+    assert before is not None
+
+    result = drop(table, DAYS[0])
+
+    assert table.rows() == START[1:]
+    assert result.partitions == (DAYS[0],)
+    assert table.rows(as_of=before.requested_time) == START
+    table.upsert(("a", DAYS[0], 0, 7))  # an older ordering value: the row is new
+    assert table.rows() == [("a", DAYS[0], 0, 7), *START[1:]]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "left"),
+    [("2024-01-*", [2]), ("2024-01%2A", [2]), ("*", []), (f"{DAYS[0]},*-02-*", [1]), ("2023-*,none", [0, 1, 2])],
+)
+def test_partitions_are_named_by_patterns(patterns: str, left: list[int]) -> None:
+    table = loaded()
+    drop(table, patterns)
+    assert table.rows() == [START[i] for i in left]
+
+
+def test_a_pattern_is_no_regular_expression() -> None:
+    assert matching(["a.c", "x+*"], ["abc", "a.c", "x+y", "xxy"]) == ("a.c", "x+y")
+
+
+def test_rows_say_which_partitions_when_the_options_do_not() -> None:
+    table = loaded()
+    table.write_as_is("delete_partition", rows_of(("other", DAYS[1], 9, 9), ("more", DAYS[1], 9, 9)))
+    assert table.rows() == [START[0], START[2]]
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_the_timeline_says_it_as_hudi_does(version: str) -> None:
+    """Bodies as in tables of real Hudi: from version 9 on the requested file names the operation."""
+    table = loaded(version)
+    drop(table, DAYS[0])
+
+    instant = table.meta.timeline.last_commit()
+    assert instant is not None
+    assert instant.action is ActionKind.REPLACECOMMIT
+    body = TimelineWriter(table.storage, table.meta.config).read_body(instant, State.REQUESTED)
+    named = {"operationType": "DELETE_PARTITION", "clusteringPlan": None, "extraMetadata": {}, "version": 1}
+    assert decode_requested_replace(body) == (named if version == "9" else dict.fromkeys(named))
+    metadata = table.meta.commits.metadata(instant)
+    assert metadata.operation_type == "DELETE_PARTITION"
+    assert not metadata.partition_to_write_stats
+    assert [(p, len(ids)) for p, ids in (metadata.partition_to_replace_file_ids or {}).items()] == [(DAYS[0], 1)]
+
+
+def test_a_partition_that_a_pending_compaction_reads_stays() -> None:
+    table = loaded("9", "MERGE_ON_READ")
+    table.upsert(("a", DAYS[0], 2, 9))
+    options = WriteOptions.parse({"hoodie.compact.inline.max.delta.commits": "1"})
+    serve(table.storage, partial(call, COMPACTION, schedule_only=True), options, table.engine)
+
+    with pytest.raises(WriteConflict, match="pending compaction"):
+        drop(table, "*")
+    drop(table, DAYS[1])
+    serve(table.storage, partial(call, COMPACTION), options, table.engine)
+    drop(table, DAYS[0])
+
+    assert table.rows() == START[2:]
+
+
+def test_partitions_are_deleted_and_the_table_is_emptied_by_the_table_object(tmp_path: Any) -> None:
+    write_hudi(tmp_path / "t", rows_of(*START), record_key="id", partition_by="p", hive_style=True)
+    table = HudiTable.open(tmp_path / "t")
+
+    table.delete_partitions(f"p={DAYS[0]}")
+    assert sorted(table.to_arrow(["id"]).column(0).to_pylist()) == ["b", "c"]
+    result = table.delete_partitions(["p=2024-01*", "p=nowhere"])
+    assert result.partitions == (f"p={DAYS[1]}",)
+    first = table.timeline.first_time
+    table.truncate()
+    assert table.to_arrow().num_rows == 0
+    assert table.to_arrow(as_of=first).num_rows == 3
+    with pytest.raises(ConfigError, match="comma"):
+        table.delete_partitions("a,b")
+    with pytest.raises(ConfigError, match="No partitions"):
+        table.delete_partitions([])
+
+
+def test_a_table_without_partitions_is_emptied(tmp_path: Any) -> None:
+    write_hudi(tmp_path / "t", pa.table({"id": ["a"], "v": [1]}), record_key="id")
+    table = HudiTable.open(tmp_path / "t")
+    table.truncate()
+    assert table.to_arrow().num_rows == 0
+    table.upsert(pa.table({"id": ["b"], "v": [2]}))
+    assert table.to_arrow(["id"]).column(0).to_pylist() == ["b"]
+
+
+def test_there_must_be_a_table(tmp_path: Any) -> None:
+    with pytest.raises(TableNotFound):
+        write_hudi(tmp_path / "t", rows_of(*START), "delete_partition", record_key="id", partition_by="p")
