@@ -1,0 +1,125 @@
+"""A process dies at any storage call of a clustering: no row changes, the next run does it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.clustered import Clustered
+from tests.actions.tables import Row
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30), ("d", "x", 1, 4)]
+LATER: Row = ("a", "x", 9, 99)
+
+
+def made(version: str, table_type: str) -> Clustered:
+    table = Clustered(version, table_type)
+    table.engine = LocalEngine(1)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 5, 30))
+    table.insert(("d", "x", 1, 4))
+    table.upsert(("a", "x", 2, 11))
+    table.delete(("b", "x"))
+    return table
+
+
+def on_clone(table: Clustered) -> Clustered:
+    assert isinstance(table.storage, MemoryStorage)
+    clone = Clustered()
+    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
+    return clone
+
+
+def with_plan(version: str, table_type: str) -> Clustered:
+    table = made(version, table_type)
+    table.cluster(schedule_only=True)
+    return table
+
+
+def with_dead_run(version: str, table_type: str) -> Clustered:
+    """A run died when it had written its files."""
+    table = with_plan(version, table_type)
+    attempt = on_clone(table)
+    attempt.cluster()
+    log = attempt.storage.log  # type: ignore[attr-defined]
+    completed = next(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith("commit"))
+    table = on_clone(table)
+    table.storage.fail_at(completed, "before")  # type: ignore[attr-defined]
+    with pytest.raises(HudiError):
+        table.cluster()
+    table = on_clone(table)
+    assert table.pending()
+    return table
+
+
+def with_stale_plan(version: str, table_type: str) -> Clustered:
+    table = with_plan(version, table_type)
+    table.upsert(("a", "x", 2, 11), clustering_updates_strategy="ALLOW")
+    return table
+
+
+def act(table: Clustered) -> None:
+    table.cluster(clustering_plan_strategy_sort_columns="v")
+
+
+ACTIONS: dict[str, Callable[[str, str], Clustered]] = {
+    "clustering": made,
+    "clustering of a plan": with_plan,
+    "clustering after a dead run": with_dead_run,
+    "clustering of a stale plan": with_stale_plan,
+}
+
+
+@pytest.mark.parametrize(("version", "table_type"), [("6", "MERGE_ON_READ"), ("9", "COPY_ON_WRITE")])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, table_type: str) -> None:
+    table = ACTIONS[name](version, table_type)
+    counted = on_clone(table)
+    with suppress(HudiError):
+        act(counted)
+    assert counted.rows() == ROWS
+    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+
+    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
+    # call that changes something.
+    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    for kind in KINDS:
+        for n in changes if kind != "after" else changes[-1:]:
+            verb, path = calls[n - 1]
+            if kind == "torn" and verb.startswith("delete"):
+                continue  # as before it
+            where = f"{kind} call {n}: {verb} {path}"
+            attempt = on_clone(table)
+            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            with suppress(HudiError):
+                act(attempt)
+            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            assert attempt.rows() == ROWS, where
+
+            again = on_clone(attempt)
+            for _ in range(2):  # a stale plan is dropped first
+                with suppress(HudiError):
+                    act(again)
+            assert again.rows() == ROWS, where
+            assert not again.pending(), where
+            assert again.groups() == {"x": 1, "y": 1}, where
+            visible = {stat.path for stat in again.clustering_body().stats()}
+            assert len(visible) == 2, where
+            assert not leftovers(again), where
+
+            attempt.upsert(LATER, clustering_updates_strategy="ALLOW")  # writers go on, whatever state it was left in
+            assert attempt.rows() == [LATER, *ROWS[1:]], where
+
+
+def leftovers(table: Clustered) -> list[str]:
+    """Data files that no completed instant has written."""
+    named = {
+        stat.path for instant in table.meta.timeline.commits() for stat in table.meta.commits.metadata(instant).stats()
+    }
+    return [path for path in table.data_files() if path not in named]
