@@ -33,6 +33,8 @@ __all__ = [
     "encode_rollback_metadata",
     "encode_rollback_plan",
     "encode_workload_profile",
+    "rollback_metadata_of",
+    "rollback_metadata_record",
     "workload_profile",
 ]
 
@@ -197,6 +199,11 @@ def decode_rollback_plan(data: bytes, where: str = "rollback.requested") -> Roll
 
 def encode_rollback_metadata(metadata: RollbackMetadata) -> bytes:
     """Body of a completed rollback."""
+    return encode_avro_record("HoodieRollbackMetadata", rollback_metadata_record(metadata))
+
+
+def rollback_metadata_record(metadata: RollbackMetadata) -> dict[str, Any]:
+    """The record in such a body; restores hold several."""
     partitions = {
         name: {
             "partitionPath": partition.partition_path,
@@ -207,23 +214,24 @@ def encode_rollback_metadata(metadata: RollbackMetadata) -> bytes:
         }
         for name, partition in metadata.partitions.items()
     }
-    return encode_avro_record(
-        "HoodieRollbackMetadata",
-        {
-            "startRollbackTime": metadata.start_rollback_time,
-            "timeTakenInMillis": metadata.time_taken_ms,
-            "totalFilesDeleted": metadata.total_files_deleted,
-            "commitsRollback": list(metadata.commits_rollback),
-            "partitionMetadata": partitions,
-            "version": 1,
-            "instantsRollback": [_instant_dict(instant) for instant in metadata.instants_rollback],
-        },
-    )
+    return {
+        "startRollbackTime": metadata.start_rollback_time,
+        "timeTakenInMillis": metadata.time_taken_ms,
+        "totalFilesDeleted": metadata.total_files_deleted,
+        "commitsRollback": list(metadata.commits_rollback),
+        "partitionMetadata": partitions,
+        "version": 1,
+        "instantsRollback": [_instant_dict(instant) for instant in metadata.instants_rollback],
+    }
 
 
 def decode_rollback_metadata(data: bytes, where: str = "rollback") -> RollbackMetadata:
     """What a completed rollback did. Raises CorruptFile."""
-    body = _expect(data, "HoodieRollbackMetadata", where)
+    return rollback_metadata_of(_expect(data, "HoodieRollbackMetadata", where))
+
+
+def rollback_metadata_of(body: Mapping[str, Any]) -> RollbackMetadata:
+    """The metadata in a record of such a body."""
     return RollbackMetadata(
         start_rollback_time=body["startRollbackTime"],
         time_taken_ms=body["timeTakenInMillis"],

@@ -5,7 +5,7 @@ Source: spec, timeline 3.1 and 3.6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -104,12 +104,16 @@ def _order(instant: Instant) -> tuple[str, str, State]:
     return instant.requested_time, instant.action.value, instant.state
 
 
-def _first_write(instants: Iterable[Instant]) -> str | None:
+def _first_write(instants: Sequence[Instant]) -> str | None:
     """The oldest write that is not savepointed: archiving leaves savepointed commits behind and goes on after them.
 
     Pending writes count: archiving never passes one, so what is older than a pending write was archived, and the files
     of the pending write itself stay invisible.
     """
-    instants = tuple(instants)
+    writes = [i for i in instants if i.action.is_write]
     saved = {i.requested_time for i in instants if i.action is ActionKind.SAVEPOINT}
-    return next((i.requested_time for i in instants if i.action.is_write and i.requested_time not in saved), None)
+    # With nothing but savepointed commits left, what is older than the newest of them was archived.
+    return next(
+        (i.requested_time for i in writes if i.requested_time not in saved),
+        writes[-1].requested_time if writes else None,
+    )

@@ -11,10 +11,9 @@ from datetime import date, datetime, time, tzinfo
 from typing import Any
 
 from pyhudi.errors import ConfigError, TableError
-from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.instant import ActionKind, format_instant_time
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.metadata.retention import load_retention
+from pyhudi.model.instant import format_instant_time
 
 __all__ = ["check_not_cleaned", "parse_as_of"]
 
@@ -66,16 +65,10 @@ def _from_text(text: str) -> datetime | None:
 
 def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
     """Raise TableError when cleaning has removed files that a read as of `instant_time` would need."""
-    cleans = [i for i in meta.timeline.instants if i.action is ActionKind.CLEAN and i.is_completed]
-    if not cleans:
-        return
-    newest = cleans[-1]
-    body = TimelineWriter(meta.storage, meta.config).read_body(newest, newest.state)
-    if not body:
-        return
-    earliest = decode_avro_record(body, f"clean {newest.requested_time}").get("earliestCommitToRetain")
-    if earliest and instant_time < earliest:
+    retention = load_retention(meta)
+    if not retention.is_readable(instant_time):
         raise TableError(
             f"{meta.storage.root}: as_of={instant_time} can't be read any more: cleaning has removed file versions "
-            f"older than {earliest}. Read as of {earliest} or later; retain more commits to travel farther back."
+            f"older than {retention.earliest}. Read as of {retention.earliest} or later, or of a savepoint; retain "
+            "more commits to travel farther back."
         )

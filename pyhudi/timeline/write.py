@@ -88,6 +88,13 @@ class TimelineWriter:
         self.storage.delete(self._path(instant))
         return instant.at(State.REQUESTED)
 
+    def delete_savepoint(self, instant: Instant) -> None:
+        """Remove the files of a savepoint: the completed one, which makes it one, first."""
+        assert instant.action is ActionKind.SAVEPOINT, instant
+        if instant.is_completed:
+            self.storage.delete(self._path(instant))
+        self.storage.delete(self._path(instant.at(State.INFLIGHT)))
+
     def read_body(self, instant: Instant, state: State) -> bytes:
         """The bytes of one state's file of an instant. Raises PathNotFound when it has not reached that state."""
         if state is State.COMPLETED:

@@ -93,11 +93,11 @@ def select_instants(
              go by their own number, (min, max) of each action; otherwise those before the last commit that goes.
     """
     limit = min(limits, default=None)
-    commits = timeline.commits().instants
-    free = takewhile(lambda i: limit is None or i.requested_time < limit.time, commits)
-    # As Hudi counts: savepointed commits are passed over before the number is taken.
-    leaving = [i for i in free if i.requested_time not in spared][: max(0, len(commits) - kept_min)]
-    held = limit if len(leaving) < len(commits) - kept_min else None
+    # Hudi counts the spared ones among those that stay; with enough savepoints its newest commit would leave.
+    commits = [i for i in timeline.commits() if i.requested_time not in spared]
+    beyond = max(0, len(commits) - kept_min)
+    leaving = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
+    held = limit if len(leaving) < beyond else None
     others = _others(timeline, leaving, limit, per_action)
     return ArchivePlan(tuple(sorted([*leaving, *others])), held)
 

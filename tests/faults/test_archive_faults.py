@@ -1,0 +1,103 @@
+"""A process dies at any storage call of an archiving run: no row and no instant is lost, the next run ends it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from pyhudi.actions.services.archiving import archive
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.timeline.history import load_history
+from pyhudi.timeline.table_properties import load_table_config
+from tests.actions.tables import TestTable
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+KEEP = {
+    "hoodie.keep.min.commits": "1",
+    "hoodie.keep.max.commits": "2",
+    "hoodie.timeline.compaction.batch.size": "2",
+    "hoodie.timeline.manifest.retained.versions": "1",
+    "hoodie.commits.archival.batch": "3",
+}
+
+
+def made(version: str) -> TestTable:
+    """Two runs have archived before, so that the third one folds files too."""
+    options = {
+        "hoodie.write.table.version": version,
+        "hoodie.archive.automatic": "false",
+        "hoodie.clean.automatic": "false",
+    }
+    table = TestTable(MemoryStorage(), options, engine=LocalEngine(1))
+    for n in range(3):
+        for m in range(3):
+            table.upsert(("a", "x", n, m), (f"k{n}", "x", n, n))
+        if n < 2:
+            run(table)
+    return table
+
+
+def run(table: TestTable) -> None:
+    parsed = WriteOptions.parse({**KEEP, "hoodie.clean.commits.retained": "1"}, table=load_table_config(table.storage))
+    serve(table.storage, archive, parsed, table.engine)
+
+
+def on_clone(table: TestTable) -> TestTable:
+    assert isinstance(table.storage, MemoryStorage)
+    return TestTable(table.storage.clone(), table.options, engine=table.engine)
+
+
+def instants(table: TestTable) -> tuple[list[str], list[str]]:
+    """Requested times of completed instants: archived, active."""
+    history = [i.requested_time for i in load_history(table.storage, table.meta.config).times()]
+    return history, [i.requested_time for i in table.meta.timeline.completed()]
+
+
+def everything(table: TestTable) -> list[str]:
+    archived, active = instants(table)
+    return sorted({*archived, *active})
+
+
+@pytest.mark.filterwarnings("ignore:.*clean.commits.retained.*")
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_no_row_and_no_instant_is_lost_and_the_next_run_ends_it(version: str) -> None:
+    table = made(version)
+    rows = table.rows()
+    all_instants = everything(table)
+    counted = on_clone(table)
+    run(counted)
+    after = instants(counted)
+    assert len(after[1]) == 1
+    assert isinstance(counted.storage, MemoryStorage)
+    calls = list(counted.storage.log)
+
+    for kind in KINDS:
+        for n, (verb, path) in enumerate(calls, start=1):
+            if kind != "before" and verb in READING:
+                continue
+            where = f"{kind} call {n}: {verb} {path}"
+            attempt = on_clone(table)
+            assert isinstance(attempt.storage, MemoryStorage)
+            attempt.storage.fail_at(n, kind)
+            with suppress(HudiError):
+                run(attempt)
+            attempt.storage.reset_faults()
+            assert attempt.rows() == rows, where
+            assert everything(attempt) == all_instants, where
+
+            attempt.upsert(("a", "x", 9, 99))
+            attempt.upsert(("a", "x", 9, 100))
+            run(attempt)
+            history, active = instants(attempt)
+            assert len(active) == 1, where
+            assert len(history) == len(set(history)), where
+            assert sorted({*history, *active} & set(all_instants)) == all_instants, where
+            assert len(attempt.rows()) == len(rows), where
+            listed = {entry.name for entry in attempt.storage.list(attempt.meta.config.history_path)}
+            assert not [name for name in listed if name.endswith(".tmp")], where
