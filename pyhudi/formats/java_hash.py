@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["bucket_ids", "java_string_hash"]
+__all__ = ["bucket_ids", "bucket_text", "java_string_hash"]
 
 _BLOCK = 8192
 _31 = np.uint32(31)
@@ -97,11 +97,38 @@ def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: i
     if isinstance(record_keys, pa.ChunkedArray):
         record_keys = record_keys.combine_chunks()
     hashes = _list_hash(java_string_hash(record_keys)[None, :])
-    composite = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
-    at = np.flatnonzero(composite.to_numpy(zero_copy_only=False))
+    at = _composite(record_keys)
     if len(at):
         hashes[at] = _composite_hashes(record_keys.take(pa.array(at)), frozenset(hash_fields))
     return ((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(num_buckets)).astype(np.int32)
+
+
+def bucket_text(record_keys: pa.Array, hash_fields: Sequence[str]) -> pa.Array:
+    """The text of each record key that consistent hashing hashes: the values that `bucket_ids` counts, joined.
+
+    A null value is the word "null", as Java joins it.
+    """
+    if isinstance(record_keys, pa.ChunkedArray):
+        record_keys = record_keys.combine_chunks()
+    at = _composite(record_keys)
+    if not len(at):
+        return record_keys
+    counts, names, values = _fields(record_keys.take(pa.array(at)))
+    taken = pc.is_in(names, pa.array(sorted(hash_fields), pa.string()))
+    values = pc.if_else(pc.equal(values, _NULL_VALUE), "null", values)
+    values = pc.if_else(pc.equal(values, _EMPTY_VALUE), "", values)
+    ends = np.cumsum(taken.to_numpy(zero_copy_only=False))[np.cumsum(counts) - 1]
+    offsets = np.concatenate([[0], ends]).astype(np.int32)
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), values.filter(taken)), "")
+    is_composite = np.zeros(len(record_keys), np.bool_)
+    is_composite[at] = True
+    return pc.replace_with_mask(record_keys, pa.array(is_composite), joined)
+
+
+def _composite(record_keys: pa.Array) -> npt.NDArray[np.int64]:
+    """Which keys are lists of fields."""
+    found = pc.and_(pc.match_substring(record_keys, ","), pc.match_substring(record_keys, ":"))
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
 
 
 def _list_hash(value_hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.uint32]:
@@ -118,16 +145,8 @@ _FIELD = ",([^,:]*):"
 
 
 def _composite_hashes(keys: pa.Array, hash_fields: frozenset[str]) -> npt.NDArray[np.uint32]:
-    """List hashes of `field:value,field:value` keys; a value may hold ":" and ",", a name neither.
-
-    A value ends at the last "," before the next ":" that has a "," behind the value's own ":".
-    """
-    before, between = _marks(keys)
-    marked = pc.replace_substring_regex(pc.binary_join_element_wise("", keys, ","), _FIELD, f"{before}\\1{between}")
-    fields = pc.split_pattern(pc.utf8_slice_codeunits(marked, 1), before)
-    counts = pc.list_value_length(fields).to_numpy(zero_copy_only=False)
-    flat = pc.extract_regex(fields.flatten(), f"(?s)^(?P<name>[^{between}]*){between}(?P<value>.*)$")
-    names, values = pc.struct_field(flat, "name"), pc.struct_field(flat, "value")
+    """List hashes of `field:value,field:value` keys."""
+    counts, names, values = _fields(keys)
     hashes_of = java_string_hash(values)
     blank = pc.is_in(values, pa.array([_NULL_VALUE, _EMPTY_VALUE]))  # null and "" both count 0
     hashes_of = np.where(blank.to_numpy(zero_copy_only=False), np.int32(0), hashes_of)
@@ -140,6 +159,20 @@ def _composite_hashes(keys: pa.Array, hash_fields: frozenset[str]) -> npt.NDArra
         at, field = at[taken[field]], field[taken[field]]
         hashes[at] = hashes[at] * _31 + hashes_of[field].view(np.uint32)
     return hashes
+
+
+def _fields(keys: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array, pa.Array]:
+    """How many fields each key has, and the names and values of all, key by key.
+
+    A value may hold ":" and ",", a name neither. A value ends at the last "," before the next ":" that has a "," behind
+    the value's own ":".
+    """
+    before, between = _marks(keys)
+    marked = pc.replace_substring_regex(pc.binary_join_element_wise("", keys, ","), _FIELD, f"{before}\\1{between}")
+    fields = pc.split_pattern(pc.utf8_slice_codeunits(marked, 1), before)
+    counts = pc.list_value_length(fields).to_numpy(zero_copy_only=False).astype(np.int64)
+    flat = pc.extract_regex(fields.flatten(), f"(?s)^(?P<name>[^{between}]*){between}(?P<value>.*)$")
+    return counts, pc.struct_field(flat, "name"), pc.struct_field(flat, "value")
 
 
 def _marks(keys: pa.Array) -> tuple[str, str]:
