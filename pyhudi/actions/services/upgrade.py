@@ -82,6 +82,7 @@ def _finish(context: ActionContext) -> None:
     """Delete what a call that died after its last change of the properties had yet to delete."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
+        update_table_config(now.meta.storage, {}, (), now.clock)  # takes out the backup of a change that died
         for step in STEPS:
             if step.target == now.meta.config.table_version:
                 step.tidy(now)

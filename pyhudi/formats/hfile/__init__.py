@@ -1,0 +1,10 @@
+"""HFile version 3: a sorted file of keys and values with an index, as Hudi keeps its metadata table in.
+
+Read in order, block by block, or at single keys and prefixes. Source: spec, metadata and indexes 1.
+"""
+
+from pyhudi.formats.hfile.entries import Entries
+from pyhudi.formats.hfile.reader import HFileReader
+from pyhudi.formats.hfile.writer import HFileWriter
+
+__all__ = ["Entries", "HFileReader", "HFileWriter"]

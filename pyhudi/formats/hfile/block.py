@@ -1,0 +1,123 @@
+"""Blocks of an HFile: a header of 33 bytes, a body (compressed), a checksum of 4 bytes per 16 KiB.
+
+    magic 8 | size on disk without header i32 | size of the body before compression i32 | previous block of the kind i64
+    | kind of checksum u8 | bytes per checksum i32 | size on disk with header, without checksums i32     big-endian
+
+Source: spec, metadata and indexes 1.3.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+
+__all__ = [
+    "CODECS",
+    "DATA",
+    "FILE_INFO",
+    "INDEX",
+    "INTERMEDIATE",
+    "LEAF",
+    "META",
+    "Block",
+    "encode_block",
+    "read_block",
+]
+
+DATA, LEAF, INTERMEDIATE = b"DATABLK*", b"IDXLEAF2", b"IDXINTE2"
+INDEX, META, FILE_INFO = b"IDXROOT2", b"METABLKc", b"FILEINF2"
+CODECS = {"gz": 1, "none": 2}
+
+_HEADER = struct.Struct(">8siiqBii")
+_GZIP = 31  # zlib's window bits for a gzip member
+_BYTES_PER_CHECKSUM = 16384
+_NO_CHECKSUM, _CRC32 = 0, 1
+MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block. `next_offset`: where the one behind it begins."""
+
+    magic: bytes
+    body: bytes
+    offset: int
+    next_offset: int
+
+
+def read_block(source: Any, offset: int, limit: int, codec: int, where: str, *, expected: bytes | None = None) -> Block:
+    """The block at an offset of the file; it must end before `limit`.
+
+    Args:    source: seekable, with `read`; codec: number of the trailer; expected: the magic that it must have.
+    Raises:  CorruptFile, UnsupportedTable for another codec.
+    """
+    where = f"{where} at byte {offset}"
+    if not 0 <= offset <= limit - _HEADER.size:
+        raise CorruptFile(f"{where}: no block of an HFile can begin here; its blocks end at {limit}.")
+    header = _read(source, offset, _HEADER.size, where)
+    magic, size, body_size, _, kind, chunk, data_size = _HEADER.unpack(header)
+    if expected is not None and magic != expected:
+        raise CorruptFile(f"{where}: expected an HFile block {expected!r}, found {magic!r}.")
+    end = offset + _HEADER.size + size
+    if not (size >= 0 and end <= limit and _HEADER.size <= data_size <= _HEADER.size + size):
+        raise CorruptFile(f"{where}: a block of {size} bytes ({data_size} with header) does not fit before {limit}.")
+    if not 0 <= body_size <= MAX_BODY_BYTES:
+        raise CorruptFile(f"{where}: a block of {body_size} bytes; at most {MAX_BODY_BYTES} are read.")
+    stored = _read(source, offset + _HEADER.size, size, where)
+    packed, checksums = stored[: data_size - _HEADER.size], stored[data_size - _HEADER.size :]
+    if kind == _CRC32 and chunk > 0:
+        _check(header + packed, checksums, chunk, where)
+    return Block(magic, _unpacked(packed, body_size, codec, where), offset, end)
+
+
+def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:
+    """The bytes of a block. `previous`: offset of the last block of this kind, -1 for none."""
+    packed = _packed(body, codec)
+    data_size = _HEADER.size + len(packed)
+    checksums = bytes(4 * -(-data_size // _BYTES_PER_CHECKSUM))  # room for them is part of the format, values are not
+    size = len(packed) + len(checksums)
+    header = _HEADER.pack(magic, size, len(body), previous, _NO_CHECKSUM, _BYTES_PER_CHECKSUM, data_size)
+    return header + packed + checksums
+
+
+def _packed(body: bytes, codec: int) -> bytes:
+    if codec == CODECS["none"]:
+        return body
+    compressor = zlib.compressobj(zlib.Z_DEFAULT_COMPRESSION, zlib.DEFLATED, _GZIP)
+    return compressor.compress(body) + compressor.flush()
+
+
+def _unpacked(packed: bytes, size: int, codec: int, where: str) -> bytes:
+    if codec == CODECS["none"]:
+        return packed
+    if codec != CODECS["gz"]:
+        raise UnsupportedTable(
+            f"{where}: an HFile with the codec {codec}; Hudi writes and reads 1 (gzip) and 2 (none)."
+        )
+    inflate = zlib.decompressobj(_GZIP)
+    try:
+        body = inflate.decompress(packed, size + 1)
+    except zlib.error as error:
+        raise CorruptFile(f"{where}: the block can't be decompressed ({error}).") from error
+    if len(body) != size or not inflate.eof:
+        raise CorruptFile(f"{where}: a block of {size} bytes says its header; decompressed it has another size.")
+    return body
+
+
+def _check(data: bytes, checksums: bytes, chunk: int, where: str) -> None:
+    for number, start in enumerate(range(0, len(data), chunk)):
+        stored = checksums[4 * number : 4 * number + 4]
+        if len(stored) < 4 or zlib.crc32(data[start : start + chunk]) != int.from_bytes(stored, "big"):
+            raise CorruptFile(f"{where}: the checksum of the block is wrong.")
+
+
+def _read(source: Any, offset: int, length: int, where: str) -> bytes:
+    source.seek(offset)
+    data = bytes(source.read(length))
+    if len(data) != length:
+        raise CorruptFile(f"{where}: {length} bytes expected, {len(data)} found.")
+    return data

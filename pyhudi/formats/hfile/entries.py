@@ -1,0 +1,101 @@
+"""Entries of a data block: keys and values, sorted by the bytes of the key.
+
+    key length i32 | value length i32 | row length i16 | row | 10 bytes of HBase | value | 1 byte of HBase
+
+Source: spec, metadata and indexes 1.4.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pyhudi.errors import CorruptFile
+
+__all__ = ["MAX_KEY_BYTES", "Entries", "decode_entries", "encode_entry", "full_key"]
+
+MAX_KEY_BYTES = 32767
+_LENGTHS = struct.Struct(">iih")
+_KEY_OVERHEAD = 2 + 10
+_SUFFIX = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
+_ROW = struct.Struct(">h")
+_MEMSTORE_TIME = b"\x00"
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """The entries of one block: places in its `content`."""
+
+    content: bytes
+    key_starts: Places
+    key_ends: Places
+    value_starts: Places
+    value_ends: Places
+
+    def __len__(self) -> int:
+        return len(self.key_starts)
+
+    @cached_property
+    def keys(self) -> list[bytes]:
+        """The keys, in their order."""
+        return _cut(self.content, self.key_starts, self.key_ends)
+
+    def values(self) -> pa.Array:
+        """The values, binary."""
+        return pa.array(_cut(self.content, self.value_starts, self.value_ends), pa.binary())
+
+    def value(self, row: int) -> bytes:
+        """One value."""
+        return self.content[self.value_starts[row] : self.value_ends[row]]
+
+    def find(self, key: bytes) -> int | None:
+        """The row of a key, None when it is not here."""
+        row = bisect_left(self.keys, key)
+        return row if row < len(self.keys) and self.keys[row] == key else None
+
+
+def _cut(content: bytes, starts: Places, ends: Places) -> list[bytes]:
+    return [content[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def full_key(key: bytes) -> bytes:
+    """A key as HBase has it: the length of the row, the row, and what never varies here."""
+    return _ROW.pack(len(key)) + key + _SUFFIX
+
+
+def encode_entry(key: bytes, value: bytes) -> bytes:
+    """One entry."""
+    lengths = _LENGTHS.pack(len(key) + _KEY_OVERHEAD, len(value), len(key))
+    return b"".join((lengths, key, _SUFFIX, value, _MEMSTORE_TIME))
+
+
+def decode_entries(content: bytes, where: str) -> Entries:
+    """The entries of a data block's body. Raises CorruptFile."""
+    rows: list[tuple[int, int, int, int]] = []
+    position, size, unpack, head = 0, len(content), _LENGTHS.unpack_from, _LENGTHS.size
+    # A loop over entries: each one says where the next one stands.
+    while position < size:
+        if position + head > size:
+            raise CorruptFile(f"{where}: the block ends within entry {len(rows)}.")
+        key_length, value_length, row_length = unpack(content, position)
+        key = position + head
+        key_end = key + row_length
+        value = key + key_length - _ROW.size
+        value_end = value + value_length
+        if row_length < 0 or value_length < 0 or value < key_end or value_end >= size:
+            raise CorruptFile(
+                f"{where}: entry {len(rows)} with a key of {key_length} and a value of {value_length} bytes does not "
+                f"fit into its block."
+            )
+        rows.append((key, key_end, value, value_end))
+        position = value_end + len(_MEMSTORE_TIME)
+    places = np.array(rows, np.int64).reshape(len(rows), 4)
+    return Entries(content, places[:, 0], places[:, 1], places[:, 2], places[:, 3])

@@ -1,0 +1,100 @@
+"""Indexes of an HFile: the first key (or one before it) of each block, where it stands, and how large it is.
+
+The root index and the index of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks
+begin with the length of their row; what HBase puts behind it is passed over. Source: spec, metadata and indexes 1.5.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.hfile.wire import hadoop_vint, read_hadoop_vint, read_varint
+
+__all__ = ["IndexEntry", "decode_inner_index", "decode_root_index", "encode_root_index", "row_of"]
+
+_POINTER = struct.Struct(">qi")
+_COUNT = struct.Struct(">i")
+_ROW = struct.Struct(">h")
+_MIN_ENTRY = _POINTER.size + 1
+_SUFFIX = 10  # family length, timestamp and type, which a full key of HBase has behind its row
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """`key` as it stands in the index."""
+
+    key: bytes
+    offset: int
+    size_bytes: int
+
+
+def row_of(key: bytes, where: str) -> bytes:
+    """The row in a key of a data index. Raises CorruptFile."""
+    if len(key) < _ROW.size:
+        raise CorruptFile(f"{where}: an index key of {len(key)} bytes has no row.")
+    (length,) = _ROW.unpack_from(key)
+    if not 0 <= length <= len(key) - _ROW.size:
+        raise CorruptFile(f"{where}: an index key of {len(key)} bytes can't hold a row of {length}.")
+    return key[_ROW.size : _ROW.size + length]
+
+
+def encode_root_index(entries: Iterable[IndexEntry]) -> bytes:
+    """The body of a root index, or of the index of meta blocks."""
+    return b"".join(
+        _POINTER.pack(entry.offset, entry.size_bytes) + hadoop_vint(len(entry.key)) + entry.key for entry in entries
+    )
+
+
+def decode_root_index(body: bytes, count: int, where: str) -> list[IndexEntry]:
+    """The first `count` entries (HBase may put more bytes behind them). Raises CorruptFile."""
+    if not 0 <= count <= len(body) // _MIN_ENTRY:
+        raise CorruptFile(f"{where}: an index of {len(body)} bytes can't hold {count} entries.")
+    entries: list[IndexEntry] = []
+    position = 0
+    for _ in range(count):
+        if position + _POINTER.size > len(body):
+            raise CorruptFile(f"{where}: the index ends before entry {len(entries)} of {count}.")
+        offset, size_bytes = _POINTER.unpack_from(body, position)
+        key, position = _key(body, position + _POINTER.size, where)
+        entries.append(IndexEntry(key, offset, size_bytes))
+    return entries
+
+
+def _key(body: bytes, position: int, where: str) -> tuple[bytes, int]:
+    length, start = read_hadoop_vint(body, position, where)
+    if not 0 <= length <= len(body) - start:
+        # Hudi 1.1.0 and 1.1.1 wrote the length as Protobuf does, which differs from 128 on.
+        length, start = read_varint(body, position, where)
+        plausible = _ROW.size <= length <= len(body) - start
+        if not plausible or _ROW.unpack_from(body, start)[0] not in (length - 2, length - 2 - _SUFFIX):
+            raise CorruptFile(f"{where}: an index key of {length} bytes, where {len(body) - start} are left.")
+    return body[start : start + length], start + length
+
+
+def decode_inner_index(body: bytes, where: str) -> list[IndexEntry]:
+    """The entries of a leaf or intermediate index. Raises CorruptFile."""
+    if len(body) < _COUNT.size:
+        raise CorruptFile(f"{where}: an index of {len(body)} bytes has no count.")
+    (count,) = _COUNT.unpack_from(body)
+    if not 0 <= count <= (len(body) - _COUNT.size) // (_COUNT.size + _POINTER.size):
+        raise CorruptFile(f"{where}: an index of {len(body)} bytes can't hold {count} entries.")
+    places = struct.unpack_from(f">{count + 1}i", body, _COUNT.size) if _fits(body, count) else ()
+    base = _COUNT.size * (count + 2)
+    return [_inner_entry(body, base, places, number, where) for number in range(count)]
+
+
+def _fits(body: bytes, count: int) -> bool:
+    return _COUNT.size * (count + 2) <= len(body)
+
+
+def _inner_entry(body: bytes, base: int, places: Sequence[int], number: int, where: str) -> IndexEntry:
+    if len(places) < number + 2:
+        raise CorruptFile(f"{where}: the places of the index's entries are cut off.")
+    start, end = base + places[number], base + places[number + 1]
+    if not base <= start <= end - _POINTER.size <= len(body) - _POINTER.size:
+        raise CorruptFile(f"{where}: entry {number} of the index lies outside of it.")
+    offset, size_bytes = _POINTER.unpack_from(body, start)
+    return IndexEntry(body[start + _POINTER.size : end], offset, size_bytes)

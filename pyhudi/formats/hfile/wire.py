@@ -1,0 +1,95 @@
+"""Two ways to write numbers in an HFile: Protobuf's (trailer, file info) and Hadoop's VInt (indexes).
+
+Every length is checked against what is left before anything is cut. Source: spec, metadata and indexes 1.5, 1.8, 1.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyhudi.errors import CorruptFile
+
+__all__ = ["bytes_field", "hadoop_vint", "message_fields", "number_field", "read_hadoop_vint", "read_varint", "varint"]
+
+_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
+_MAX_VARINT_BYTES = 10
+
+
+def varint(value: int) -> bytes:
+    """A number of Protobuf, not negative."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def read_varint(data: bytes, position: int, where: str) -> tuple[int, int]:
+    """A number of Protobuf and where the next byte stands. Raises CorruptFile."""
+    value = 0
+    for shift in range(_MAX_VARINT_BYTES):
+        if position >= len(data):
+            break
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value, position
+    raise CorruptFile(f"{where}: a number of Protobuf is cut off or too long.")
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field of a message with a number in it."""
+    return varint(number << 3 | _VARINT) + varint(value)
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """A field of a message with bytes in it."""
+    return varint(number << 3 | _BYTES) + varint(len(value)) + value
+
+
+def message_fields(data: bytes, where: str) -> Iterator[tuple[int, int | bytes]]:
+    """(number, value) of the fields of a message, in their order. Raises CorruptFile."""
+    position = 0
+    while position < len(data):
+        tag, position = read_varint(data, position, where)
+        kind = tag & 7
+        if kind == _VARINT:
+            value, position = read_varint(data, position, where)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            length, position = read_varint(data, position, where)
+        elif kind in (_FIXED_64, _FIXED_32):
+            length = 8 if kind == _FIXED_64 else 4
+        else:
+            raise CorruptFile(f"{where}: a Protobuf field of kind {kind}.")
+        if length > len(data) - position:
+            raise CorruptFile(f"{where}: a Protobuf field of {length} bytes, where {len(data) - position} are left.")
+        yield tag >> 3, data[position : position + length]
+        position += length
+
+
+def hadoop_vint(value: int) -> bytes:
+    """A number of Hadoop's WritableUtils, not negative."""
+    if value <= 127:
+        return bytes((value,))
+    payload = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes((256 - 112 - len(payload),)) + payload
+
+
+def read_hadoop_vint(data: bytes, position: int, where: str) -> tuple[int, int]:
+    """A number of Hadoop's WritableUtils and where the next byte stands. Raises CorruptFile."""
+    if position >= len(data):
+        raise CorruptFile(f"{where}: an index entry without the length of its key.")
+    first = data[position] - 256 if data[position] > 127 else data[position]
+    position += 1
+    if first >= -112:
+        return first, position
+    negative = first < -120
+    size = -(first + 120) if negative else -(first + 112)
+    if size > len(data) - position:
+        raise CorruptFile(f"{where}: a number of {size} bytes, where {len(data) - position} are left.")
+    value = int.from_bytes(data[position : position + size], "big")
+    return (-value - 1 if negative else value), position + size

@@ -1,0 +1,98 @@
+"""A process dies at any storage call of an upgrade or downgrade: the rows stay, the next call finishes the job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from pyhudi.errors import HudiError
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.merge_on_read import MergeOnRead
+from tests.actions.tables import TestTable
+from tests.actions.test_versions import copy_on_write, merge_on_read
+from tests.actions.versioned import all_reads, take_to
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+
+
+def clone(table: TestTable) -> TestTable:
+    assert isinstance(table.storage, MemoryStorage)
+    other = type(table)()
+    other.storage, other.options, other.engine = table.storage.clone(), table.options, table.engine
+    return other
+
+
+def folded(version: str) -> TestTable:
+    """Merge-on-read without log files in its newest slices: what is under way is the change of the version alone."""
+    table = merge_on_read(version)
+    assert isinstance(table, MergeOnRead)
+    table.compact_now()
+    return table
+
+
+def places(calls: list[tuple[str, str]], kind: FaultKind) -> list[int]:
+    """Calls to die at. A death after one that changes something leaves the same behind as one before the next; of those
+    that fold log files a few do, for compactions have a test of their own.
+    """
+    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    if kind == "after":
+        return changes[-1:]
+    if kind == "torn":
+        changes = [n for n in changes if calls[n - 1][0] in ("create_new", "write", "open_output")][::2]
+    compaction = max((n for n, (_, path) in enumerate(calls, start=1) if path.startswith(".hoodie/.temp")), default=0)
+    return [n for n in changes if n > compaction or n % 7 == 0]
+
+
+def meta_files(table: TestTable) -> list[str]:
+    """Without markers that a compaction may have left; the next writer takes them away."""
+    return [info.path for info in table.storage.walk(".hoodie") if not info.path.startswith(".hoodie/.temp/")]
+
+
+@pytest.mark.parametrize(
+    ("make", "source", "target"),
+    [
+        *((make, *step) for make in (copy_on_write, folded) for step in [(6, 8), (8, 9), (9, 8), (8, 6)]),
+        (merge_on_read, 6, 8),
+        (merge_on_read, 9, 8),
+    ],
+)
+def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], source: int, target: int) -> None:
+    table = make(str(source))
+    before = all_reads(table)
+    counted = clone(table)
+    take_to(counted.storage, target)
+    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    files = len(meta_files(counted))
+    data_files = len([info for info in counted.storage.walk("") if not info.path.startswith(".hoodie")])
+
+    versions = set()
+    for kind in KINDS:
+        for n in places(calls, kind):
+            verb, path = calls[n - 1]
+            where = f"{kind} call {n}: {verb} {path}"
+            attempt = clone(table)
+            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            with suppress(HudiError):
+                take_to(attempt.storage, target)
+            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            versions.add(attempt.meta.config.table_version)
+            assert attempt.rows() == before[None], where
+
+            again = clone(attempt)
+            take_to(again.storage, target)
+            assert again.meta.config.table_version == target, where
+            assert again.rows() == before[None], where
+            assert len(meta_files(again)) == files, where
+            found = [info for info in again.storage.walk("") if not info.path.startswith(".hoodie")]
+            assert len(found) == data_files, where
+
+            if n % 4:
+                continue
+            assert {time: rows for time, rows in all_reads(attempt).items() if time in before} == before, where
+            attempt.options = {**attempt.options, "hoodie.write.table.version": str(attempt.meta.config.table_version)}
+            attempt.upsert(("z", "x", 9, 99))  # a writer that does not go on with the change
+            assert attempt.rows() == sorted([*before[None], ("z", "x", 9, 99)], key=repr), where
+    assert versions == {source, target}
