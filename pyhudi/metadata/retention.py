@@ -5,11 +5,15 @@ Source: spec, timeline 4.7 (clean metadata), 5.2 (what readers of archived time 
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.errors import PathNotFound
+from pyhudi.formats.clean_plans import decode_clean_metadata, decode_clean_plan
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.instant import ActionKind, State
+from pyhudi.metadata.file_system_view import LISTING_THREADS
+from pyhudi.model.clean_plan import READABLE_SINCE
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Retention", "load_retention"]
@@ -17,7 +21,7 @@ __all__ = ["Retention", "load_retention"]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """`earliest`: the earliest commit that the last clean kept, None when nothing was cleaned, or by file versions.
+    """`earliest`: the instant from which on cleaning has left all files, None when it took none.
     `saved`: savepointed commits; `newest`: the newest commit. These can be read however much was cleaned.
     """
 
@@ -35,16 +39,36 @@ class Retention:
 
 
 def load_retention(meta: MetaClient) -> Retention:
-    """Read the last clean's metadata, if there is one."""
+    """Read what the cleans on the active timeline say, also those that are at work or have died at it."""
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
     commits = tuple(i.requested_time for i in timeline.commits())
-    cleans = timeline.of([ActionKind.CLEAN]).instants
+    cleans = meta.timeline.of([ActionKind.CLEAN]).instants
     if not cleans:
         return Retention(None, saved, commits)
-    body = TimelineWriter(meta.storage, meta.config).read_body(cleans[-1], State.COMPLETED)
-    earliest = None
-    if body:
-        where = f"{meta.storage.root}: clean {cleans[-1].requested_time}"
-        earliest = decode_avro_record(body, where).get("earliestCommitToRetain") or None
-    return Retention(earliest, saved, commits)
+    # All of them: one that retained much may have followed one that retained little.
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
+        bounds = pool.map(lambda instant: _readable_since(instant, meta), cleans)
+        return Retention(max(bounds, default="") or None, saved, commits)
+
+
+def _readable_since(instant: Instant, meta: MetaClient) -> str:
+    """The instant from which on a clean has left all files; "" when it says nothing, or took nothing."""
+    reader = TimelineWriter(meta.storage, meta.config)
+    where = f"{meta.storage.root}: {instant.requested_time}.clean"
+    try:
+        if instant.is_completed:
+            done = decode_clean_metadata(reader.read_body(instant, State.COMPLETED), where)
+            earliest, last, extra = done.earliest, done.last_commit, done.extra_metadata
+            took = any(partition.deleted for partition in done.partitions.values())
+        else:
+            body = reader.read_body(instant, State.REQUESTED)
+            if not body:
+                return ""
+            plan = decode_clean_plan(body, where)
+            earliest, last, extra = plan.earliest_time, plan.last_commit, plan.extra_metadata
+            took = plan.file_count > 0
+    except PathNotFound:
+        return ""  # archived, or taken back, since the timeline was listed
+    # By versions a clean names no instant. Ours note it; what others leave is whole from the newest commit on.
+    return earliest or (extra.get(READABLE_SINCE, last) if took else "")

@@ -12,6 +12,7 @@ __all__ = [
     "KEEP_LATEST_BY_HOURS",
     "KEEP_LATEST_COMMITS",
     "KEEP_LATEST_FILE_VERSIONS",
+    "READABLE_SINCE",
     "SAVEPOINTED",
     "CleanMetadata",
     "CleanPlan",
@@ -23,7 +24,9 @@ KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 
-SAVEPOINTED = "savepointed_timestamps"  # extra metadata: savepoints that a clean saw, with commas
+# Extra metadata: savepoints that a clean saw, with commas; and, by versions, since when the table can be read (ours).
+SAVEPOINTED = "savepointed_timestamps"
+READABLE_SINCE = "pyhudi.readable_since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,11 @@ class CleanPlan:
     files: Mapping[str, tuple[str, ...]]
     partitions: tuple[str, ...] = ()
     extra_metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def earliest_time(self) -> str:
+        """The requested time of `earliest`, "" for none."""
+        return "" if self.earliest is None else self.earliest.requested_time
 
     @property
     def file_count(self) -> int:

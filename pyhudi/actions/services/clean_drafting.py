@@ -29,7 +29,14 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import LISTING_THREADS, listed_partitions
 from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.metadata.stored_slices import SliceRules
-from pyhudi.model.clean_plan import KEEP_LATEST_FILE_VERSIONS, SAVEPOINTED, CleanMetadata, CleanPlan, RetainedInstant
+from pyhudi.model.clean_plan import (
+    KEEP_LATEST_FILE_VERSIONS,
+    READABLE_SINCE,
+    SAVEPOINTED,
+    CleanMetadata,
+    CleanPlan,
+    RetainedInstant,
+)
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -69,8 +76,14 @@ class CleanDraft:
             last_commit=self.last_commit,
             files={path: tuple(files[path]) for path in sorted(files)},
             partitions=self.deserted,
-            extra_metadata={SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {},
+            extra_metadata=self._extra_metadata(),
         )
+
+    def _extra_metadata(self) -> dict[str, str]:
+        extra = {SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {}
+        if self.earliest is None and self.going:
+            extra[READABLE_SINCE] = max(deletion.superseded for deletion in self.going)
+        return extra
 
 
 def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDraft:

@@ -38,13 +38,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A slice that goes. `reason`: in words, for the one who asks."""
+    """A slice that goes. `reason`: in words, for the one who asks. `superseded`: the instant from which on no query
+    reads it.
+    """
 
     partition_path: str
     file_id: str
     base_instant: str
     names: tuple[str, ...]
     reason: str
+    superseded: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +129,13 @@ def deletions(partition: StoredPartition, rules: SliceRules, keep: Retention) ->
         group = FileGroupId(partition.path, file_id)
         slices = rules.slices(partition, file_id)
         needed = keep.needed.get(group)
+        newer = dict(zip((s.base_instant for s in slices[1:]), (s.base_instant for s in slices), strict=False))
         for file_slice, reason in _of_group(slices, replaced.get(file_id), needed, keep):
             is_needed = needed is not None and file_slice.base_instant >= needed
             if not is_needed and saved.isdisjoint(file_slice.names):
                 names = tuple(file_slice.names)
-                yield Deletion(partition.path, file_id, file_slice.base_instant, names, reason)
+                end = newer.get(file_slice.base_instant) or replaced[file_id]
+                yield Deletion(partition.path, file_id, file_slice.base_instant, names, reason, end)
 
 
 def _of_group(

@@ -271,7 +271,7 @@ def _metadata(
     return CleanMetadata(
         start_time=instant.requested_time,
         time_taken_ms=taken_ms,
-        earliest="" if plan.earliest is None else plan.earliest.requested_time,
+        earliest=plan.earliest_time,
         last_commit=plan.last_commit,
         partitions={path: CleanedPartition(plan.policy, names, (), path in gone) for path, names in deleted.items()},
         extra_metadata=plan.extra_metadata,

@@ -1,0 +1,215 @@
+"""Which slices cleaning may take: held against the plain question "does any allowed query read it?"."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.actions.services.clean_planning import (
+    Retention,
+    deletions,
+    earliest_retained,
+    is_deserted,
+    partitions_of,
+    supersedes,
+)
+from pyhudi.metadata.stored_slices import StoredPartition, StoredSlice
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
+from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.cleaning import CleaningOptions
+from pyhudi.model.timeline import Timeline
+
+# ---- since when ------------------------------------------------------------------------------------------------------
+
+NOON = datetime(2024, 1, 2, 12, tzinfo=timezone.utc)
+
+
+def at(hour: int) -> str:
+    return f"20240102{hour:02d}0000000"
+
+
+def commit(hour: int, action: ActionKind = ActionKind.COMMIT) -> Instant:
+    return Instant(at(hour), action, State.COMPLETED, completion_time=at(hour)[:-1] + "9")
+
+
+def pending(hour: int, action: ActionKind = ActionKind.COMMIT) -> Instant:
+    return Instant(at(hour), action, State.INFLIGHT)
+
+
+def earliest(instants: list[Instant], options: CleaningOptions, before: str = "") -> int | None:
+    found = earliest_retained(Timeline(tuple(instants)), options, NOON, cleaned_before=before)
+    return None if found is None else int(found.requested_time[8:10])
+
+
+def test_the_nth_newest_commit_is_retained_when_there_are_more() -> None:
+    options = CleaningOptions(commits_retained=3)
+    assert earliest([commit(h) for h in range(1, 4)], options) is None
+    assert earliest([commit(h) for h in range(1, 6)], options) == 3
+
+
+def test_cleans_and_rollbacks_are_no_commits() -> None:
+    services = [commit(h, ActionKind.CLEAN) for h in range(6, 9)]
+    assert earliest([*(commit(h) for h in range(1, 6)), *services], CleaningOptions(commits_retained=3)) == 3
+
+
+def test_nothing_is_cleaned_beyond_a_pending_write() -> None:
+    options = CleaningOptions(commits_retained=2)
+    commits = [commit(h) for h in (1, 2, 4, 5, 6)]
+    assert earliest([*commits, pending(3)], options) == 2
+    assert earliest([*commits, pending(3, ActionKind.COMPACTION)], options) == 2
+    assert earliest([*commits, pending(7)], options) == 5
+    assert earliest([commit(2), commit(3), commit(4), pending(1)], options) is None
+
+
+def test_hours_are_those_of_the_timeline() -> None:
+    options = CleaningOptions(policy=KEEP_LATEST_BY_HOURS, hours_retained=4)
+    assert earliest([commit(h) for h in range(1, 12)], options) == 8
+    assert earliest([commit(h) for h in range(1, 8)], options) is None
+
+
+def test_a_policy_by_versions_names_no_instant() -> None:
+    assert earliest([commit(h) for h in range(1, 12)], CleaningOptions(policy=KEEP_LATEST_FILE_VERSIONS)) is None
+
+
+def test_a_table_that_was_long_not_cleaned_is_cleaned_in_steps() -> None:
+    options = CleaningOptions(commits_retained=2, commits_cleaned_max=3)
+    commits = [commit(h) for h in range(1, 12)]
+    assert earliest(commits, options) == 4
+    assert earliest(commits, options, at(4)) == 7
+    assert earliest(commits, options, at(9)) == 10
+
+
+# ---- which partitions ------------------------------------------------------------------------------------------------
+
+
+def body(
+    prev: str | None, log: int | None = None, replaced: dict[str, tuple[str, ...]] | None = None
+) -> CommitMetadata:
+    stat = WriteStat("g-0", "p/f", "p", prev_commit=prev, log_version=log)
+    return CommitMetadata({"p": (stat,)}, partition_to_replace_file_ids=replaced)
+
+
+def test_new_files_and_logs_leave_nothing_behind() -> None:
+    assert not supersedes(body("null"))
+    assert not supersedes(body("001", log=1))
+    assert supersedes(body("001"))
+    assert supersedes(body("null", replaced={"q": ("x-0",)}))
+
+
+def test_partitions_that_groups_left_are_looked_at_too() -> None:
+    assert partitions_of([body("null", replaced={"q": ("x-0",)}), body("001")]) == ("p", "q")
+
+
+# ---- which slices ----------------------------------------------------------------------------------------------------
+
+INSTANTS = [f"{i:03d}" for i in range(1, 13)]
+
+
+class Slices:
+    """Slices of groups as they are given here, in the place of those that files say."""
+
+    def __init__(self, groups: dict[str, list[str]]) -> None:
+        self.groups = groups
+
+    def slices(self, partition: Any, file_id: str) -> list[StoredSlice]:
+        return [StoredSlice(i, [f"{file_id}_{i}"]) for i in sorted(self.groups[file_id], reverse=True)]
+
+
+def stored(groups: dict[str, list[str]]) -> StoredPartition:
+    return StoredPartition("p", {g: [(i, f"{g}_{i}") for i in times] for g, times in groups.items()}, {}, ())
+
+
+def going(groups: dict[str, list[str]], keep: Retention) -> set[tuple[str, str]]:
+    found = deletions(stored(groups), Slices(groups), keep)  # type: ignore[arg-type]
+    return {(deletion.file_id, deletion.base_instant) for deletion in found}
+
+
+def read_as_of(times: list[str], instant: str, replaced: str | None) -> str | None:
+    """The slice of a group that a query reads."""
+    if replaced is not None and replaced <= instant:
+        return None
+    return max((time for time in times if time <= instant), default=None)
+
+
+group_times = st.lists(st.sampled_from(INSTANTS), min_size=1, max_size=8, unique=True)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    groups=st.dictionaries(st.sampled_from(["a", "b", "c"]), group_times, min_size=1),
+    since=st.sampled_from(INSTANTS),
+    replaced=st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(INSTANTS)),
+    saved=st.sets(st.sampled_from(["a_002", "a_003", "b_004", "c_001"])),
+)
+def test_what_an_allowed_query_reads_stays_and_nothing_else(
+    groups: dict[str, list[str]], since: str, replaced: dict[str, str], saved: set[str]
+) -> None:
+    keep = Retention(
+        KEEP_LATEST_COMMITS, since, replaced={"p": replaced, "q": {"c": "001"}}, saved={"p": frozenset(saved)}
+    )
+    found = going(groups, keep)
+    for group, times in groups.items():
+        # A query as of the commit just before the earliest one may still run: it was allowed a moment ago.
+        allowed = [i for i in (*INSTANTS, "999") if i >= since]
+        gone = replaced.get(group)
+        read = {read_as_of(times, instant, gone) for instant in allowed}
+        if gone is not None and gone >= since:
+            read |= set(times)  # the whole group waits for the instant that replaced it
+        if gone is None or gone >= since:
+            read.add(max((time for time in times if time < since), default=None))
+        for time in times:
+            wanted = time in read or f"{group}_{time}" in saved
+            assert ((group, time) in found) == (not wanted), (group, time)
+
+
+@settings(max_examples=60, deadline=None)
+@given(times=group_times, versions=st.integers(1, 4))
+def test_versions_are_counted(times: list[str], versions: int) -> None:
+    found = going({"a": times}, Retention(KEEP_LATEST_FILE_VERSIONS, versions=versions))
+    assert {time for _, time in found} == set(sorted(times)[:-versions])
+
+
+def test_what_a_pending_plan_reads_stays_and_counts_as_one_version() -> None:
+    groups = {"a": ["001", "002", "003", "004"]}
+    needed = {FileGroupId("p", "a"): "003"}
+    by_versions = Retention(KEEP_LATEST_FILE_VERSIONS, versions=2, needed=needed)
+    assert going(groups, by_versions) == {("a", "001")}
+    by_commits = Retention(KEEP_LATEST_COMMITS, "012", needed={FileGroupId("p", "a"): "002"})
+    assert going(groups, by_commits) == {("a", "001")}
+    assert going(groups, Retention(KEEP_LATEST_FILE_VERSIONS, replaced={"p": {"a": "009"}}, needed=needed)) == {
+        ("a", "001"),
+        ("a", "002"),
+    }
+
+
+def test_a_reason_is_given() -> None:
+    groups = {"a": ["001", "002", "003"], "b": ["001"]}
+    keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={"p": {"b": "005"}})
+    reasons = [d.reason for d in deletions(stored(groups), Slices(groups), keep)]  # type: ignore[arg-type]
+    assert (
+        reasons
+        == [
+            "reads since 009 begin with the version of 003",
+            "reads since 009 begin with the version of 003",
+            "replaced by 005",
+        ][-len(reasons) :]
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "pending_files", "expected"), [("p", (), True), ("p", ("x",), False), ("", (), False)]
+)
+def test_a_partition_is_deserted_when_no_file_is_left(
+    path: str, pending_files: tuple[str, ...], expected: bool
+) -> None:
+    groups = {"b": ["001"]}
+    partition = StoredPartition(path, stored(groups).bases, {}, pending_files)
+    keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={path: {"b": "005"}})
+    found = tuple(deletions(partition, Slices(groups), keep))  # type: ignore[arg-type]
+    assert is_deserted(partition, found) is expected

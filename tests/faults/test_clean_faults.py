@@ -1,0 +1,79 @@
+"""A process dies at any storage call of a clean: rows and allowed instants stay, and the next write finishes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from pyhudi.actions.services.cleaning import clean
+from pyhudi.errors import HudiError, TableError
+from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
+from tests.actions.tables import TestTable, rows_of
+from tests.faults.test_every_storage_call import KINDS, NEXT, READING, empty, empty_merge_on_read, in_order, on_clone
+
+OPTIONS = {"hoodie.clean.commits.retained": "2"}
+NEVER = {"hoodie.clean.automatic": "false"}
+
+
+def history(version: str, make: Callable[[str], TestTable]) -> TestTable:
+    """Several versions of a file, log files where there are any, and a partition that was deleted."""
+    table = make(version)
+    table.options = {**table.options, **NEVER}
+    table.bulk_insert(("a", "x", 1, 1), ("b", "y", 1, 1))
+    table.upsert(("a", "x", 2, 2))
+    table.write("delete_partition", rows_of(("b", "y", 1, 1)))
+    if table.meta.config.is_merge_on_read:
+        table.upsert(("a", "x", 3, 3), compact_inline="true", compact_inline_max_delta_commits="1")
+    table.upsert(("a", "x", 4, 4))
+    table.upsert(("a", "x", 5, 5))
+    table.upsert(("c", "z", 1, 1))
+    return table
+
+
+def run(table: TestTable) -> object:
+    return serve(table.storage, partial(clean), WriteOptions.parse(OPTIONS), table.engine)
+
+
+def instants(table: TestTable) -> list[str]:
+    return [instant.requested_time for instant in table.meta.timeline.commits()]
+
+
+@pytest.mark.filterwarnings("ignore:.*after it failed.*")
+@pytest.mark.parametrize("make", [empty, empty_merge_on_read], ids=["copy on write", "merge on read"])
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_every_allowed_query_is_right_at_every_moment(version: str, make: Callable[[str], TestTable]) -> None:
+    table = history(version, make)
+    expected = {instant: table.rows(as_of=instant) for instant in instants(table)}
+    retained = instants(table)[-2:]
+    counted = on_clone(table)
+    run(counted)
+    deleted = [path for verb, path in counted.storage.log if verb == "delete" and path.startswith(("x/", "y/"))]
+    assert len(deleted) >= 3
+    calls = counted.storage.log
+
+    for kind in KINDS:
+        for n, (verb, path) in enumerate(calls, start=1):
+            if kind != "before" and verb in READING:
+                continue
+            attempt = on_clone(table)
+            attempt.storage.fail_at(n, kind)
+            try:
+                run(attempt)
+            except HudiError:
+                pass
+            attempt.storage.reset_faults()
+            where = f"{kind} call {n}: {verb} {path}"
+
+            for instant, rows in expected.items():
+                try:
+                    assert attempt.rows(as_of=instant) == rows, f"{where}, as of {instant}"
+                except TableError:
+                    assert instant not in retained, where
+            attempt.options = {**attempt.options, **OPTIONS, "hoodie.clean.automatic": "true"}
+            attempt.upsert(NEXT)
+            assert attempt.rows() == in_order([*table.rows(), NEXT]), where
+            assert not attempt.meta.timeline.pending().instants, where
+            assert not attempt.storage.list("x")[0].name.endswith("torn"), where
