@@ -17,6 +17,7 @@ INDEXES = Registry(
         "BLOOM": "pyhudi.index.bloom:BloomIndex",
         "GLOBAL_BLOOM": "pyhudi.index.global_bloom:GlobalBloomIndex",
         "BUCKET": "pyhudi.index.bucket:BucketIndex",
+        "CONSISTENT_BUCKET": "pyhudi.index.consistent_bucket:ConsistentBucketIndex",
         "INMEMORY": "pyhudi.index.in_memory:InMemoryIndex",
     },
     aliases={
@@ -25,6 +26,7 @@ INDEXES = Registry(
         "org.apache.hudi.index.bloom.HoodieBloomIndex": "BLOOM",
         "org.apache.hudi.index.bloom.HoodieGlobalBloomIndex": "GLOBAL_BLOOM",
         "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex": "BUCKET",
+        "org.apache.hudi.index.bucket.HoodieSparkConsistentBucketIndex": "CONSISTENT_BUCKET",
         "org.apache.hudi.index.inmemory.HoodieInMemoryHashIndex": "INMEMORY",
     },
 )

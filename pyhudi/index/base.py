@@ -8,7 +8,7 @@ Source: spec, metadata and indexes part 4; house 3.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.file_group import BaseFile, FileSlice
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.storage.base import Storage
 
 __all__ = ["LOCATION_PARTITION", "STORED_ORDERING", "Index", "IndexSettings", "Lookup", "PartitionRows", "Tagged"]
@@ -55,6 +55,7 @@ class Lookup:
     `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`
     are the ordering fields with the table's types, for a global index that must judge moves, else empty. `merged`: how
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
+    `is_completed`: is an instant completed? `replaced`: file groups that are not in the table any more.
     """
 
     engine: Engine
@@ -65,6 +66,8 @@ class Lookup:
     ordering: pa.Schema = field(default_factory=lambda: pa.schema([]))
     merged: SliceSpec | None = None
     only_live: bool = False
+    is_completed: Callable[[str], bool] = field(default=lambda instant_time: False)
+    replaced: Container[FileGroupId] = frozenset()
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""

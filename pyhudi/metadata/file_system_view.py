@@ -23,7 +23,14 @@ from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["LISTING_THREADS", "FileSystemView", "Visibility", "is_partition_metadata", "listed_partitions"]
+__all__ = [
+    "LISTING_THREADS",
+    "FileSystemView",
+    "Visibility",
+    "is_partition_metadata",
+    "listed_partitions",
+    "replaced_groups",
+]
 
 LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
 _PARTITION_METADATA = ".hoodie_partition_metadata"
@@ -136,7 +143,7 @@ class Visibility:
             as_of,
             {i.requested_time: i.completion_time for i in completed if i.completion_time is not None},
             ArchivedTimes(meta),
-            _replaced_groups(meta, completed),
+            replaced_groups(meta, completed),
             frozenset(
                 i.requested_time for i in timeline.instants if i.action is ActionKind.COMPACTION and not i.is_completed
             ),
@@ -238,8 +245,8 @@ class Visibility:
         return tuple(result)
 
 
-def _replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
-    """File groups that completed replacecommits (overwrites, clustering, dropped partitions) took out."""
+def replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
+    """File groups that replacecommits among `completed` (overwrites, clustering, dropped partitions) took out."""
     replaced: set[FileGroupId] = set()
     for instant in completed:
         if instant.action is ActionKind.REPLACECOMMIT:

@@ -30,6 +30,8 @@ __all__ = [
     "LogFileName",
     "MarkerName",
     "data_path",
+    "hashing_folder",
+    "hashing_path",
     "heartbeat_path",
     "marker_folder",
     "new_file_id",
@@ -47,6 +49,7 @@ TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
 LOCK_FILE_NAME = "lock"
+_HASHING_FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
 
 PARTITION_METADATA_NAME = ".hoodie_partition_metadata"
 # In the order in which a reader looks for them.
@@ -67,6 +70,16 @@ def data_path(partition_path: str, name: str) -> str:
 def partition_depth(partition_path: str) -> int:
     """Levels between the table's folder and the partition's, as the partition metadata file says it."""
     return partition_path.count("/") + 1 if partition_path else 0
+
+
+def hashing_folder(partition_path: str) -> str:
+    """Where the rings of consistent hashing of a partition are."""
+    return f"{_HASHING_FOLDER}/{partition_path}" if partition_path else _HASHING_FOLDER
+
+
+def hashing_path(partition_path: str, instant_time: str, *, is_marker: bool = False) -> str:
+    """The ring of an instant, or the empty file that says that it counts."""
+    return f"{hashing_folder(partition_path)}/{instant_time}{'.commit' if is_marker else '.hashing_meta'}"
 
 
 def new_file_id(prefix: str, number: int = 0) -> str:

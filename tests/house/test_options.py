@@ -199,8 +199,6 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
     ("key", "value"),
     [
         ("hoodie.table.cdc.enabled", "true"),
-        ("hoodie.clustering.inline", "true"),
-        ("hoodie.datasource.clustering.inline.enable", "true"),
         ("hoodie.metadata.record.index.enable", "true"),
         ("hoodie.datasource.hive_sync.enable", "true"),
         ("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL"),

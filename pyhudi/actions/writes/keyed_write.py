@@ -39,7 +39,7 @@ from pyhudi.actions.writes.preparation import (
 )
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
-from pyhudi.errors import TaskFailed
+from pyhudi.errors import ConfigError, TaskFailed
 from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
@@ -48,7 +48,7 @@ from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
-from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
 from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile, FileGroupId
@@ -97,6 +97,13 @@ class KeyedWrite:
         return self.rules.operation
 
     def schedule(self, context: ActionContext) -> Schedule:
+        table_index(context)
+        if self.rules.replaces and context.options.buckets.consistent:
+            raise ConfigError(
+                f"{context.meta.storage.root}: {self.operation.lower()} takes file groups out of the table, and those "
+                "of consistent hashing have the same ids again, so the new rows would not be seen. Delete rows and "
+                "upsert instead."
+            )
         keygen = self._keygen(PROBE_TIME, context)
         if self.rules.deletes:
             return schedule_delete(self.frame, keygen, context)
@@ -184,7 +191,7 @@ class KeyedWrite:
     ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
         """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
         engine, config = context.engine, context.meta.config
-        merging = table_rules(context)
+        merging, is_ring = table_rules(context), context.options.buckets.consistent
         moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
         lookup = Lookup(
@@ -196,6 +203,8 @@ class KeyedWrite:
             pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
             stored_slices(keygen, context) if config.is_merge_on_read else None,
             only_live=self.rules.drop_known or self.rules.refuse_known,
+            is_completed=context.meta.timeline.is_visible,
+            replaced=replaced_groups(context.meta, context.meta.timeline.completed()) if is_ring else frozenset(),
         )
         tagged = index.tag(keyed, lookup)
         rows, counts = tagged.rows, tagged.counts
@@ -254,6 +263,13 @@ def table_index(context: ActionContext) -> Index:
     """The index that the options name."""
     options = context.options
     name = INDEXES.canonical(options.index_type)
+    if name == "BUCKET" and options.buckets.consistent:
+        name = "CONSISTENT_BUCKET"
+        if not context.meta.config.is_merge_on_read:
+            raise ConfigError(
+                f"{context.meta.storage.root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read "
+                f"tables; this one is {context.meta.config.table_type}. Use the engine SIMPLE."
+            )
     settings = IndexSettings(
         update_partition_path=options.update_partition_path.get(name, True),
         bucket_num=options.bucket_num,

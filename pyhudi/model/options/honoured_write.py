@@ -1,4 +1,4 @@
-"""Options that say how one write is done: operation, schema rules, index, files, locks.
+"""Options that say how one write is done: operation, schema rules, index, files, failed writers.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -16,7 +16,7 @@ _WRITE = "Write operation"
 _SCHEMA = "Schema"
 _INDEX = "Index"
 _FILES = "Files"
-_SAFETY = "Locks, time and failed writers"
+_SAFETY = "Time and failed writers"
 _OURS = "PyHudi's own"
 
 _WRITE_OPTIONS = (
@@ -146,7 +146,7 @@ _INDEX_OPTIONS = (
         "hoodie.bucket.index.num.buckets",
         INTEGER,
         "256",
-        "BUCKET: buckets of each partition; fixed for the life of the table.",
+        "BUCKET: buckets of each partition; fixed for the life of the table unless they are consistently hashed.",
     ),
     honoured(
         _INDEX,
@@ -203,9 +203,8 @@ _FILE_OPTIONS = (
         "hoodie.logfile.data.block.format",
         TEXT,
         "parquet",
-        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads both.",
-        choices=("parquet", "avro"),
-        later=("hfile",),
+        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads all of them.",
+        choices=("parquet", "avro", "hfile"),
     ),
     honoured(
         _FILES,
@@ -263,30 +262,6 @@ _FILE_OPTIONS = (
 _SAFETY_OPTIONS = (
     honoured(
         _SAFETY,
-        "hoodie.write.lock.provider",
-        TEXT,
-        None,
-        "Lock provider: IN_PROCESS, FILESYSTEM or Hudi's class names of these. Default: in this process.",
-    ),
-    honoured(
-        _SAFETY,
-        "hoodie.write.lock.filesystem.path",
-        TEXT,
-        None,
-        "Folder of the lock file; the table's `.hoodie` when not given.",
-    ),
-    honoured(
-        _SAFETY,
-        "hoodie.write.lock.filesystem.expire",
-        INTEGER,
-        "0",
-        "Minutes after which a lock file counts as left behind; 0: never.",
-    ),
-    honoured(
-        _SAFETY, "hoodie.write.lock.wait_time_ms", INTEGER, "60000", "Longest wait for the lock, in milliseconds."
-    ),
-    honoured(
-        _SAFETY,
         "hoodie.time.generator.max_expected_clock_skew_ms",
         INTEGER,
         "200",
@@ -297,7 +272,8 @@ _SAFETY_OPTIONS = (
         "hoodie.clean.failed.writes.policy",
         TEXT,
         "EAGER",
-        "Which pending writes the next write takes for dead and rolls back: all, those without a sign of life, none.",
+        "Which pending writes the next write takes for dead and rolls back: all, those without a sign of life, none. "
+        "With many writers always LAZY.",
         "hoodie.cleaner.policy.failed.writes",
         choices=("EAGER", "LAZY", "NEVER"),
     ),

@@ -58,13 +58,11 @@ WRITING = (
             bloom.index.fileid.key.sorting.enable=false bloom.index.input.storage.level=MEMORY_AND_DISK_SER
             bloom.index.keys.per.bucket=10000000 bloom.index.parallelism=0 bloom.index.prune.by.ranges=true
             bloom.index.use.caching=true bloom.index.use.metadata=false bloom.index.use.treebased.filter=true
-            bucket.index.max.num.buckets bucket.index.merge.threshold=0.2 bucket.index.min.num.buckets
             !bucket.index.partition.expressions bucket.index.partition.rule.type=regex
             bucket.index.query.pruning=true bucket.index.remote.partitioner.enable=false
-            bucket.index.split.threshold=2.0 expression.index.function
+            expression.index.function
             expression.index.range.metadata.storage.level=MEMORY_AND_DISK_SER expression.index.type=COLUMN_STATS
             global.index.reconcile.parallelism=60 global.simple.index.parallelism=0 index.name
-            !index.bucket.engine=SIMPLE
             simple.index.input.storage.level=MEMORY_AND_DISK_SER simple.index.parallelism=0
             simple.index.use.caching=true
         """,
@@ -111,7 +109,7 @@ WRITING = (
             write.concat.handle.class=org.apache.hudi.io.HoodieConcatHandle write.empty.clean.interval.hours=-1
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
-            write.merge.handle.fallback=true write.num.retries.on.conflict.failures=0 !write.partial.update.schema=
+            write.merge.handle.fallback=true !write.partial.update.schema=
             write.record.positions=true !write.rolling.metadata.keys=
             write.rolling.metadata.timeline.lookback.commits=10 !write.schema
             write.status.storage.level=MEMORY_AND_DISK_SER write.tagged.record.storage.level=MEMORY_AND_DISK_SER

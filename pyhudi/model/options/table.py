@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.honoured_archiving import ARCHIVING_OPTIONS
+from pyhudi.model.options.honoured_buckets import BUCKET_OPTIONS
 from pyhudi.model.options.honoured_cleaning import CLEANING_OPTIONS
 from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
@@ -40,6 +41,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
     *CLUSTERING_OPTIONS,
+    *BUCKET_OPTIONS,
     *REPLACING_OPTIONS,
     *READ_OPTIONS,
     *(spec for family in (*WRITING, *READING, *SERVICES, *PLATFORM) for spec in family.specs()),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
 from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
+from pyhudi.model.options.buckets import BucketOptions, bucket_options, is_consistent
 from pyhudi.model.options.cleaning import CleaningOptions, cleaning_options
 from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
@@ -104,6 +105,7 @@ class WriteOptions:
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
     versions: VersionOptions = field(default_factory=VersionOptions)
     clustering: ClusteringOptions = field(default_factory=ClusteringOptions)
+    buckets: BucketOptions = field(default_factory=BucketOptions)
     # Cleaning
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     # Overwriting and deleting partitions
@@ -158,6 +160,7 @@ class WriteOptions:
             archiving=archiving_options(values),
             versions=version_options(values),
             clustering=clustering_options(values),
+            buckets=bucket_options(values),
             cleaning=cleaning_options(values),
             replacing=replacing_options(values),
             **_safety_fields(values),
@@ -266,7 +269,7 @@ def _write_fields(values: Values, options: Mapping[str, object]) -> dict[str, An
 
 def _index_fields(values: Values) -> dict[str, Any]:
     return {
-        "index_type": values.must("hoodie.index.type"),
+        "index_type": "BUCKET" if is_consistent(values) else values.must("hoodie.index.type"),
         "update_partition_path": {
             "GLOBAL_SIMPLE": values.flag("hoodie.simple.index.update.partition.path"),
             "GLOBAL_BLOOM": values.flag("hoodie.bloom.index.update.partition.path"),

@@ -1,0 +1,85 @@
+"""Index BUCKET, engine CONSISTENT_HASHING: the file group of a key is a node of its partition's ring.
+
+The first write to a partition makes its ring; clustering splits and merges nodes.
+Source: spec, metadata and indexes 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.errors import TableError, UnsupportedTable
+from pyhudi.formats.hash_ring import HashRing, places_on_ring
+from pyhudi.index.base import IndexSettings, Lookup, Tagged
+from pyhudi.index.consistent_hashing import load_or_make_ring
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+
+__all__ = ["ConsistentBucketIndex"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistentBucketIndex:
+    """Where a key lives is computed. Unique per partition."""
+
+    settings: IndexSettings = field(default_factory=IndexSettings)
+    is_global: bool = False
+    places_inserts: bool = True
+
+    def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
+        rings = {path: self._ring(path, lookup) for path in lookup.batch}
+        work = FindNode(
+            self.settings.bucket_hash_fields,
+            {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()},
+        )
+        schema = pa.schema([pa.field(LOCATION, pa.string())])
+        return Tagged(lookup.engine.extend(rows, [RECORD_KEY, PARTITION_PATH], work, schema))
+
+    def new_file_id(self, location: str, new_uuid: str) -> str:
+        return location
+
+    def _ring(self, partition_path: str, lookup: Lookup) -> HashRing:
+        ring = load_or_make_ring(lookup.storage, partition_path, self.settings.bucket_num, lookup.is_completed)
+        groups = {node.file_id for node in ring.nodes}
+        where = f"Partition {partition_path!r} of {lookup.storage.root}"
+        gone = sorted(group for group in groups if FileGroupId(partition_path, group) in lookup.replaced)
+        if gone:
+            raise UnsupportedTable(
+                f"{where}: the file group {gone[0]} is a node of its hash ring and was taken out of the table, by an "
+                f"overwrite or by deleting the partition. Rows written to it would not be seen; write to another "
+                f"table, and delete rows instead of partitions."
+            )
+        for file_slice in lookup.view.slices(partition_path):
+            if file_slice.group.file_id not in groups:
+                raise TableError(
+                    f"{where}: the file group {file_slice.group.file_id} is no node of its hash ring. The table was "
+                    f"written with another index; write with the same one as before."
+                )
+        return ring
+
+
+@dataclass(frozen=True, slots=True)
+class FindNode:
+    """Column work: (record key, partition path) → file id. `nodes`: partition path → value and file id, ascending."""
+
+    hash_fields: tuple[str, ...]
+    nodes: Mapping[str, tuple[tuple[int, str], ...]]
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        keys, partitions = batch.columns
+        coded = partitions.dictionary_encode()
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        file_ids: list[str] = []
+        location = np.zeros(batch.num_rows, np.int64)
+        for code, path in enumerate(coded.dictionary.to_pylist()):
+            at = np.flatnonzero(codes == code)
+            nodes = self.nodes[path]
+            places = places_on_ring(keys.take(pa.array(at)), self.hash_fields, [value for value, _ in nodes])
+            location[at] = places + len(file_ids)
+            file_ids += [file_id for _, file_id in nodes]
+        return pa.RecordBatch.from_arrays([pa.array(file_ids, pa.string()).take(pa.array(location))], names=[LOCATION])
