@@ -159,7 +159,7 @@ def _data_block(
     schema_json = avro_from_arrow(schema, spec.table_name, with_meta=True)
     arrays = [*meta, *(plain.column(name) for name in stored.names)]
     table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *stored.names])
-    if options.block_format.lower() == "avro":
+    if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
     (batch,) = table.combine_chunks().to_batches()
     return data_block(batch, schema_json, options.block_format, header)

@@ -109,7 +109,7 @@ class _Blocks:
             for at, name in enumerate(META_COLUMNS):  # the key was computed for the merge only
                 rows = rows.set_column(at, name, pa.nulls(len(rows), pa.string()))
         rows = rows.select([*META_COLUMNS, *stored.names])
-        if self._logs.block_format.lower() == "avro":
+        if self._logs.block_format.lower() != "parquet":
             rows = project(rows, arrow_from_avro(schema_json))
         (batch,) = rows.combine_chunks().to_batches()
         return data_block(batch, schema_json, self._logs.block_format, header)

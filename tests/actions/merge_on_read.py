@@ -24,7 +24,7 @@ from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
-BLOCK_FORMATS = ("avro", "parquet")
+BLOCK_FORMATS = ("avro", "parquet", "hfile")
 EVENT_TIME = "EVENT_TIME_ORDERING"
 COMMIT_TIME = "COMMIT_TIME_ORDERING"
 

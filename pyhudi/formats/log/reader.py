@@ -10,14 +10,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.log.blocks import avro_data, command, delete, parquet_data
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
 from pyhudi.storage.base import Storage
 
 __all__ = ["LogBlock", "scan_log"]
 
-DATA_TYPES = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
+_DECODERS = {
+    BlockType.AVRO_DATA: avro_data.decode,
+    BlockType.PARQUET_DATA: parquet_data.decode,
+    BlockType.HFILE_DATA: hfile_data.decode,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class LogBlock:
 
     @property
     def is_data(self) -> bool:
-        return self.frame.block_type in DATA_TYPES
+        return self.frame.block_type in _DECODERS
 
     @property
     def is_delete(self) -> bool:
@@ -73,15 +77,8 @@ class LogBlock:
 
     def rows(self, columns: Collection[str] | None = None) -> pa.Table:
         """Rows of a data block, in order; only `columns` when given."""
-        kind = self.frame.block_type
-        if kind is BlockType.AVRO_DATA:
-            return avro_data.decode(self._content(), self.schema_json, columns, self.where)
-        if kind is BlockType.PARQUET_DATA:
-            return parquet_data.decode(self._content(), self.schema_json, columns, self.where)
-        raise UnsupportedTable(
-            f"{self.where}: data blocks of type {kind.name} are found in metadata tables only; this release does not "
-            f"read them."
-        )
+        decode = _DECODERS[self.frame.block_type]
+        return decode(self._content(), self.schema_json, columns, self.where)
 
     def deletes(self) -> delete.DeleteRecords:
         """The keys of a delete block."""

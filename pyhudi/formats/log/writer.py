@@ -12,26 +12,35 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.log.blocks import avro_data, parquet_data
+from pyhudi.formats.log.blocks import avro_data, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.storage.base import Storage
 
 __all__ = ["DATA_BLOCK_FORMATS", "LogFileWriter", "data_block"]
 
-DATA_BLOCK_FORMATS: Mapping[str, BlockType] = {"avro": BlockType.AVRO_DATA, "parquet": BlockType.PARQUET_DATA}
+DATA_BLOCK_FORMATS: Mapping[str, BlockType] = {
+    "avro": BlockType.AVRO_DATA,
+    "parquet": BlockType.PARQUET_DATA,
+    "hfile": BlockType.HFILE_DATA,
+}
+_ENCODERS = {
+    BlockType.AVRO_DATA: avro_data.encode,
+    BlockType.PARQUET_DATA: parquet_data.encode,
+    BlockType.HFILE_DATA: hfile_data.encode,
+}
 
 
 def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, header: Mapping[HeaderKey, str]) -> bytes:
     """A whole data block.
 
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
-             "avro" or "parquet"; header: entries beside the schema, INSTANT_TIME among them.
+             "avro", "parquet" or "hfile"; header: entries beside the schema, INSTANT_TIME among them.
     """
     block_type = DATA_BLOCK_FORMATS.get(block_format.lower())
     if block_type is None:
         raise ConfigError(f"Log block format {block_format!r}: expected one of {', '.join(DATA_BLOCK_FORMATS)}.")
-    encode = avro_data.encode if block_type is BlockType.AVRO_DATA else parquet_data.encode
-    return encode_block(block_type, {**header, HeaderKey.SCHEMA: schema_json}, encode(batch, schema_json))
+    content = _ENCODERS[block_type](batch, schema_json)
+    return encode_block(block_type, {**header, HeaderKey.SCHEMA: schema_json}, content)
 
 
 class LogFileWriter:

@@ -12,6 +12,7 @@ BLOCK_TYPES: Mapping[BlockType, str] = {
     BlockType.COMMAND: "pyhudi.formats.log.blocks.command",
     BlockType.DELETE: "pyhudi.formats.log.blocks.delete",
     BlockType.AVRO_DATA: "pyhudi.formats.log.blocks.avro_data",
+    BlockType.HFILE_DATA: "pyhudi.formats.log.blocks.hfile_data",
     BlockType.PARQUET_DATA: "pyhudi.formats.log.blocks.parquet_data",
     BlockType.CDC_DATA: "pyhudi.formats.log.blocks.cdc",
 }

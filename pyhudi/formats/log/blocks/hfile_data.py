@@ -1,0 +1,80 @@
+"""Log block HFILE_DATA: a whole HFile in memory, without prefix: record key → row as Avro binary, sorted by key.
+
+A column `key` (the metadata table has one) is kept as empty text and taken from the HFile's key again, as Hudi does it.
+Source: spec, files and records 2.4; metadata and indexes 1.1, 1.6.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Collection
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.decode import AvroDecoder
+from pyhudi.formats.avro.encode import AvroEncoder
+from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter
+from pyhudi.model.keys import META_COLUMNS
+
+__all__ = ["decode", "encode"]
+
+_RECORD_KEY = META_COLUMNS[2]
+_KEY_COLUMN = "key"
+
+
+def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
+    """The block's rows in the order of their keys, meta columns included.
+
+    Args:    schema: Avro JSON from the block's header; columns: those wanted, None for all.
+    Raises:  CorruptFile, UnsupportedTable.
+    """
+    reader = HFileReader(pa.BufferReader(content), where)
+    decoder = AvroDecoder(schema, columns)
+    tables = [_rows(entries, decoder, where) for entries in reader.scan()]
+    if not tables:
+        empty = arrow_from_avro(schema).empty_table()
+        return empty if columns is None else empty.select([name for name in empty.column_names if name in columns])
+    return pa.concat_tables(tables)
+
+
+def encode(batch: pa.RecordBatch, schema: str) -> bytes:
+    """An HFile with these rows. Raises SchemaMismatch for rows without record keys, and for two of one key."""
+    keys = batch.column(_RECORD_KEY)
+    if keys.null_count:
+        raise SchemaMismatch(
+            f"{keys.null_count} rows have no record key, as in tables with hoodie.populate.meta.fields=false; log "
+            f"blocks of the format hfile need it. Write with hoodie.logfile.data.block.format=parquet or avro."
+        )
+    order = pc.sort_indices(keys.cast(pa.binary()))
+    batch = batch.take(order)
+    keys = batch.column(_RECORD_KEY)
+    sink = io.BytesIO()
+    writer = HFileWriter(sink, info={"schema": schema.encode()})
+    values = AvroEncoder(schema).encode(_without_key_column(batch, keys))
+    writer.append(zip(keys.cast(pa.binary()).to_pylist(), values.to_pylist(), strict=True))
+    writer.close()
+    return sink.getvalue()
+
+
+def _rows(entries: Entries, decoder: AvroDecoder, where: str) -> pa.Table:
+    rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
+    at = rows.schema.get_field_index(_KEY_COLUMN)
+    if at < 0 or rows.schema.field(at).type != pa.string():
+        return rows
+    stored = rows.column(at)
+    empty = pc.equal(stored, "")
+    if not pc.any(empty).as_py():
+        return rows
+    keys = pa.array([key.decode("utf-8", "replace") for key in entries.keys], pa.string())
+    return rows.set_column(at, rows.schema.field(at), pc.if_else(empty, keys, stored))
+
+
+def _without_key_column(batch: pa.RecordBatch, keys: pa.Array) -> pa.RecordBatch:
+    """With an empty column `key` where it says what the record key says."""
+    at = batch.schema.get_field_index(_KEY_COLUMN)
+    if at < 0 or batch.column(at).type != pa.string() or not batch.column(at).equals(keys):
+        return batch
+    return batch.set_column(at, batch.schema.field(at), pa.array([""] * len(batch), pa.string()))
