@@ -5,8 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from pyhudi.actions.services.restore import restore
+from pyhudi.actions.services.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.services.rollback_to import roll_back
+from pyhudi.actions.services.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
 from pyhudi.actions.services.upgrade import admit_version, change_version
 from pyhudi.actions.services.upgrade_result import VersionChange
+from pyhudi.errors import ConfigError
 from pyhudi.table_calls import Options, TableCalls
 
 __all__ = ["TableLifecycle"]
@@ -14,6 +19,56 @@ __all__ = ["TableLifecycle"]
 
 class TableLifecycle(TableCalls):
     """rollback, savepoint, restore, upgrade."""
+
+    def rollback(
+        self, instant_time: str | None = None, *, to: str | None = None, options: Options | None = None, **more: Any
+    ) -> RollbackResult:
+        """Undo completed writes: the newest one, or all that came after an instant.
+
+        Args:
+            instant_time: the write to undo: the newest completed one, which None means, or a pending one.
+            to: undo all writes after this commit, newest first, each with a rollback of its own. `restore` undoes them
+                as one action.
+        Raises: TableError when later writes built on it, a savepoint protects it, or cleaning has deleted what it
+            replaced; ConfigError when both arguments are given.
+        """
+        if instant_time is not None and to is not None:
+            raise ConfigError("rollback takes an instant to undo, or to= for the one to go back to; give one of them.")
+        return self._serve(partial(roll_back, instant_time=instant_time, to=to), options, more)
+
+    def savepoint(
+        self,
+        instant_time: str | None = None,
+        *,
+        user: str = "",
+        comment: str = "",
+        options: Options | None = None,
+        **more: Any,
+    ) -> Savepoint:
+        """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
+
+        Raises: TableError when there is no such commit, it is saved already, or files of it were cleaned.
+        """
+        return self._serve(partial(savepoint, instant_time=instant_time, user=user, comment=comment), options, more)
+
+    def delete_savepoint(self, instant_time: str, *, options: Options | None = None, **more: Any) -> None:
+        """Give a saved commit free again. Raises: TableError when it has no savepoint."""
+        self._serve(partial(delete_savepoint, instant_time=instant_time), options, more)
+
+    def savepoints(self) -> Savepoints:
+        """The savepoints, oldest first; prints as a table."""
+        return load_savepoints(self._meta.reload())
+
+    def restore(self, to: str, *, options: Options | None = None, **more: Any) -> RestoreResult:
+        """Take the table back to a savepoint, or to another commit whose files are all there.
+
+        Nobody may write meanwhile. What came after is gone for good. A restore that died is finished by the next write or service.
+
+        Args:   to: instant time of the commit.
+        Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others
+            write.
+        """
+        return self._serve(partial(restore, to=to), options, more)
 
     def upgrade(self, to: int = 9, *, options: Options | None = None, **more: Any) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.

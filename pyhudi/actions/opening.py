@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.leftovers import forget_completed
+from pyhudi.actions.services.restore import finish_restores
 from pyhudi.actions.services.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
 from pyhudi.errors import UnsupportedTable
-from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.locks import LockProvider, hold, open_lock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import SCHEMA_FOLDER
@@ -32,23 +33,18 @@ def ready(
             remove_metadata_table(meta.reload())
         meta = meta.reload()
     context = ActionContext(meta, engine, options, lock, clock)
+    restored = finish_restores(context)
+    context = context.reloaded() if restored else context
     if policy == "NEVER":
-        return context, ()
+        return context, restored
     forget_completed(context)
     undone = roll_back_failed_writes(context)
-    return (context.reloaded() if undone else context), undone
+    return (context.reloaded() if undone else context), (*restored, *undone)
 
 
 def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:
     """The table's lock as the options choose it, not yet taken. Raises ConfigError."""
-    given = options.lock
-    settings = LockOptions(
-        provider=given.provider or "IN_PROCESS",
-        filesystem_path=given.filesystem_path,
-        expire_min=given.expire_min,
-        wait_timeout_s=given.wait_timeout_s,
-    )
-    return open_lock(settings, storage, clock)
+    return open_lock(options.lock, storage, clock)
 
 
 def _check_no_schema_history(meta: MetaClient) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.rollback_files import requests_of, undo_files
-from pyhudi.errors import TableError
+from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import (
     decode_requested_replace,
@@ -24,6 +24,7 @@ from pyhudi.formats.instant_files import (
     encode_rollback_plan,
 )
 from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import heartbeat_path
@@ -33,7 +34,7 @@ from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["roll_back_failed_writes", "rollback", "undo"]
+__all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
 _ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
@@ -48,8 +49,9 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     policy = context.options.failed_writes_policy
     if policy == "NEVER":
         return ()
-    undone = [_resume(instant, context) for instant in _pending_rollbacks(context)]
-    if undone:
+    resumed = [_resume(instant, context) for instant in _pending_rollbacks(context.meta)]
+    undone = [time for time in resumed if time is not None]
+    if resumed:
         context = context.reloaded()
     now_ms = context.clock.now_ms()
     for instant in reversed(context.meta.timeline.pending().instants):
@@ -63,8 +65,8 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
             context.options.heartbeat_misses,
         ):
             continue
-        _roll_back(instant, context)
-        undone.append(instant.requested_time)
+        if _roll_back(instant, context) is not None:
+            undone.append(instant.requested_time)
     return tuple(undone)
 
 
@@ -109,7 +111,13 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
             f"it: {', '.join(later[:5])}. Roll those back first, newest first."
         )
     _check_no_plan_needs(target, context)
-    return _roll_back(target, context)
+    undone = _roll_back(target, context)
+    if undone is None:
+        raise WriteConflict(
+            f"{where}: {instant_time} has completed, or was rolled back, while this rollback began. Look at the table "
+            f"again, and roll back again if need be."
+        )
+    return undone
 
 
 def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
@@ -138,49 +146,98 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
         )
 
 
-def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata:
+def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
+    """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or is gone."""
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.meta.reload()
-        plan = RollbackPlan(
-            InstantInfo(target.requested_time, target.action.value),
-            () if target.state is State.REQUESTED else requests_of(target, context),
-        )
-        times = InstantTimes(
-            context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-        )
-        time = times.draw(now.timeline.latest_time)
-        instant = writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))
-    return _perform(writer.start(instant), plan, target, context)
+        context = context.reloaded()
+        found = context.meta.timeline.find(target.requested_time, target.action)
+        if found is None or found.is_completed > target.is_completed:
+            return None
+        planned = _planned_already(found, context)
+        if planned is None:
+            plan = RollbackPlan(
+                InstantInfo(found.requested_time, found.action.value),
+                () if found.state is State.REQUESTED else requests_of(found, context),
+            )
+            times = InstantTimes(
+                context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
+            )
+            time = times.draw(context.meta.timeline.latest_time)
+            planned = writer.start(writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))), plan
+    return _perform(*planned, found, context)
 
 
-def _resume(instant: Instant, context: ActionContext) -> str:
-    """Finish a pending rollback by its plan; returns the instant that it undoes."""
-    writer = TimelineWriter(context.meta.storage, context.meta.config)
-    plan = decode_rollback_plan(
-        writer.read_body(instant, State.REQUESTED), f"{instant.requested_time}.rollback.requested"
-    )
-    if instant.state is State.REQUESTED:
-        instant = writer.start(instant)
+def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
+    """The pending rollback of an instant, which another process has begun. Hold the lock."""
+    for instant in _pending_rollbacks(context.meta):
+        plan = _plan_of(instant, context.meta)
+        if plan.instant_to_rollback.commit_time == target.requested_time:
+            writer = TimelineWriter(context.meta.storage, context.meta.config)
+            return (writer.start(instant) if instant.state is State.REQUESTED else instant), plan
+    return None
+
+
+def _plan_of(instant: Instant, meta: MetaClient) -> RollbackPlan:
+    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED)
+    return decode_rollback_plan(body, f"{instant.requested_time}.rollback.requested")
+
+
+def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
+    """Has another process planned to undo this instant? Hold the lock."""
+    plans = (_plan_of(instant, meta) for instant in _pending_rollbacks(meta))
+    return any(plan.instant_to_rollback.commit_time == target.requested_time for plan in plans)
+
+
+def _resume(instant: Instant, context: ActionContext) -> str | None:
+    """Finish a pending rollback by its plan; returns the instant that it undoes, None when another was faster."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
+        if found is None or found.is_completed:
+            return None
+        plan = _plan_of(found, context.meta)
+        if found.state is State.REQUESTED:
+            found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
     info = plan.instant_to_rollback
     target = context.meta.timeline.find(info.commit_time, ActionKind(info.action))
-    _perform(instant, plan, target, context)
+    _perform(found, plan, target, context)
     return info.commit_time
 
 
 def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
-    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files "
-    "already."""
-    storage, config = context.meta.storage, context.meta.config
-    writer = TimelineWriter(storage, config)
+    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
+    storage = context.meta.storage
+    writer = TimelineWriter(storage, context.meta.config)
+    pending, metadata = undo_planned(instant, plan, target, context)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        if pending is not None:
+            writer.delete_files(pending)
+        now = context.meta.reload()
+        completion = _times(context).draw_completion(
+            max(filter(None, (instant.requested_time, now.timeline.latest_time)))
+        )
+        writer.complete(instant, completion, encode_rollback_metadata(metadata))
+    delete_markers(storage, instant.requested_time)
+    return metadata
+
+
+def undo_planned(
+    instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
+) -> tuple[Instant | None, RollbackMetadata]:
+    """Undo what an instant wrote, by the plan of the inflight rollback `instant`.
+
+    Returns: the target as it is now: pending, for a completed one is taken back first; and what was done.
+    """
+    storage = context.meta.storage
     started_s = context.clock.monotonic_s()
     if target is not None and target.is_completed:
-        target = writer.revert_to_inflight(target)
+        target = TimelineWriter(storage, context.meta.config).revert_to_inflight(target)
     partitions = undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
     _forget(plan.instant_to_rollback.commit_time, context)
-    metadata = RollbackMetadata(
+    return target, RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
         total_files_deleted=sum(len(p.success_delete_files) for p in partitions.values()),
@@ -188,17 +245,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
         partitions=partitions,
         instants_rollback=(plan.instant_to_rollback,),
     )
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        if target is not None:
-            writer.delete_files(target)
-        times = InstantTimes(
-            context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-        )
-        now = context.meta.reload()
-        completion = times.draw_completion(max(filter(None, (instant.requested_time, now.timeline.latest_time))))
-        writer.complete(instant, completion, encode_rollback_metadata(metadata))
-    delete_markers(storage, instant.requested_time)
-    return metadata
+
+
+def _times(context: ActionContext) -> InstantTimes:
+    return InstantTimes(
+        context.clock, context.meta.config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
+    )
 
 
 def _forget(instant_time: str, context: ActionContext) -> None:
@@ -206,8 +258,8 @@ def _forget(instant_time: str, context: ActionContext) -> None:
     context.meta.storage.delete(heartbeat_path(instant_time))
 
 
-def _pending_rollbacks(context: ActionContext) -> list[Instant]:
-    return [i for i in context.meta.timeline.pending() if i.action is ActionKind.ROLLBACK]
+def _pending_rollbacks(meta: MetaClient) -> list[Instant]:
+    return [i for i in meta.timeline.pending() if i.action is ActionKind.ROLLBACK]
 
 
 def _is_failed_write(instant: Instant, context: ActionContext) -> bool:

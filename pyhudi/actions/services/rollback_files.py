@@ -21,12 +21,12 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.metadata.file_system_view import is_partition_metadata
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
-from pyhudi.model.instant import Instant, State
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["requests_of", "undo_files"]
+__all__ = ["requests_of", "requests_of_slices", "undo_files"]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -43,12 +43,32 @@ def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackReques
     if target.is_completed:
         stats = context.meta.commits.metadata(target).stats()
         requests = _of_paths((stat.path for stat in stats if stat.path is not None), target, storage)
+        requests += requests_of_slices(target, context)
     elif storage.list(marker_folder(target.requested_time)):
         requests = _of_markers(target, storage)
     else:
         requests = [*_of_paths(_listed(target, storage), target, storage), *_of_profile(target, context)]
     unique = {(r.partition_path, r.files_to_be_deleted, *r.log_blocks_to_be_deleted): r for r in requests}
     return tuple(unique[key] for key in sorted(unique))
+
+
+def requests_of_slices(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+    """Below version 8: the log files in the slices that a compaction opened, which bear its name.
+
+    What later writes added to them is undone already. Left behind, they would be taken for slices of a commit that was
+    archived as soon as the timeline has moved on.
+    """
+    meta = context.meta
+    if meta.config.table_version >= 8 or target.action.completed_as is not ActionKind.COMMIT:
+        return ()
+    if not meta.config.is_merge_on_read:
+        return ()
+    found = []
+    for path in _listed(target, meta.storage):
+        partition_path, _, name = path.rpartition("/")
+        if LogFileName.parse(name) is not None:
+            found.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
+    return tuple(sorted(found, key=lambda request: request.files_to_be_deleted))
 
 
 def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[RollbackRequest]:

@@ -1,0 +1,74 @@
+"""RestoreResult and RollbackResult: what going back did, for the one who asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from pyhudi.model.plans import InstantInfo, RollbackMetadata
+
+__all__ = ["RestoreResult", "RollbackResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackResult:
+    """`rolled_back`: the undone writes, newest first. `files_deleted`: data files. `logs_written`: log files that take
+    blocks of others back (table version 6, merge-on-read).
+    """
+
+    table: str
+    rolled_back: tuple[InstantInfo, ...] = ()
+    files_deleted: int = 0
+    logs_written: int = 0
+
+    @classmethod
+    def of(cls, table: str, done: Iterable[RollbackMetadata]) -> RollbackResult:
+        """Add up rollbacks."""
+        done = tuple(done)
+        return cls(
+            table,
+            tuple(instant for metadata in done for instant in metadata.instants_rollback),
+            sum(metadata.total_files_deleted for metadata in done),
+            sum(len(p.rollback_log_files) for metadata in done for p in metadata.partitions.values()),
+        )
+
+    @property
+    def instant_times(self) -> tuple[str, ...]:
+        """The undone instants, newest first."""
+        return tuple(instant.commit_time for instant in self.rolled_back)
+
+    def __str__(self) -> str:
+        if not self.rolled_back:
+            return "rollback: nothing to do"
+        undone = ", ".join(f"{instant.commit_time} ({instant.action})" for instant in self.rolled_back)
+        logs = f", {self.logs_written:,} log files written" if self.logs_written else ""
+        return f"rolled back {undone}: {self.files_deleted:,} files deleted{logs}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(str(self))}</div>"
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """`restored_to`: the instant whose state the table has now. `instant_time`: the restore itself, None when there was
+    nothing to undo.
+    """
+
+    table: str
+    restored_to: str
+    instant_time: str | None
+    undone: RollbackResult
+
+    @property
+    def rolled_back(self) -> tuple[InstantInfo, ...]:
+        """The undone instants."""
+        return self.undone.rolled_back
+
+    def __str__(self) -> str:
+        if self.instant_time is None:
+            return f"restore: the table is as of {self.restored_to} already"
+        return f"restored to {self.restored_to} by {self.instant_time}; {self.undone}"
+
+    def _repr_html_(self) -> str:
+        return f"<div>{escape(str(self))}</div>"
