@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.concurrency import with_retries
 from pyhudi.actions.create import check_writable, open_or_create, planned_table
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
@@ -87,7 +88,7 @@ def write_table(
         )
     meta = open_or_create(storage, options, clock)
     context, undone = ready(meta, engine, options, clock)
-    return _run(_action(operation, frame, options, meta), context, undone)
+    return _run(_action(operation, frame, options, meta), context, undone, frame)
 
 
 def change_table(
@@ -111,12 +112,12 @@ def change_table(
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
     context, undone = ready(meta, engine, options, clock)
-    return _run(change, context, undone)
+    return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
 
 
-def _run(action: Action, context: ActionContext, undone: tuple[str, ...]) -> WriteResult:
-    """Run a write, and the table services that the options want after it."""
-    result = run(action, context, undone)
+def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:
+    """Run a write, and the table services that the options want after it. `rows`: what it reads."""
+    result = with_retries(lambda now: run(action, now, undone), context, rows)
     served, seconds = serve_after_write(context)
     return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
 

@@ -1,28 +1,27 @@
 """Do two writes collide? Pure.
 
 A write that finds, at its end, a commit that completed since it began and that changed one of the same file groups has
-merged into an old version of that group: it must not complete. New file groups never collide. Compactions change no
-row: log files that were written meanwhile stand behind them, and only rewritten base files collide with them.
-
-Compactions change no rows, so appended log files live beside them: those planned before the write began, which the
+merged into an old version of that group: it must not complete. New file groups never collide (new ones of one bucket
+do). Compactions change no rows, so appended log files live beside them: those planned before the write began, which the
 write knew of, and from table version 8 on all, because completion times part log files. A base file that was rewritten
-beside a compaction of its group would be lost. Source: spec, timeline 7.2 (the simple rule); files and records 1.2.
+beside a compaction of its group would be lost. Source: spec, timeline 7.2; files and records 1.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from pyhudi.actions.conflict_strategies import ConflictStrategy, SimpleStrategy
 from pyhudi.errors import WriteConflict
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["check_conflicts", "check_new_compactions", "groups_of", "replaced_groups"]
+__all__ = ["OurWrite", "check_conflicts", "check_plans", "groups_of", "replaced_groups"]
 
-
-_FOLDS = frozenset({OperationType.COMPACT, OperationType.LOG_COMPACT})
+_SHOWN = 3
 
 
 def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
@@ -43,59 +42,83 @@ def replaced_groups(metadata: CommitMetadata) -> frozenset[FileGroupId]:
     )
 
 
-def check_conflicts(
-    ours: Instant,
-    statuses: Iterable[WriteStatus],
-    others: Iterable[tuple[Instant, CommitMetadata]],
-    table: str,
-    *,
-    logs_are_parted: bool = False,
-    replaced: Iterable[FileGroupId] = (),
-) -> None:
+@dataclass(frozen=True, slots=True)
+class OurWrite:
+    """The write that wants to complete.
+
+    `replaced`: file groups that it takes out of the table. `logs_are_parted`: from table version 8 on compactions and
+    appended log files don't collide.
+    """
+
+    instant: Instant
+    table: str
+    statuses: tuple[WriteStatus, ...]
+    replaced: frozenset[FileGroupId] = frozenset()
+    strategy: ConflictStrategy = field(default_factory=SimpleStrategy)
+    logs_are_parted: bool = False
+
+    @property
+    def touched(self) -> frozenset[FileGroupId]:
+        """All file groups that it changes."""
+        return self.replaced | _groups(self.statuses)
+
+    @property
+    def rewritten(self) -> frozenset[FileGroupId]:
+        """Those that get a base file, or go."""
+        return self.replaced | _groups(s for s in self.statuses if s.stat.log_version is None)
+
+
+def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetadata]]) -> None:
     """Raises WriteConflict naming the instants and the shared file groups.
 
     Args: others: writes that completed since ours began, with their bodies, but for compactions that it knew of.
-          logs_are_parted: from table version 8 on compactions and appended log files don't collide.
-          replaced: file groups that ours takes out of the table.
     """
-    statuses = tuple(statuses)
-    touched, rewritten = _groups(statuses), _groups(s for s in statuses if s.stat.log_version is None)
-    touched |= frozenset(replaced)
+    touched, rewritten = _by_unit(ours.touched, ours.strategy), _by_unit(ours.rewritten, ours.strategy)
     for instant, metadata in others:
-        compacted = logs_are_parted and metadata.operation_type == OperationType.COMPACT
-        shared = sorted((rewritten if compacted else touched) & groups_of(metadata))
+        beside = ours.logs_are_parted and metadata.operation_type == OperationType.COMPACT
+        mine, theirs = rewritten if beside else touched, _by_unit(groups_of(metadata), ours.strategy)
+        shared = sorted(theirs[unit] for unit in mine.keys() & theirs.keys())
         if shared:
-            listed = ", ".join(f"{group.file_id} in {group.partition_path!r}" for group in shared[:3])
-            more = f" and {len(shared) - 3} more" if len(shared) > 3 else ""
             raise WriteConflict(
-                f"{table}: while {ours.action.value} {ours.requested_time} was running, {instant.action.value} "
-                f"{instant.requested_time} changed file groups that it changes too: {listed}{more}. Nothing of "
-                f"{ours.requested_time} is visible; run the write again, it will start from the new rows."
+                f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was running, "
+                f"{instant.action.value} {instant.requested_time} changed file groups that it changes too: "
+                f"{_listed(shared)}. Nothing of {ours.instant.requested_time} is visible; run the write again, it will "
+                f"start from the new rows (hoodie.write.num.retries.on.conflict.failures does so by itself)."
             )
 
 
-def check_new_compactions(
-    ours: Instant,
-    statuses: Iterable[WriteStatus],
-    planned: Mapping[FileGroupId, str],
-    table: str,
-    *,
-    logs_are_parted: bool,
-) -> None:
-    """Raises WriteConflict when a compaction that was planned since ours began would leave out what it wrote.
+def check_plans(ours: OurWrite, compactions: Mapping[FileGroupId, str], clusterings: Mapping[FileGroupId, str]) -> None:
+    """Raises WriteConflict when a plan that was made since ours began would leave out what it wrote.
 
-    Args: planned: file group → instant of such a compaction, still pending.
+    Args: compactions, clusterings: file group → instant of such a plan, still pending.
     """
-    endangered = _groups(s for s in statuses if not (logs_are_parted and s.stat.log_version is not None))
-    shared = sorted(endangered & planned.keys())
+    # A compaction would lose a rewritten base file; log files are lost to it only below version 8.
+    endangered = ours.rewritten if ours.logs_are_parted else ours.touched
+    _check_plan(ours, endangered, compactions, "compaction", "go beside it")
+    if ours.strategy.minds_plans:
+        _check_plan(ours, ours.touched, clusterings, "clustering", "keep off it, or wait for it, as the options say")
+
+
+def _check_plan(
+    ours: OurWrite, groups: frozenset[FileGroupId], planned: Mapping[FileGroupId, str], what: str, then: str
+) -> None:
+    shared = sorted(groups & planned.keys())
     if shared:
         raise WriteConflict(
-            f"{table}: while {ours.action.value} {ours.requested_time} was running, the compaction "
-            f"{planned[shared[0]]} was planned for file groups that it changes: {shared[0].file_id} in "
-            f"{shared[0].partition_path!r}. Nothing of {ours.requested_time} is visible; run the write again, it will "
-            f"go beside the compaction."
+            f"{ours.table}: while {ours.instant.action.value} {ours.instant.requested_time} was running, the {what} "
+            f"{planned[shared[0]]} was planned for file groups that it changes: {_listed(shared)}. Nothing of "
+            f"{ours.instant.requested_time} is visible; run the write again, it will {then}."
         )
+
+
+def _by_unit(groups: Iterable[FileGroupId], strategy: ConflictStrategy) -> dict[FileGroupId, FileGroupId]:
+    return {strategy.unit(group): group for group in groups}
 
 
 def _groups(statuses: Iterable[WriteStatus]) -> frozenset[FileGroupId]:
     return frozenset(FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses)
+
+
+def _listed(groups: list[FileGroupId]) -> str:
+    listed = ", ".join(f"{group.file_id} in {group.partition_path!r}" for group in groups[:_SHOWN])
+    return listed + (f" and {len(groups) - _SHOWN} more" if len(groups) > _SHOWN else "")

@@ -36,6 +36,7 @@ class WriteResult:
     file_groups_replaced: tuple[FileGroupId, ...] = ()  # no longer in the table
     seconds: Mapping[str, float] = field(default_factory=dict)
     rolled_back: tuple[str, ...] = ()  # instants of dead writers that were undone first
+    retries: int = 0  # how often it gave way to another writer and ran again
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # instants that followed, by table service
 
     @classmethod
@@ -96,7 +97,8 @@ class WriteResult:
         if self.file_groups_replaced:
             files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
-        return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}; {self.total_s:.2f} s ({phases})"
+        again = f"; {self.retries} {'retry' if self.retries == 1 else 'retries'}" if self.retries else ""
+        return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
 
     def _repr_html_(self) -> str:
         shown = [

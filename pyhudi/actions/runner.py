@@ -13,21 +13,22 @@ here, or by the next writer if this process can't. Source: house 3.5; spec, time
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.conflicts import check_conflicts, check_new_compactions, replaced_groups
+from pyhudi.actions.concurrency import check_others, check_still_held, with_latest_schema
+from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.services.rollback import undo
+from pyhudi.actions.services.rollback import is_being_rolled_back, undo
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import Instant, State
+from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.instant_time import InstantTimes
@@ -44,12 +45,8 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
     """
     watch = Stopwatch(context.clock)
     schedule: Schedule = watch.time("schedule", lambda: action.schedule(context))
-    schedule, context, instant = watch.time("request", lambda: _request(action, schedule, context))
-    options = context.options
-    heartbeat = Heartbeat(context.meta.storage, instant.requested_time, context.clock, options.heartbeat_interval_ms)
+    schedule, context, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, context))
     with undone_on_error(instant, context, heartbeat):
-        if options.failed_writes_policy == "LAZY":
-            heartbeat.start()  # with EAGER nobody looks at it
         statuses, completed, body = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
@@ -87,15 +84,29 @@ def _perform(
     return statuses, completed, metadata
 
 
-def _request(action: Action, schedule: Schedule, context: ActionContext) -> tuple[Schedule, ActionContext, Instant]:
-    """Draw the instant time and make the requested file; the context that comes back is the table as of then."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
+def _request(
+    action: Action, schedule: Schedule, context: ActionContext
+) -> tuple[Schedule, ActionContext, Instant, Heartbeat]:
+    """Draw the instant time and make the requested file; the context that comes back is the table as of then.
+
+    The heart beats before the requested file is there: a pending instant without heartbeat counts as dead.
+    """
+    options = context.options
+    with hold(context.lock, options.lock.wait_timeout_s):
         now = context.reloaded()
         if now.meta.timeline.commits() != context.meta.timeline.commits():
             schedule = action.schedule(now)  # the table's schema may have changed
         time = instant_times(now).draw(now.meta.timeline.latest_time)
-        instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
-    return schedule, now, instant
+        heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
+        try:
+            if options.failed_writes_policy == "LAZY":
+                heartbeat.start()  # with EAGER nobody looks at it
+            instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
+        except BaseException:
+            with suppress(HudiError, OSError):  # the error that is on its way says more
+                heartbeat.stop()
+            raise
+    return schedule, now, instant, heartbeat
 
 
 def _complete(
@@ -107,45 +118,28 @@ def _complete(
     heartbeat: Heartbeat,
 ) -> Instant:
     """Make the write visible, unless another one got in its way. `context` is the table as the write began."""
-    known = frozenset(
-        instant.requested_time
-        for instant in context.meta.timeline
-        if instant.action is ActionKind.COMPACTION or instant.is_completed
-    )
     options = context.options
-    if options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses):
-        raise WriteConflict(
-            f"{context.meta.storage.root}: the heartbeat of {inflight.requested_time} expired while it was running, so "
-            "other writers may have taken it for dead. Nothing of it is visible; write again, or raise "
-            "hoodie.client.heartbeat.interval_in_ms."
-        )
     with hold(context.lock, options.lock.wait_timeout_s):
         now = context.meta.reload()
         check_metadata_table_gone(now)
-        since = [instant for instant in now.timeline.commits() if instant.requested_time not in known]
-        bodies = ((instant, now.commits.metadata(instant)) for instant in since)
-        own_logs = now.config.table_version >= 8
-        check_conflicts(
-            inflight, statuses, bodies, now.storage.root, logs_are_parted=own_logs, replaced=replaced_groups(body)
-        )
-        if now.config.is_merge_on_read:
-            planned = {group: time for group, time in pending_compactions(now).items() if time not in known}
-            check_new_compactions(inflight, statuses, planned, now.storage.root, logs_are_parted=own_logs)
-        _check_schema(inflight, order.schedule, context, now)
+        _check_alive(inflight, now, options, heartbeat)
+        check_others(inflight, statuses, body, context, now)
+        body = with_latest_schema(body, inflight, order.schedule, context, now)
         latest = max(filter(None, (now.timeline.latest_time, inflight.requested_time)))
         time = instant_times(context).draw_completion(latest)
         encoded = encode_commit(body, inflight.action, now.config.table_version)
+        check_still_held(context.lock, inflight, now)
         return TimelineWriter(now.storage, now.config).complete(inflight, time, encoded)
 
 
-def _check_schema(ours: Instant, schedule: Schedule, began: ActionContext, now: MetaClient) -> None:
-    """A commit carries the table's schema: one that began before another changed it would change it back."""
-    before = began.meta.commits.latest_schema_json(began.meta.timeline)
-    latest = now.commits.latest_schema_json(now.timeline)
-    if latest not in (before, schedule.schema_json):
+def _check_alive(inflight: Instant, now: MetaClient, options: WriteOptions, heartbeat: Heartbeat) -> None:
+    """Raises WriteConflict when other writers may take this one for dead, or do so already."""
+    late = options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses)
+    if late or is_being_rolled_back(inflight, now):
+        what = "expired while it was running, so others may have" if late else "stopped for a while, so others have"
         raise WriteConflict(
-            f"{now.storage.root}: another write changed the table's schema while {ours.requested_time} was running. "
-            f"Nothing of it is visible; run the write again, it will start from the new schema."
+            f"{now.storage.root}: the heartbeat of {inflight.requested_time} {what} taken it for dead. Nothing of it "
+            f"is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
         )
 
 
@@ -172,8 +166,10 @@ def undone_on_error(instant: Instant, context: ActionContext, heartbeat: Heartbe
         yield
     except Exception as error:
         try:
-            heartbeat.stop()
-            undo(instant.at(State.REQUESTED), context)
+            try:
+                undo(instant.at(State.REQUESTED), context)
+            finally:
+                heartbeat.stop()  # not before: without it others would undo the instant, too
         except (HudiError, OSError) as second:
             note = (
                 f"{instant.requested_time} could not be undone yet ({second}); the next write to the table will do it."

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyhudi.errors import ConfigError, LockTimeout
-from pyhudi.locks.base import LockOptions, LockProvider, LockSettings
+from pyhudi.locks.base import LockOptions, LockProvider
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "LockSettings", "hold", "open_lock"]
+__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock"]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
 
@@ -20,10 +20,12 @@ LOCK_PROVIDERS = Registry(
     entries={
         "IN_PROCESS": "pyhudi.locks.in_process:InProcessLock",
         "FILESYSTEM": "pyhudi.locks.filesystem:FileSystemLock",
+        "STORAGE": "pyhudi.locks.storage_based:StorageLock",
     },
     aliases={
         f"{_PACKAGE}InProcessLockProvider": "IN_PROCESS",
         f"{_PACKAGE}FileSystemBasedLockProvider": "FILESYSTEM",
+        f"{_PACKAGE}StorageBasedLockProvider": "STORAGE",
     },
 )
 
@@ -34,11 +36,10 @@ _REFUSED = {
     "HiveMetastoreBasedLockProvider": "a Hive metastore",
     "DynamoDBBasedLockProvider": "a DynamoDB table",
     "DynamoDBBasedImplicitPartitionKeyLockProvider": "a DynamoDB table",
-    "StorageBasedLockProvider": "conditional puts of an object store",
 }
 
 
-def open_lock(options: LockSettings, storage: Storage, clock: Clock | None = None) -> LockProvider:
+def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
     """The lock of the table behind `storage`, not yet taken.
 
     Raises ConfigError for a provider that there is not or that this release does not speak to.

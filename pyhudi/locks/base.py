@@ -1,4 +1,4 @@
-"""What a lock provider is, and what one is made from.
+"""What a lock provider is: made from LockOptions, the table's storage and a clock.
 
 The lock guards drawing instant times, making requested and completed files, config updates and upgrades. Every writer
 of a table must use the same provider. It is not re-entrant. Source: spec, timeline 7.4.
@@ -6,37 +6,11 @@ of a table must use the same provider. It is not re-entrant. Source: spec, timel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-__all__ = ["LockOptions", "LockProvider", "LockSettings"]
+from pyhudi.model.options import LockOptions
 
-
-class LockSettings(Protocol):
-    """The attributes that `open_lock` reads."""
-
-    @property
-    def provider(self) -> str: ...
-    @property
-    def filesystem_path(self) -> str | None: ...
-    @property
-    def expire_min(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class LockOptions:
-    """A caller's choice of lock.
-
-    `provider`: IN_PROCESS, FILESYSTEM, Hudi's class name of these, or "module:Class" of one's own. `filesystem_path`:
-    folder of the lock file, None for the table's `.hoodie`. `expire_min`: minutes after which a lock file counts as
-    left behind, 0 for never. `wait_timeout_s`: longest wait. `retry_wait_ms`: pause between two attempts.
-    """
-
-    provider: str = "IN_PROCESS"
-    filesystem_path: str | None = None
-    expire_min: int = 0
-    wait_timeout_s: float = 60.0
-    retry_wait_ms: int = 100
+__all__ = ["LockOptions", "LockProvider"]
 
 
 @runtime_checkable

@@ -15,7 +15,8 @@ import threading
 import warnings
 
 from pyhudi.errors import PathExists, PathNotFound
-from pyhudi.locks.base import LockSettings
+from pyhudi.locks.base import LockOptions
+from pyhudi.locks.waiting import Pauses, ask_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -24,7 +25,8 @@ from pyhudi.storage.paths import child
 
 __all__ = ["FileSystemLock"]
 
-_RETRY_WAIT_MS = 100
+_NEAR: Pauses = (0.002, 0.01)  # this machine's disks: looking costs microseconds
+_FAR: Pauses = (0.05, 1.0)
 
 
 class FileSystemLock:
@@ -32,12 +34,12 @@ class FileSystemLock:
 
     default_skew_ms = 200  # processes on several machines
 
-    def __init__(self, settings: LockSettings, storage: Storage, clock: Clock) -> None:
+    def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
         elsewhere = settings.filesystem_path
         self._storage = open_storage(elsewhere) if elsewhere else storage
         self._path = LOCK_FILE_NAME if elsewhere else child(META_FOLDER, LOCK_FILE_NAME)
         self._expire_ms = settings.expire_min * 60_000
-        self._retry_wait_s = getattr(settings, "retry_wait_ms", _RETRY_WAIT_MS) / 1000
+        self._pauses = _pauses(settings, self._storage)
         self._clock = clock
         self._content: bytes | None = None  # what our own lock file holds, None while we hold none
 
@@ -56,21 +58,19 @@ class FileSystemLock:
         return f"{who}, file {self._storage.full_path(self._path)} made {age_s} s ago"
 
     def try_acquire(self, timeout_s: float) -> bool:
-        deadline_s = self._clock.monotonic_s() + timeout_s
         content = self._note()
+        return ask_until(lambda: self._attempt(content), timeout_s, self._pauses, self._clock)
+
+    def _attempt(self, content: bytes) -> bool:
         while True:
             try:
                 self._storage.create_new(self._path, content)
             except PathExists:
-                if self._break_expired():
-                    continue
+                if not self._break_expired():
+                    return False
             else:
                 self._content = content
                 return True
-            remaining_s = deadline_s - self._clock.monotonic_s()
-            if remaining_s <= 0:
-                return False
-            self._clock.sleep_s(min(self._retry_wait_s, remaining_s))
 
     def release(self) -> None:
         content, self._content = self._content, None
@@ -132,3 +132,9 @@ class FileSystemLock:
             "thread": threading.current_thread().name,
         }
         return json.dumps(note).encode("utf-8")
+
+
+def _pauses(settings: LockOptions, storage: Storage) -> Pauses:
+    if settings.retry_wait_ms is not None:
+        return settings.retry_wait_ms / 1000, settings.retry_wait_ms / 1000
+    return _NEAR if storage.full_path("").startswith(("file:", "memory:")) else _FAR

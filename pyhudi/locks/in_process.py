@@ -6,7 +6,7 @@ import os
 import threading
 from collections import defaultdict
 
-from pyhudi.locks.base import LockSettings
+from pyhudi.locks.base import LockOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -28,7 +28,7 @@ class InProcessLock:
 
     default_skew_ms = 1  # one process, one clock
 
-    def __init__(self, settings: LockSettings, storage: Storage, clock: Clock) -> None:
+    def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
         with _TABLES_LOCK:
             self._table = _TABLES[_name_of(storage)]
         self._held = False

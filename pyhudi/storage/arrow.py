@@ -7,8 +7,7 @@ name is taken.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,13 +16,13 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
+from pyhudi.storage.arrow_store import OBJECT_STORES, open_object_store, s3_arguments
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary, parent
 
 __all__ = ["ArrowStorage"]
 
-_OBJECT_STORES = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
 _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 
 
@@ -76,7 +75,7 @@ class ArrowStorage:
         inside(path, self.root)
         kind = self._filesystem.type_name
         with self._translated(path):
-            if kind in _OBJECT_STORES:
+            if kind in OBJECT_STORES:
                 self._put_if_absent(path, data)
             elif kind == "hdfs":
                 self._rename_if_absent(path, data)
@@ -121,7 +120,7 @@ class ArrowStorage:
         with self._translated(path):
             if path:
                 self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
-                if self._filesystem.type_name not in _OBJECT_STORES and self.stat(path) is not None:
+                if self._filesystem.type_name not in OBJECT_STORES and self.stat(path) is not None:
                     self._filesystem.delete_dir(self._at(path))
             elif self._at(path):
                 self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
@@ -129,7 +128,7 @@ class ArrowStorage:
                 self._filesystem.delete_dir_contents("", accept_root_dir=True, missing_dir_ok=True)
 
     def make_folder(self, path: str) -> None:
-        if self._filesystem.type_name not in _OBJECT_STORES:
+        if self._filesystem.type_name not in OBJECT_STORES:
             with self._translated(path):
                 self._filesystem.create_dir(self._at(path), recursive=True)
 
@@ -146,12 +145,12 @@ class ArrowStorage:
             self.make_folder(folder)
 
     def _put_if_absent(self, path: str, data: bytes) -> None:
-        store, put, exceptions = _object_store(self.root, dict(self._options), self._filesystem.type_name)
+        api = open_object_store(self.root, self._options, self._filesystem.type_name)
         try:
-            put(store, path, data, mode="create")
-        except exceptions.AlreadyExistsError as error:
+            api.module.put(api.store, path, data, mode="create")
+        except api.exceptions.AlreadyExistsError as error:
             raise PathExists(f"{self.full_path(path)} exists already.") from error
-        except exceptions.BaseError as error:
+        except api.exceptions.BaseError as error:
             raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
@@ -183,7 +182,7 @@ def _connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str
     """The file system behind a URI, and the table's place in it."""
     scheme, _, rest = uri.partition("://")
     if scheme in ("s3", "s3a", "s3n"):
-        return pafs.S3FileSystem(**_s3_arguments(options)), rest
+        return pafs.S3FileSystem(**s3_arguments(options)), rest
     if scheme == "gs":
         return pafs.GcsFileSystem(), rest
     if scheme in ("abfs", "abfss"):
@@ -196,51 +195,6 @@ def _connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str
     host, _, path = rest.partition("/")
     name, _, port = host.partition(":")
     return pafs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path}"
-
-
-def _s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    endpoint = options.get("fs.s3a.endpoint")
-    arguments: dict[str, Any] = {
-        "access_key": options.get("fs.s3a.access.key"),
-        "secret_key": options.get("fs.s3a.secret.key"),
-        "session_token": options.get("fs.s3a.session.token"),
-        "region": options.get("fs.s3a.endpoint.region"),
-    }
-    if endpoint:
-        scheme, separator, host = endpoint.rpartition("://")
-        secure = options.get("fs.s3a.connection.ssl.enabled", "true").lower() == "true"
-        arguments["endpoint_override"] = host
-        arguments["scheme"] = scheme if separator else ("https" if secure else "http")
-        arguments["force_virtual_addressing"] = options.get("fs.s3a.path.style.access", "true").lower() == "false"
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _object_store(uri: str, options: Mapping[str, str], kind: str) -> tuple[Any, Callable[..., Any], Any]:
-    """obstore's store for a URI, its `put`, and its module of exceptions."""
-    try:
-        obstore = importlib.import_module("obstore")
-        stores = importlib.import_module("obstore.store")
-        exceptions = importlib.import_module("obstore.exceptions")
-    except ImportError as error:
-        raise ConfigError(
-            f"{uri}: writing needs puts that refuse an existing object, which pyarrow can't do. Install the extra "
-            f"`pyhudi[{_OBJECT_STORES[kind]}]` (package obstore); reading works without."
-        ) from error
-    return stores.from_url(uri, **_obstore_arguments(options)), obstore.put, exceptions
-
-
-def _obstore_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    given = _s3_arguments(options)
-    names = {"access_key": "access_key_id", "secret_key": "secret_access_key", "session_token": "session_token"}
-    arguments: dict[str, Any] = {names[name]: value for name, value in given.items() if name in names}
-    if "region" in given:
-        arguments["region"] = given["region"]
-    if "endpoint_override" in given:
-        arguments["endpoint"] = f"{given['scheme']}://{given['endpoint_override']}"
-        arguments["virtual_hosted_style_request"] = given["force_virtual_addressing"]
-        if given["scheme"] == "http":
-            arguments["client_options"] = {"allow_http": True}
-    return arguments
 
 
 def _file_info(path: str, entry: Any) -> FileInfo:

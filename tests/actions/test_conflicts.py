@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.opening import table_lock
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.services.rollback import roll_back_failed_writes
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import WriteConflict
-from tests.actions.tables import Row, TestTable, rows_of
+from pyhudi.errors import ConfigError, HudiError, WriteConflict
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from tests.actions.tables import DEFAULTS, Row, TestTable, rows_of
+
+MODE = "hoodie.write.concurrency.mode"
+MANY = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL", "hoodie.write.lock.provider": "IN_PROCESS"}
+RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
 
 
 class InterruptedEngine(LocalEngine):
@@ -26,12 +39,13 @@ class InterruptedEngine(LocalEngine):
         return super().map_groups(*args, **kwargs)
 
 
-def race(table: TestTable, ours: Row, theirs: pa.Table) -> None:
+def race(table: TestTable, ours: Any, theirs: pa.Table, options: dict[str, str] | None = None) -> WriteResult:
     """`theirs` is committed while `ours` runs. LAZY, since an eager writer takes every other one for dead."""
-    other = TestTable(table.storage, failed_writes_policy="LAZY")
+    given = options or {}
+    other = TestTable(table.storage, given, failed_writes_policy="LAZY")
     engine = InterruptedEngine(lambda: other.write("upsert", theirs))
-    slow = TestTable(table.storage, engine=engine, failed_writes_policy="LAZY")
-    slow.upsert(ours)
+    slow = TestTable(table.storage, given, engine=engine, failed_writes_policy="LAZY")
+    return slow.write("upsert", ours)
 
 
 @pytest.fixture
@@ -43,7 +57,7 @@ def table() -> TestTable:
 
 def test_writers_of_the_same_file_group_conflict(table: TestTable) -> None:
     with pytest.raises(WriteConflict) as caught:
-        race(table, ("a", "x", 3, 12), rows_of(("a", "x", 2, 11)))
+        race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11)))
 
     theirs = table.meta.timeline.last_commit()
     assert theirs is not None
@@ -54,17 +68,204 @@ def test_writers_of_the_same_file_group_conflict(table: TestTable) -> None:
 
 
 def test_writers_of_different_file_groups_both_commit(table: TestTable) -> None:
-    race(table, ("a", "x", 3, 12), rows_of(("b", "y", 2, 21)))
+    race(table, rows_of(("a", "x", 3, 12)), rows_of(("b", "y", 2, 21)))
 
     assert table.rows() == [("a", "x", 3, 12), ("b", "y", 2, 21)]
 
 
-def test_a_write_that_would_take_back_a_new_column_gives_way(table: TestTable) -> None:
-    wider = rows_of(("b", "y", 2, 21)).append_column("note", pa.array(["new"]))
-    with pytest.raises(WriteConflict, match="schema"):
-        race(table, ("a", "x", 3, 12), wider)
+def wider(name: str, *rows: Row) -> pa.Table:
+    return rows_of(*rows).append_column(name, pa.array(["new"] * len(rows)))
+
+
+def test_a_write_beside_one_that_adds_a_column_takes_the_column_over(table: TestTable) -> None:
+    race(table, rows_of(("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)))
 
     assert "note" in table.meta.table_schema().names
+    assert table.rows(("id", "v", "note")) == [("a", 12, None), ("b", 21, "new")]
+
+
+def test_two_writes_that_change_the_schema_differently_collide(table: TestTable) -> None:
+    with pytest.raises(WriteConflict, match="schema"):
+        race(table, wider("remark", ("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)))
+
+    assert "note" in table.meta.table_schema().names
+    assert "remark" not in table.meta.table_schema().names
+
+
+def test_two_writes_that_add_the_same_column_both_commit(table: TestTable) -> None:
+    race(table, wider("note", ("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)))
+
+    assert table.rows(("id", "note")) == [("a", "new"), ("b", "new")]
+
+
+def test_without_the_guard_two_schemas_do_not_collide(table: TestTable) -> None:
+    off = {"hoodie.write.concurrency.schema.conflict.resolution.enable": "false"}
+    race(table, wider("remark", ("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)), off)
+
+    assert table.rows(("id", "v")) == [("a", 12), ("b", 21)]
+
+
+# ---- retries ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_write_that_gave_way_runs_again_on_the_new_rows(table: TestTable) -> None:
+    race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11), ("c", "x", 1, 30)), {**MANY, RETRIES: "1"})
+
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20), ("c", "x", 1, 30)]
+    assert not table.meta.timeline.pending().instants
+
+
+def test_the_result_says_how_often_a_write_ran_again(table: TestTable) -> None:
+    result = race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "3"})
+
+    assert result.retries == 1
+    assert "1 retry" in str(result)
+
+
+def test_without_retries_left_the_conflict_is_raised(table: TestTable) -> None:
+    with pytest.raises(WriteConflict, match="changed file groups"):
+        race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "0"})
+
+
+def test_rows_from_a_stream_are_not_written_twice(table: TestTable) -> None:
+    stream = rows_of(("a", "x", 3, 12)).to_reader()
+    with pytest.raises(WriteConflict, match="read once only"):
+        race(table, stream, rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "3"})
+
+    assert table.rows() == [("a", "x", 2, 11), ("b", "y", 1, 20)]
+
+
+# ---- strategies ------------------------------------------------------------------------------------------------------
+
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+
+
+def test_two_writers_of_a_new_bucket_collide() -> None:
+    table = TestTable(options=BUCKETS)
+    table.upsert(("b", "y", 1, 20))
+    with pytest.raises(WriteConflict, match="00000000-"):
+        race(table, rows_of(("a", "x", 3, 12)), rows_of(("c", "x", 2, 11)), {**BUCKETS, **MANY})
+
+    assert table.rows() == [("b", "y", 1, 20), ("c", "x", 2, 11)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SIMPLE",
+        "PREFER_WRITER",
+        "org.apache.hudi.client.transaction.SimpleConcurrentFileWritesConflictResolutionStrategy",
+        "org.apache.hudi.client.transaction.PreferWriterConflictResolutionStrategy",
+        "org.apache.hudi.client.transaction.IngestionPrimaryWriterBasedConflictResolutionStrategy",
+        "org.apache.hudi.client.transaction.BucketIndexConcurrentFileWritesConflictResolutionStrategy",
+    ],
+)
+def test_every_strategy_finds_two_writers_of_one_file_group(name: str, table: TestTable) -> None:
+    strategy = {"hoodie.write.lock.conflict.resolution.strategy": name}
+    with pytest.raises(WriteConflict, match="changed file groups"):
+        race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11)), {**MANY, **strategy})
+
+
+def test_an_unknown_strategy_is_refused_with_those_there_are(table: TestTable) -> None:
+    with pytest.raises(ConfigError, match="PREFER_WRITER"):
+        race(table, rows_of(("a", "x", 3, 12)), rows_of(("b", "y", 2, 11)), {**MANY, STRATEGY: "PREFER_SERVICE"})
+
+
+# ---- options ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hoodie.write.lock.provider": ""}, "needs hoodie.write.lock.provider"),
+        ({"hoodie.clean.failed.writes.policy": "EAGER"}, r"\(LAZY\)"),
+        ({MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}, "expected MERGE_ON_READ.*expected BUCKET"),
+    ],
+)
+def test_a_mode_without_what_it_stands_on_is_refused(options: dict[str, str], words: str) -> None:
+    given = {key: text for key, text in {**MANY, **options}.items() if text}
+    with pytest.raises(ConfigError, match=words):
+        WriteOptions.parse(given)
+
+
+def test_with_many_writers_only_those_without_heartbeat_are_undone() -> None:
+    assert WriteOptions.parse(MANY).failed_writes_policy == "LAZY"
+
+
+# ---- heartbeats and rollbacks ----------------------------------------------------------------------------------------
+
+
+def test_the_heart_beats_before_the_instant_can_be_seen(table: TestTable) -> None:
+    table.storage.reset_faults()
+    TestTable(table.storage, failed_writes_policy="LAZY").upsert(("a", "x", 2, 11))
+
+    calls = list(table.storage.log)
+    beat = next(n for n, (verb, path) in enumerate(calls) if verb == "write" and ".heartbeat/" in path)
+    requested = next(n for n, (_, path) in enumerate(calls) if path.endswith(".commit.requested"))
+    assert beat < requested
+
+
+def test_a_write_that_completes_while_another_takes_it_for_dead_is_not_undone(table: TestTable) -> None:
+    """The other has seen it pending, without heartbeat by now, because it has completed."""
+    context = pending_then_complete(table)
+
+    assert roll_back_failed_writes(context) == ()
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20)]
+
+
+def pending_then_complete(table: TestTable) -> ActionContext:
+    """The table as it was while a write was pending that is complete by now."""
+    seen = []
+    options = replace(WriteOptions.parse(DEFAULTS, table=table.meta.config), failed_writes_policy="LAZY")
+
+    def look() -> None:
+        lock = table_lock(options, table.storage, table.clock)
+        seen.append(ActionContext(table.meta, table.engine, options, lock, table.clock))
+
+    TestTable(table.storage, engine=InterruptedEngine(look), failed_writes_policy="LAZY").upsert(("a", "x", 3, 12))
+    assert seen[0].meta.timeline.pending().instants
+    return seen[0]
+
+
+def test_a_rollback_that_two_processes_finish_is_completed_once(table: TestTable) -> None:
+    stale = pending_rollback(table)
+    options = WriteOptions.parse(DEFAULTS, table=table.meta.config)
+    contexts = [
+        ActionContext(stale, table.engine, options, table_lock(options, table.storage, table.clock), table.clock)
+        for _ in range(2)
+    ]
+    for context in contexts:
+        roll_back_failed_writes(context)
+
+    rollbacks = [info.name for info in table.storage.list(".hoodie/timeline") if info.name.endswith(".rollback")]
+    assert len(rollbacks) == 1
+
+
+def pending_rollback(table: TestTable) -> MetaClient:
+    """The table while the rollback of a dead writer is half done."""
+    copy = table.storage.clone()
+    dead = TestTable(copy)
+    copy.fail_at(_call_of(table, lambda path: path.endswith(".commit")), "before")
+    with pytest.raises(HudiError):
+        dead.upsert(("a", "x", 3, 12))
+    copy.reset_faults()
+    table.storage = copy
+    rehearsal = TestTable(copy.clone())
+    rehearsal.upsert(("b", "y", 2, 21))
+    calls = rehearsal.storage.log
+    copy.fail_at(1 + next(n for n, (_, path) in enumerate(calls) if path.endswith(".rollback")), "before")
+    with pytest.raises(HudiError):
+        TestTable(copy).upsert(("b", "y", 2, 21))
+    copy.reset_faults()
+    assert [i.action.value for i in table.meta.timeline.pending()][-1] == "rollback"
+    return table.meta
+
+
+def _call_of(table: TestTable, wanted: Callable[[str], bool]) -> int:
+    rehearsal = TestTable(table.storage.clone())
+    rehearsal.upsert(("a", "x", 3, 12))
+    calls = [(verb, path) for verb, path in rehearsal.storage.log]
+    return 1 + next(n for n, (verb, path) in enumerate(calls) if verb == "create_new" and wanted(path))
 
 
 def test_an_eager_writer_takes_the_other_for_dead(table: TestTable) -> None:

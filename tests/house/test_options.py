@@ -201,7 +201,6 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
         ("hoodie.table.cdc.enabled", "true"),
         ("hoodie.metadata.record.index.enable", "true"),
         ("hoodie.datasource.hive_sync.enable", "true"),
-        ("hoodie.write.concurrency.mode", "OPTIMISTIC_CONCURRENCY_CONTROL"),
         ("hoodie.precommit.validators", "x.Y"),
         ("hoodie.datasource.write.operation", "bootstrap"),
         ("hoodie.datasource.write.payload.class", "org.apache.hudi.common.model.EmptyHoodieRecordPayload"),

@@ -227,7 +227,6 @@ def test_a_lock_that_was_taken_over_is_not_released_but_reported() -> None:
     "name",
     [
         "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
-        "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider",
         "org.apache.hudi.aws.transaction.lock.DynamoDBBasedLockProvider",
         "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
     ],

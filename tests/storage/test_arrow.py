@@ -12,7 +12,8 @@ import pytest
 
 from pyhudi.errors import ConfigError, PathExists, StorageError
 from pyhudi.storage import open_storage
-from pyhudi.storage.arrow import ArrowStorage, _obstore_arguments, _s3_arguments
+from pyhudi.storage.arrow import ArrowStorage
+from pyhudi.storage.arrow_store import obstore_arguments, s3_arguments
 
 # An endpoint where nothing listens: these tests never send anything.
 OFFLINE = {"fs.s3a.endpoint": "http://127.0.0.1:1", "fs.s3a.access.key": "k", "fs.s3a.secret.key": "s"}
@@ -87,7 +88,7 @@ def test_hadoops_options_become_those_of_the_clients() -> None:
         "fs.s3a.path.style.access": "true",
     }
 
-    assert _s3_arguments(options) == {
+    assert s3_arguments(options) == {
         "access_key": "k",
         "secret_key": "s",
         "session_token": "t",
@@ -96,7 +97,7 @@ def test_hadoops_options_become_those_of_the_clients() -> None:
         "scheme": "http",
         "force_virtual_addressing": False,
     }
-    assert _obstore_arguments(options) == {
+    assert obstore_arguments(options) == {
         "access_key_id": "k",
         "secret_access_key": "s",
         "session_token": "t",

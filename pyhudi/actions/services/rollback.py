@@ -212,9 +212,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
     writer = TimelineWriter(storage, context.meta.config)
     pending, metadata = undo_planned(instant, plan, target, context)
     with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.meta.reload()
+        found = now.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
+        if found is None or found.is_completed:
+            return metadata  # another process did the same at the same time
         if pending is not None:
             writer.delete_files(pending)
-        now = context.meta.reload()
         completion = _times(context).draw_completion(
             max(filter(None, (instant.requested_time, now.timeline.latest_time)))
         )

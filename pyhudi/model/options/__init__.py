@@ -4,10 +4,11 @@ Below these nobody sees a text key. docs/options.md is printed from the table: `
 """
 
 from pyhudi.model.options.keywords import KEYWORDS, merged_options, options_from_keywords
+from pyhudi.model.options.locks import LockOptions
 from pyhudi.model.options.read import ReadOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning, Kind, OptionSpec, Support
 from pyhudi.model.options.table import OPTIONS, option, resolve
-from pyhudi.model.options.write import LockOptions, WriteOptions
+from pyhudi.model.options.write import WriteOptions
 
 __all__ = [
     "KEYWORDS",

@@ -1,4 +1,4 @@
-"""Options of the platform around a table: catalogs, metrics, other locks, streaming.
+"""Options of the platform around a table: catalogs, metrics, streaming.
 
 Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
 """
@@ -112,30 +112,20 @@ PLATFORM = (
         """,
     ),
     Family(
-        group="Other lock providers",
-        doc="This release has locks in this process and by lock file.",
+        group="Lock retries",
+        doc="A writer asks for the lock again and again until hoodie.write.lock.wait_time_ms has passed.",
         keys="""
             write.lock.client.num_retries=50 write.lock.client.wait_time_ms_between_retry=5000
-            write.lock.conflict.resolution.strategy=org.apache.hudi.client.transaction.SimpleConcurrentFileWritesConflictResolutionStrategy
-            write.lock.heartbeat_interval_ms=60000 write.lock.hivemetastore.database write.lock.hivemetastore.table
-            write.lock.hivemetastore.uris write.lock.max_wait_time_ms_between_retry=16000 write.lock.num_retries=15
-            write.lock.storage.renew.interval.secs=30<write.lock.storage.heartbeat.poll.secs
-            write.lock.storage.validity.timeout.secs=300 write.lock.wait_time_ms_between_retry=1000
-            write.lock.zookeeper.base_path write.lock.zookeeper.connection_timeout_ms=15000
-            write.lock.zookeeper.lock_key write.lock.zookeeper.port write.lock.zookeeper.session_timeout_ms=60000
-            write.lock.zookeeper.url
+            write.lock.max_wait_time_ms_between_retry=16000 write.lock.num_retries=15
         """,
     ),
     Family(
-        group="Concurrent writers",
-        doc="One writer at a time in this release.",
+        group="Early conflict detection",
+        doc="Each marker is compared with those of others as it is made, whatever the strategy's name; nothing polls.",
         keys="""
             write.concurrency.async.conflict.detector.initial_delay_ms=0
             write.concurrency.async.conflict.detector.period_ms=30000
-            write.concurrency.early.conflict.check.commit.conflict=false
-            !write.concurrency.early.conflict.detection.enable=false
-            write.concurrency.early.conflict.detection.strategy !write.concurrency.mode=SINGLE_WRITER
-            write.concurrency.schema.conflict.resolution.enable=true
+            write.concurrency.early.conflict.detection.strategy
         """,
     ),
     Family(

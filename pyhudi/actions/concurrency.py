@@ -1,0 +1,127 @@
+"""A write among other writers: what it looks at before it completes, and how it runs again after it gave way.
+
+Source: spec, timeline 7.2, 7.6; Hudi's schema conflict resolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.conflict_strategies import conflict_strategy
+from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, replaced_groups
+from pyhudi.actions.result import WriteResult
+from pyhudi.errors import WriteConflict
+from pyhudi.locks import LockProvider
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.pending_clusterings import pending_clusterings
+from pyhudi.metadata.pending_compactions import pending_compactions
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["check_others", "check_still_held", "with_latest_schema", "with_retries"]
+
+
+def check_others(
+    inflight: Instant, statuses: tuple[WriteStatus, ...], body: CommitMetadata, began: ActionContext, now: MetaClient
+) -> None:
+    """Raises WriteConflict when others changed what this write changes. Hold the lock.
+
+    Args: began: the table as it was when the write began; now: as it is.
+    """
+    options = began.options
+    ours = OurWrite(
+        inflight,
+        now.storage.root,
+        statuses,
+        replaced_groups(body),
+        conflict_strategy(options),
+        logs_are_parted=now.config.table_version >= 8,
+    )
+    # Compactions change no row, so it is enough to have known of one.
+    seen = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
+    known = {instant.requested_time for instant in began.meta.timeline}
+    if options.concurrency.is_non_blocking and body.operation_type != OperationType.BULK_INSERT:
+        _check_only_logs(ours)
+    else:
+        since = [instant for instant in now.timeline.commits() if instant.requested_time not in seen]
+        check_conflicts(ours, ((instant, now.commits.metadata(instant)) for instant in since))
+    times = {instant.requested_time for instant in now.timeline.pending()} - known
+    if times:
+        compactions = pending_compactions(now) if now.config.is_merge_on_read else {}
+        clusterings = {group: instant.requested_time for group, instant in pending_clusterings(now).items()}
+        check_plans(
+            ours,
+            {group: time for group, time in compactions.items() if time in times},
+            {group: time for group, time in clusterings.items() if time in times},
+        )
+
+
+def _check_only_logs(ours: OurWrite) -> None:
+    """Non-blocking writers append; a base file among their files would take the others' log files out of sight."""
+    based = sorted(ours.rewritten)
+    if based:
+        raise WriteConflict(
+            f"{ours.table}: the non-blocking write {ours.instant.requested_time} made a base file in "
+            f"{based[0].file_id} of {based[0].partition_path!r}, beside which other writers may append. Nothing of it "
+            f"is visible; use OPTIMISTIC_CONCURRENCY_CONTROL."
+        )
+
+
+def with_latest_schema(
+    body: CommitMetadata, ours: Instant, schedule: Schedule, began: ActionContext, now: MetaClient
+) -> CommitMetadata:
+    """The body with the table's schema: one that began before another write changed it would change it back.
+
+    A write that left the schema as it was takes over the new one. Raises WriteConflict when both changed it.
+    """
+    if not began.options.concurrency.guards_schema:
+        return body
+    before = began.meta.commits.latest_schema_json(began.meta.timeline)
+    latest = now.commits.latest_schema_json(now.timeline)
+    if latest is None or latest in (before, schedule.schema_json):
+        return body
+    if before is not None and schedule.schema_json == before:
+        return replace(body, extra_metadata={**body.extra_metadata, "schema": latest})
+    raise WriteConflict(
+        f"{now.storage.root}: another write changed the table's schema while {ours.requested_time} was running, which "
+        f"changes it in another way. Nothing of it is visible; run the write again, it will start from the new schema."
+    )
+
+
+def check_still_held(lock: LockProvider, ours: Instant, now: MetaClient) -> None:
+    """Raises WriteConflict when the lock ran out while it was held: another writer may have it."""
+    if not lock.is_held:
+        raise WriteConflict(
+            f"{now.storage.root}: the table's lock ran out before {ours.requested_time} could complete. Nothing of it "
+            f"is visible; write again, and give the lock a longer validity."
+        )
+
+
+def with_retries(run: Callable[[ActionContext], WriteResult], context: ActionContext, rows: Any) -> WriteResult:
+    """Run a write; with many writers run it again when it gave way, as often as the options allow.
+
+    Args:   run: runs the action from its first beat. rows: what it reads.
+    Raises: WriteConflict after the last attempt, or when the rows can't be read again.
+    """
+    options = context.options.concurrency
+    retries = options.conflict_retries if options.has_many_writers else 0
+    for attempt in range(retries + 1):
+        try:
+            result = run(context)
+            return replace(result, retries=attempt) if attempt else result
+        except WriteConflict as error:
+            if attempt == retries:
+                raise
+            if isinstance(rows, pa.RecordBatchReader):
+                raise WriteConflict(
+                    f"{error} It was not run again by itself, because its rows come from a stream that can be read "
+                    f"once only; pass a pyarrow Table."
+                ) from error
+            context = context.reloaded()
+    raise AssertionError("unreachable")

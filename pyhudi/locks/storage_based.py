@@ -1,0 +1,192 @@
+"""Lock provider STORAGE: a file of the table that is replaced by conditional puts; no server needed.
+
+    .hoodie/.locks/table_lock.json    {"expired":false,"validUntil":<epoch ms>,"owner":"<uuid and more>"}
+
+Whoever replaces a file that is expired, run out or missing holds the lock, renews it while working, and puts
+`"expired":true` there at the end; the file stays. The bytes and rules are those of Hudi's StorageBasedLockProvider, so
+both exclude each other. On local disks, which Hudi's provider does not know, all writers must be on this machine.
+Source: spec, timeline 7.4.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import warnings
+from dataclasses import dataclass, replace
+
+from pyhudi.errors import CorruptFile, StorageError
+from pyhudi.locks.base import LockOptions
+from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.model.filenames import META_FOLDER
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+from pyhudi.storage.versioned import versioned_files
+
+__all__ = ["LOCK_PATH", "StorageLock"]
+
+LOCK_PATH = f"{META_FOLDER}/.locks/table_lock.json"
+_CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as Hudi takes it
+_RELEASE_ATTEMPTS = 3
+_NEAR: Pauses = (0.005, 0.02)
+_FAR: Pauses = (0.1, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lease:
+    """What the file says."""
+
+    expired: bool
+    valid_until_ms: int
+    owner: str
+
+    def encode(self) -> bytes:
+        said = {"expired": self.expired, "validUntil": self.valid_until_ms, "owner": self.owner}
+        return json.dumps(said, separators=(",", ":")).encode("utf-8")
+
+    @classmethod
+    def decode(cls, data: bytes, where: str) -> _Lease:
+        try:
+            said = json.loads(data)
+            expired, until, owner = (said[key] for key in ("expired", "validUntil", "owner"))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptFile(
+                f"{where}: expected expired, validUntil and owner of a lock as JSON, found {data[:80]!r}. If no writer "
+                f"is at work on the table, delete the file."
+            ) from error
+        if not isinstance(expired, bool) or not isinstance(until, int) or not isinstance(owner, str):
+            raise CorruptFile(f"{where}: expected a flag, a number and a text, found {data[:80]!r}.")
+        return cls(expired, until, owner)
+
+
+class StorageLock:
+    """A handle on the lock of one table."""
+
+    default_skew_ms = 200  # processes on several machines
+
+    def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
+        self._files = versioned_files(storage)
+        self._where = storage.full_path(LOCK_PATH)
+        self._clock = clock
+        thread = threading.current_thread().name
+        self._owner = f"{clock.new_uuid()} ({thread!r} of process {os.getpid()} on {socket.gethostname()})"
+        self._validity_ms = settings.storage.validity_s * 1000
+        self._renewal_s = settings.storage.renewal_s
+        wait = settings.retry_wait_ms
+        near = storage.full_path("").startswith(("file:", "memory:"))
+        self._pauses = (_NEAR if near else _FAR) if wait is None else (wait / 1000, wait / 1000)
+        self._mutex = threading.Lock()  # the renewing thread and the working one
+        self._held: tuple[_Lease, str] | None = None  # with the file's version
+        self._renewing: _Renewal | None = None
+
+    @property
+    def is_held(self) -> bool:
+        held = self._held
+        return held is not None and self._clock.now_ms() < held[0].valid_until_ms
+
+    @property
+    def owner_note(self) -> str:
+        found = self._files.read(LOCK_PATH)
+        if found is None:
+            return "nobody"
+        lease = _Lease.decode(found[0], self._where)
+        left_s = (lease.valid_until_ms - self._clock.now_ms()) // 1000
+        if lease.expired:
+            return "nobody"
+        return f"{lease.owner}, file {self._where} valid for {left_s} s more"
+
+    def try_acquire(self, timeout_s: float) -> bool:
+        return ask_until(self._attempt, timeout_s, self._pauses, self._clock)
+
+    def release(self) -> None:
+        renewing, self._renewing = self._renewing, None
+        if renewing is not None:
+            renewing.stop()
+        with self._mutex:
+            held, self._held = self._held, None
+        if held is None:
+            return
+        for left in reversed(range(_RELEASE_ATTEMPTS)):
+            try:
+                if not self._put(replace(held[0], expired=True), held[1]):
+                    self._warn("was taken over while it was held: its holder did not renew it in time, and two writers")
+                return
+            except StorageError as error:
+                if not left:
+                    self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
+
+    def renew(self) -> bool:
+        """Put the end of the lease further away; False when there is nothing to renew any more."""
+        with self._mutex:
+            if self._held is None:
+                return False
+            lease, version = self._held
+            longer = replace(lease, valid_until_ms=self._clock.now_ms() + self._validity_ms)
+            try:
+                newer = self._put(longer, version)
+            except StorageError:
+                return self.is_held  # the store may answer at the next turn
+            self._held = (longer, newer) if newer else (replace(lease, valid_until_ms=0), version)
+            return newer is not None
+
+    def _attempt(self) -> bool:
+        if self.is_held:
+            return False
+        found = self._files.read(LOCK_PATH)
+        now_ms = self._clock.now_ms()
+        if found is not None:
+            lease = _Lease.decode(found[0], self._where)
+            is_free = lease.expired or now_ms > lease.valid_until_ms + _CLOCK_DRIFT_MS
+            if not is_free and lease.owner != self._owner:  # our own: the answer to an earlier attempt was lost
+                return False
+        ours = _Lease(False, now_ms + self._validity_ms, self._owner)
+        version = self._files.replace(LOCK_PATH, ours.encode(), found[1] if found is not None else None)
+        if version is None:
+            return False
+        self._held = (ours, version)
+        self._renewing = _Renewal(self, self._renewal_s)
+        self._renewing.start()
+        return True
+
+    def _put(self, lease: _Lease, version: str) -> str | None:
+        """Replace our own lease; None when another process has the lock. Raises StorageError.
+
+        The file may be ours with another version: an earlier put has reached the store and its answer not us.
+        """
+        made = self._files.replace(LOCK_PATH, lease.encode(), version)
+        if made is None:
+            found = self._files.read(LOCK_PATH)
+            if found is not None and _Lease.decode(found[0], self._where).owner == self._owner:
+                made = self._files.replace(LOCK_PATH, lease.encode(), found[1])
+        return made
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(
+            f"The lock file {self._where} {what} may overlap or have to wait. Its validity is "
+            f"hoodie.write.lock.storage.validity.timeout.secs={self._validity_ms // 1000}.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+class _Renewal:
+    """Renews a held lock from a daemon thread, which dies with the process."""
+
+    def __init__(self, lock: StorageLock, interval_s: float) -> None:
+        self._lock, self._interval_s = lock, interval_s
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hudi-lock-renewal", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._interval_s):
+            if not self._lock.renew():
+                return

@@ -1,0 +1,163 @@
+"""Files that are replaced only if nobody else has replaced them meanwhile: the ground of the storage-based lock.
+
+On object stores these are conditional puts (if-match, if-none-match) through obstore. On this machine's disks a file
+lock beside the file, which the system drops when its process dies, makes reading and replacing one step.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pyhudi.errors import ConfigError, PathNotFound, StorageError
+from pyhudi.storage.arrow_store import ObjectStore, object_store
+from pyhudi.storage.base import Storage
+from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, parent
+
+__all__ = ["VersionedFiles", "versioned_files"]
+
+
+class VersionedFiles(Protocol):
+    """Reading and replacing files by their versions. A version is a text that only the store understands."""
+
+    def read(self, path: str) -> tuple[bytes, str] | None:
+        """Bytes and version, None when there is no file. Raises StorageError."""
+        ...
+
+    def replace(self, path: str, data: bytes, version: str | None) -> str | None:
+        """Put bytes in place of a version, None: of no file. The new version; None when there is another one by now.
+
+        Raises StorageError when the store can't say what became of it.
+        """
+        ...
+
+
+def versioned_files(storage: Storage) -> VersionedFiles:
+    """The versioned files of a table's store. Raises ConfigError for stores that have no conditional put."""
+    if isinstance(storage, LocalStorage):
+        return _LocalFiles(storage)
+    if isinstance(storage, MemoryStorage):
+        return _MemoryFiles(storage)
+    store = object_store(storage)
+    if store is None:
+        raise ConfigError(
+            f"{storage.root}: this file system has no conditional put, which the storage-based lock needs. It works on "
+            f"S3, Google Cloud Storage, Azure and local disks; use another hoodie.write.lock.provider."
+        )
+    return _StoredObjects(storage, store)
+
+
+def _version_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryFiles:
+    storage: MemoryStorage
+
+    def read(self, path: str) -> tuple[bytes, str] | None:
+        try:
+            data = self.storage.read(path)
+        except PathNotFound:
+            return None
+        return data, _version_of(data)
+
+    def replace(self, path: str, data: bytes, version: str | None) -> str | None:
+        with self.storage._content.lock:
+            found = self.read(path)
+            if (found[1] if found is not None else None) != version:
+                return None
+            self.storage.write(path, data)
+        return _version_of(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _LocalFiles:
+    storage: LocalStorage
+
+    def read(self, path: str) -> tuple[bytes, str] | None:
+        try:
+            data = self.storage.read(path)
+        except PathNotFound:
+            return None
+        return data, _version_of(data)
+
+    def replace(self, path: str, data: bytes, version: str | None) -> str | None:
+        with self._alone(path):
+            found = self.read(path)
+            if (found[1] if found is not None else None) != version:
+                return None
+            self.storage.write(path, data)
+        return _version_of(data)
+
+    @contextmanager
+    def _alone(self, path: str) -> Iterator[None]:
+        """No other process is between reading and replacing the file."""
+        try:
+            fcntl = importlib.import_module("fcntl")
+        except ImportError as error:
+            raise ConfigError(
+                f"{self.storage.root}: this system has no file locks (fcntl), which the storage-based lock needs on "
+                f"local disks. Use hoodie.write.lock.provider=FILESYSTEM."
+            ) from error
+        self.storage.make_folder(parent(path))
+        name = f"{TEMPORARY_PREFIX}{path.rpartition('/')[2]}{TEMPORARY_SUFFIX}"
+        guard = os.path.join(self.storage.root, *child(parent(path), name).split("/"))
+        try:
+            descriptor = os.open(guard, os.O_CREAT | os.O_RDWR, 0o666)
+        except OSError as error:
+            raise StorageError(f"{guard}: the file system refused: {error.strerror or error}.") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredObjects:
+    storage: Storage
+    store: ObjectStore
+
+    def read(self, path: str) -> tuple[bytes, str] | None:
+        api = self.store
+        try:
+            found = api.module.get(api.store, path)
+            data = bytes(found.bytes())
+        except (api.exceptions.NotFoundError, FileNotFoundError):
+            return None
+        except api.exceptions.BaseError as error:
+            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {error}") from error
+        return data, _packed(found.meta.get("e_tag"), found.meta.get("version"))
+
+    def replace(self, path: str, data: bytes, version: str | None) -> str | None:
+        api = self.store
+        mode: Any = "create" if version is None else _unpacked(version)
+        try:
+            made = api.module.put(api.store, path, data, mode=mode)
+        except (
+            api.exceptions.AlreadyExistsError,
+            api.exceptions.PreconditionError,
+            api.exceptions.NotFoundError,
+            FileNotFoundError,
+        ):
+            return None
+        except api.exceptions.BaseError as error:
+            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {error}") from error
+        return _packed(made.get("e_tag"), made.get("version"))
+
+
+def _packed(e_tag: str | None, version: str | None) -> str:
+    return f"{e_tag or ''}\n{version or ''}"
+
+
+def _unpacked(text: str) -> dict[str, str]:
+    e_tag, _, version = text.partition("\n")
+    return {name: value for name, value in (("e_tag", e_tag), ("version", version)) if value}
