@@ -13,6 +13,7 @@ then readers see the table as of the instant that was reached. Source: spec, tim
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import is_clustering
@@ -208,6 +209,9 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
     if begun is None:
         return
     rollback, plan = begun
+    if target is None:
+        # Undone by an attempt before. Its command blocks may be gone already, with a slice that was undone later.
+        plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
     if rollback.state is State.REQUESTED:
         rollback = TimelineWriter(context.meta.storage, context.meta.config).start(rollback)
     pending, metadata = undo_planned(rollback, plan, target, context)

@@ -1,0 +1,128 @@
+"""A process dies at any storage call of a savepoint, restore or rollback to an instant: readers see a state that was
+committed, and the next writer brings the table to where the dead one was going, or leaves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from pyhudi.actions.services.restore import restore
+from pyhudi.actions.services.rollback_to import roll_back
+from pyhudi.actions.services.savepoint import delete_savepoint, savepoint
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.model.instant import ActionKind
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.tables import TestTable
+from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+
+
+def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str, list[list[tuple[Any, ...]]]]:
+    """A table, the instant to go back to, and the rows of all states from there on."""
+    table = make(version)
+    table.engine = LocalEngine(1)
+    table.bulk_insert(("a", "x", 1, 1), ("b", "x", 1, 2))
+    time = table.upsert(("a", "x", 2, 10)).instant_time
+    states = [table.rows()]
+    table.upsert(("a", "x", 3, 30), ("n", "z", 1, 1))
+    states.append(table.rows())
+    compact(table) if make is merge_on_read else clustering(table)
+    table.delete(("b", "x"))
+    states.append(table.rows())
+    return table, time, states
+
+
+def on_clone(table: TestTable) -> TestTable:
+    assert isinstance(table.storage, MemoryStorage)
+    clone = type(table)()
+    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
+    return clone
+
+
+def deaths(table: TestTable, act: Callable[[TestTable], object]) -> Any:
+    """For each storage call of an action: what a death there leaves behind."""
+    counted = on_clone(table)
+    act(counted)
+    assert isinstance(counted.storage, MemoryStorage)
+    calls = list(counted.storage.log)
+    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
+    # call that changes something. Deleting is whole or not at all.
+    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    for kind, places in {"before": changes, "after": changes[-1:], "torn": changes}.items():
+        for n in places:
+            verb, path = calls[n - 1]
+            if kind == "torn" and verb.startswith("delete"):
+                continue
+            attempt = on_clone(table)
+            assert isinstance(attempt.storage, MemoryStorage)
+            attempt.storage.fail_at(n, cast(FaultKind, kind))
+            with suppress(HudiError):
+                act(attempt)
+            attempt.storage.reset_faults()
+            yield attempt, f"{kind} call {n}: {verb} {path}"
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("make", [copy_on_write, merge_on_read])
+def test_a_restore_is_finished_by_the_next_writer(make: Callable[[str], TestTable], version: str) -> None:
+    table, time, states = made(make, version)
+    done = on_clone(table)
+    served(done, partial(restore, to=time))
+    files = data_files(done)
+
+    seen = []
+    for attempt, where in deaths(table, lambda t: served(t, partial(restore, to=time))):
+        found = attempt.rows()
+        assert found in states, where
+        begun = bool(attempt.meta.timeline.of([ActionKind.RESTORE]).instants)
+
+        again = on_clone(attempt)
+        served(again, partial(restore, to=time))
+        assert again.rows() == states[0], where
+        # A command block that was cut off is written again, into another log file.
+        assert [path for path in data_files(again) if path in files or not path.endswith("_1-0-1")] == files, where
+        assert not again.meta.timeline.pending().instants, where
+        assert not again.meta.timeline.of([ActionKind.ROLLBACK]).instants, where
+
+        attempt.upsert(("late", "x", 1, 1))
+        expected = states[0] if begun else found
+        assert attempt.rows() == sorted([*expected, ("late", "x", 1, 1)], key=repr), where
+        assert not attempt.meta.timeline.pending().instants, where
+        seen.append(found)
+    assert states[0] in seen
+    assert states[-1] in seen
+
+
+@pytest.mark.parametrize(("make", "version"), [(copy_on_write, "9"), (merge_on_read, "6")])
+def test_rollbacks_to_an_instant_stop_between_two_writes(make: Callable[[str], TestTable], version: str) -> None:
+    table, time, states = made(make, version)
+    for attempt, where in deaths(table, lambda t: served(t, partial(roll_back, to=time))):
+        assert attempt.rows() in states, where
+        again = on_clone(attempt)
+        served(again, partial(roll_back, to=time))
+        assert again.rows() == states[0], where
+
+        attempt.upsert(("late", "x", 1, 1))
+        assert attempt.rows() in [sorted([*rows, ("late", "x", 1, 1)], key=repr) for rows in states], where
+        assert not attempt.meta.timeline.pending().instants, where
+
+
+@pytest.mark.parametrize("version", ["9"])
+def test_a_savepoint_is_there_or_not(version: str) -> None:
+    table, time, states = made(copy_on_write, version)
+    for attempt, where in deaths(table, lambda t: served(t, partial(savepoint, instant_time=time))):
+        made_it = bool(attempt.meta.timeline.completed().of([ActionKind.SAVEPOINT]).instants)
+        if not made_it:
+            served(attempt, partial(savepoint, instant_time=time))
+        for gone, where_then in deaths(attempt, lambda t: served(t, partial(delete_savepoint, instant_time=time))):
+            if gone.meta.timeline.of([ActionKind.SAVEPOINT]).instants:
+                served(gone, partial(delete_savepoint, instant_time=time))
+            assert not gone.meta.timeline.of([ActionKind.SAVEPOINT]).instants, where + where_then
+            assert gone.rows() == states[-1], where
