@@ -23,7 +23,7 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
         file = pq.ParquetFile(pa.BufferReader(content))
         wanted = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
         return file.read(columns=wanted, use_threads=len(content) > _SMALL_BYTES)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise CorruptFile(f"{where}: the Parquet block can't be read ({error}).") from error
 
 
