@@ -24,8 +24,8 @@ def take_to(
     config = load_table_config(storage)
     upwards = version >= config.table_version
     parsed = replace(WriteOptions.parse(options or {}, table=config), failed_writes_policy=policy)
-    change: Any = partial(change_version, target=version, upwards=upwards)
-    admit: Any = partial(admit_version, target=version, upwards=upwards)
+    change = partial(change_version, target=version, upwards=upwards)
+    admit = partial(admit_version, target=version, upwards=upwards)
     return serve(storage, change, parsed, LocalEngine(1), admit=admit)
 
 
