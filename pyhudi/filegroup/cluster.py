@@ -11,9 +11,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
+from pyhudi.errors import TableError
 from pyhudi.filegroup.compact import carried
 from pyhudi.filegroup.markers import CREATE
 from pyhudi.filegroup.new_base_file import NewBaseFile
@@ -23,6 +25,8 @@ from pyhudi.filegroup.sorted_rows import SORT_MEMORY_BYTES, SortedRows, joined
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import open_base_file
+from pyhudi.formats.hash_ring import places_on_ring
+from pyhudi.merge.combine import whole
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import new_file_id
@@ -37,11 +41,15 @@ _LEAST_ROWS = 1000  # a row group is not cut below this, whatever its limit
 
 @dataclass(frozen=True, slots=True)
 class ClusterGroup:
-    """A task: slices of one partition, and how many file groups they should become at most."""
+    """A task: slices of one partition, and how many file groups they should become at most.
+
+    `ring`: values and file ids of the nodes of a hash ring, ascending: each row goes to its node's file group.
+    """
 
     partition_path: str
     slices: tuple[FileSlice, ...]
     files_max: int
+    ring: tuple[tuple[int, str], ...] = ()
 
     @property
     def stored_bytes(self) -> int:
@@ -53,7 +61,7 @@ class ClusterGroup:
 @dataclass(frozen=True, slots=True)
 class ClusterGroups:
     """Fan-out work of a clustering. `run`: stands in the write tokens, so that two runs of one plan never make files of
-    the same name; `target_bytes`: a file is closed when it is as large.
+    the same name; `target_bytes`: a file is closed when it is as large; `hash_fields`: of keys in hash rings.
     """
 
     spec: WriteSpec
@@ -62,12 +70,48 @@ class ClusterGroups:
     target_bytes: int
     run: int
     clock: Clock
+    hash_fields: tuple[str, ...] = ()
     memory_bytes: int = SORT_MEMORY_BYTES
 
     def __call__(self, task: TaskContext, group: ClusterGroup) -> Iterator[pa.RecordBatch]:
         own = replace(task, stage_id=self.run)
-        for status in self._clustered(own, group):
+        for status in self._to_nodes(own, group) if group.ring else self._clustered(own, group):
             yield to_batch([status])
+
+    def _to_nodes(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:
+        """Each row to the file group of its node; a node has one base file, whatever its size."""
+        values = [value for value, _ in group.ring]
+        with ExitStack() as stack:
+            nodes: dict[int, SortedRows] = {}
+            for table in merged_rows(self.spec, self.reading, group.slices):
+                places = places_on_ring(whole(table.column(RECORD_KEY)), self.hash_fields, values)
+                for place in np.unique(places):
+                    if place not in nodes:
+                        room = self.memory_bytes // max(1, group.files_max)
+                        nodes[place] = stack.enter_context(SortedRows(self.order, room))
+                    nodes[place].add(table.filter(pa.array(places == place)))
+            if len(nodes) > group.files_max:
+                raise TableError(
+                    f"{self.spec.storage.root}: a plan says that the rows of {group.slices[0].group.file_id} in "
+                    f"{group.partition_path!r} belong to {group.files_max} nodes of its hash ring, and they belong to "
+                    f"{len(nodes)}. The table was written with other hash fields; give the same "
+                    f"hoodie.bucket.index.hash.field as before."
+                )
+            for place, rows in sorted(nodes.items()):
+                new = NewFiles(self.spec, task, group.partition_path, iter([group.ring[place][1]]), self.clock)
+                try:
+                    for piece in rows.pieces(self._piece_rows(rows)):
+                        new.write(piece)
+                    yield new.close()
+                except BaseException:
+                    new.abandon()
+                    raise
+
+    def _piece_rows(self, rows: SortedRows) -> int:
+        """Rows of a row group."""
+        options = self.spec.file
+        fitting = options.row_group_bytes * rows.rows // max(1, rows.bytes)
+        return min(options.row_group_rows, max(_LEAST_ROWS, fitting))
 
     def _clustered(self, task: TaskContext, group: ClusterGroup) -> Iterator[WriteStatus]:
         read = merged_rows(self.spec, self.reading, group.slices)
@@ -79,9 +123,7 @@ class ClusterGroups:
         with SortedRows(self.order, self.memory_bytes) as rows:
             for table in read:
                 rows.add(table)
-            fitting = options.row_group_bytes * rows.rows // max(1, rows.bytes)
-            piece_rows = min(options.row_group_rows, max(_LEAST_ROWS, fitting))
-            yield from self._written(task, group, rows.pieces(piece_rows), rows.rows)
+            yield from self._written(task, group, rows.pieces(self._piece_rows(rows)), rows.rows)
 
     def _written(
         self, task: TaskContext, group: ClusterGroup, pieces: Iterator[pa.Table], rows: int

@@ -65,6 +65,10 @@ class SortedRows:
             return
         self._spill_waiting()
         self._spill.close()
+        if not self._order.columns:
+            for rows in self._spill.tables():
+                yield from (rows.slice(first, piece_rows) for first in range(0, len(rows), piece_rows))
+            return
         keys = pa.concat_tables(self._keys)
         self._keys = []
         order = self._order.positions(keys)
@@ -85,7 +89,8 @@ class SortedRows:
         if self._spill is None:
             self._spill = _Spill(Path(self._folder.name) / "rows")
         for rows in self._waiting:
-            self._keys.append(self._order.keys(rows))
+            if self._order.columns:
+                self._keys.append(self._order.keys(rows))
             self._spill.write(rows)
         self._waiting, self._waiting_bytes = [], 0
 
@@ -162,6 +167,9 @@ def _in_order(tables: list[pa.Table], order: RowOrder, piece_rows: int) -> Itera
     if not tables:
         return
     rows = joined(tables)
+    if not order.columns:
+        yield from (rows.slice(first, piece_rows) for first in range(0, len(rows), piece_rows))
+        return
     yield from _taken(rows, order.positions(order.keys(rows)), piece_rows)
 
 

@@ -19,24 +19,29 @@ from itertools import islice
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.conflicts import groups_of
 from pyhudi.actions.services.busy_groups import busy_groups, is_clustering
+from pyhudi.actions.services.clustering_buckets import is_resize, resized_rings
 from pyhudi.actions.services.clustering_result import ClusteringRun
 from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
 from pyhudi.actions.services.plan_files import slices_of
 from pyhudi.engine.base import FanOutWork
-from pyhudi.errors import CorruptFile, WriteConflict
+from pyhudi.errors import ConfigError, CorruptFile, WriteConflict
 from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
 from pyhudi.filegroup.markers import list_markers, marker_folder
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.row_order import RowOrder
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
+from pyhudi.index.bucket import bucket_of_file_id
+from pyhudi.index.consistent_hashing import mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
 from pyhudi.model.write_status import WriteStatus
 
@@ -55,16 +60,22 @@ class Clustering:
     operation: str = OperationType.CLUSTER
 
     def plan(self, context: ActionContext) -> ClusteringPlan | None:
-        strategy: ClusteringStrategy = PLAN_STRATEGIES.load(context.options.clustering.plan_strategy)()
+        strategy: ClusteringStrategy = PLAN_STRATEGIES.load(_strategy_name(context.options))()
         own = strategy.options(context.options.clustering)
         options = replace(context.options, clustering=own)
         _row_order(own.layout).check(context.meta.table_schema())
         view = FileSystemView.load(context.meta)
+        if not strategy.whole_partitions:
+            _check_no_buckets(view, context)
         busy = busy_groups(context.meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
+        planned = {group.partition_path for group in pending_clusterings(context.meta)}
+        left_out = planned if strategy.whole_partitions else frozenset[str]()
+        context = replace(context, options=options)
         found: Iterator[ClusteringGroup] = (
             group
             for path in partitions_to_cluster(view.partitions(), own, _now(context))
-            for group in strategy.groups([s for s in view.slices(path) if s.group not in busy], options)
+            if path not in left_out
+            for group in strategy.groups([s for s in view.slices(path) if s.group not in busy], context)
         )
         groups = tuple(islice(found, own.groups_max))
         if not groups:
@@ -85,7 +96,7 @@ class Clustering:
 
     def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> None:
         """Raises StalePlan when a file group of the plan was changed since it was made."""
-        changed = _rewritten(plan, meta) or _written_since(instant, plan, meta)
+        changed = _rewritten(plan, meta) or _written_since(instant, plan, meta) or _resized(instant, plan, meta)
         if changed is not None:
             group, by = changed
             raise StalePlan(
@@ -96,8 +107,15 @@ class Clustering:
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
         slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
+        rings = resized_rings(plan, "", context.meta) if is_resize(plan) else {}
+        nodes = {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()}
         groups = (
-            ClusterGroup(g.partition_path, tuple(slices[s.group] for s in g.slices), g.output_file_groups)
+            ClusterGroup(
+                g.partition_path,
+                tuple(slices[s.group] for s in g.slices),
+                g.output_file_groups,
+                nodes.get(g.partition_path, ()),
+            )
             for g in plan.groups
         )
         return sorted(groups, key=lambda group: group.stored_bytes, reverse=True)
@@ -108,7 +126,8 @@ class Clustering:
         own = context.options.clustering
         order = _row_order(_layout(plan, own.layout))
         order.check(reading.schema)
-        return ClusterGroups(spec, reading, order, own.target_file_bytes, run, context.clock)
+        fields = context.options.bucket_hash_fields or context.meta.config.record_key_fields
+        return ClusterGroups(spec, reading, order, own.target_file_bytes, run, context.clock, fields)
 
     def delete_files(
         self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
@@ -128,7 +147,14 @@ class Clustering:
         for file_slice in plan.slices:
             path = file_slice.partition_path
             replaced[path] = (*replaced.get(path, ()), file_slice.file_id)
+        if is_resize(plan):
+            for ring in resized_rings(plan, instant.requested_time, context.meta).values():
+                save_ring(context.meta.storage, ring)
         return replace(body, partition_to_replace_file_ids=replaced)
+
+    def completed(self, instant: Instant, plan: ClusteringPlan, context: ActionContext) -> None:
+        for path in plan.partitions if is_resize(plan) else ():
+            mark_ring(context.meta.storage, path, instant.requested_time)
 
     def result(
         self,
@@ -144,9 +170,33 @@ class Clustering:
 CLUSTERING = Clustering()
 
 
+def _strategy_name(options: WriteOptions) -> str:
+    """The plan strategy; buckets of a ring have but one, which need not be named."""
+    hashed = options.index_type.upper() == "BUCKET" and options.buckets.consistent
+    named = "hoodie.clustering.plan.strategy.class" in options.explicit
+    return "CONSISTENT_BUCKET" if hashed and not named else options.clustering.plan_strategy
+
+
 def _now(context: ActionContext) -> datetime:
     moment = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
     return moment.astimezone(context.meta.config.timeline_zone)
+
+
+def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
+    """Raises ConfigError for a table whose file groups are buckets: new ones would be none.
+
+    The table does not say so; its file groups are numbered from 00000000 on, unless it is hashed consistently.
+    """
+    explicit = "hoodie.index.type" in context.options.explicit
+    groups = [s.group.file_id for s in view.all_slices()]
+    looks_so = bool(groups) and all(bucket_of_file_id(group) is not None and group < "0001" for group in groups)
+    if context.options.index_type.upper() == "BUCKET" or (looks_so and not explicit):
+        raise ConfigError(
+            f"{context.meta.storage.root}: the file groups of the table are buckets of its index, and clustering would "
+            f"make file groups that are none. Buckets of hoodie.index.bucket.engine=CONSISTENT_HASHING are resized "
+            f"with hoodie.clustering.plan.strategy.class=CONSISTENT_BUCKET and the table's index options; if these are "
+            f"no buckets, say so by hoodie.index.type."
+        )
 
 
 # ---- the order of rows -----------------------------------------------------------------------------------------------
@@ -197,6 +247,15 @@ def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str
         if others or len(found.log_files) != len(planned.log_file_names):
             return planned.group, f"log file {others[0].name}" if others else "a rollback"
     return None
+
+
+def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
+    """A file group of a partition whose hash ring is another one than the plan was made for."""
+    if not is_resize(plan):
+        return None
+    rings = resized_rings(plan, instant.requested_time, meta)
+    gone = (file_slice.group for file_slice in plan.slices if file_slice.partition_path not in rings)
+    return next(((group, "another resize of its buckets") for group in gone), None)
 
 
 def _written_since(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:

@@ -1,4 +1,4 @@
-"""Which slices a clustering takes, and which of them are sorted together. Pure.
+"""Which slices a clustering takes, and which of them are sorted together.
 
     partitions   named ones, those that match, or those that the filter mode leaves
     slices       the newest ones with a small base file, as the strategy says
@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
+from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.compaction_strategies import metrics_of
 from pyhudi.errors import ConfigError
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringSlice
@@ -66,16 +67,22 @@ PLAN_STRATEGIES = Registry(
 
 
 class ClusteringStrategy(Protocol):
-    """Chooses what one clustering does. Made without arguments. `execution_class`: stands in the plan."""
+    """Chooses what one clustering does. Made without arguments.
+
+    `execution_class`: stands in the plan. `whole_partitions`: leave out partitions that another plan works on.
+    """
 
     execution_class: str
+    whole_partitions: bool
 
     def options(self, options: ClusteringOptions) -> ClusteringOptions:
         """The options as this strategy reads them. Raises ConfigError for those that do not fit."""
         ...
 
-    def groups(self, slices: Sequence[FileSlice], options: WriteOptions) -> list[ClusteringGroup]:
-        """Groups of one partition. `slices`: its newest ones that no pending plan works on."""
+    def groups(self, slices: Sequence[FileSlice], context: ActionContext) -> list[ClusteringGroup]:
+        """Groups of one partition. `slices`: its newest ones that no pending plan works on; the context's options are
+        those that `options` returned. Raises errors of the family.
+        """
         ...
 
 
@@ -153,12 +160,13 @@ class SizeBased:
     """Slices with small base files, packed into groups."""
 
     execution_class = f"{_RUN}SparkSortAndSizeExecutionStrategy"
+    whole_partitions = False
 
     def options(self, options: ClusteringOptions) -> ClusteringOptions:
         return options
 
-    def groups(self, slices: Sequence[FileSlice], options: WriteOptions) -> list[ClusteringGroup]:
-        own = options.clustering
+    def groups(self, slices: Sequence[FileSlice], context: ActionContext) -> list[ClusteringGroup]:
+        options, own = context.options, context.options.clustering
         packed = self._packed(self._ordered(self._eligible(slices, own), options), options)
         return [
             group_of(group, max(1, -(-size_bytes // own.target_file_bytes)))
@@ -207,7 +215,8 @@ class SingleFileSort(SizeBased):
 
     execution_class = f"{_RUN}SparkSingleFileSortExecutionStrategy"
 
-    def groups(self, slices: Sequence[FileSlice], options: WriteOptions) -> list[ClusteringGroup]:
+    def groups(self, slices: Sequence[FileSlice], context: ActionContext) -> list[ClusteringGroup]:
+        options = context.options
         return [group_of([s], 1) for s in self._ordered(self._eligible(slices, options.clustering), options)]
 
 

@@ -70,6 +70,9 @@ class Folding:
     ) -> CommitMetadata:
         return replace(body, compacted=True)
 
+    def completed(self, instant: Instant, plan: CompactionPlan, context: ActionContext) -> None:
+        """Nothing is left to do."""
+
     def result(
         self,
         completed: Instant,

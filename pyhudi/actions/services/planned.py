@@ -104,6 +104,10 @@ class Service(Protocol[PlanT, RunT]):
         """Body of the completed file, from one that has the statuses and the schema. Called under the lock."""
         ...
 
+    def completed(self, instant: Instant, plan: PlanT, context: ActionContext) -> None:
+        """What is left to do when the instant is complete; it may be left out by a crash."""
+        ...
+
     def result(
         self, completed: Instant, plan: PlanT, statuses: Sequence[WriteStatus], seconds: Mapping[str, float]
     ) -> RunT:
@@ -158,6 +162,7 @@ def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time
     except Exception as error:
         _give_up(heartbeat, service, instant, plan, context, error)
         raise
+    service.completed(completed, plan, context)
     delete_markers(storage, instant_time)
     heartbeat.stop()
     return service.result(completed, plan, statuses, watch.seconds)

@@ -1,0 +1,209 @@
+"""Consistently hashed buckets are split and merged by clustering: no row changes, later writes find every key."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.actions.services.clustering import StalePlan
+from pyhudi.actions.services.clustering_buckets import merge_runs, split_values
+from pyhudi.errors import ConfigError, TableError, WriteConflict
+from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
+from pyhudi.model.instant import ActionKind
+from pyhudi.timeline.write import TimelineWriter
+from tests.actions.clustered import Clustered
+from tests.actions.merge_on_read import VERSIONS
+from tests.actions.test_consistent_hashing import ENGINE, many, ringed, rings
+
+RESIZE = {
+    **ENGINE,
+    "clustering_plan_strategy_class": "org.apache.hudi.client.clustering.plan.strategy."
+    "SparkConsistentBucketClusteringPlanStrategy",
+}
+SPLIT = {**RESIZE, "parquet_max_file_size": "1", "bucket_index_max_num_buckets": "6"}
+MERGE = {**RESIZE, "bucket_index_min_num_buckets": "2"}
+
+
+def resized(table: Clustered, **options: Any) -> Any:
+    return table.cluster(**{**SPLIT, **options})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_large_buckets_are_split_as_far_as_allowed(version: str) -> None:
+    table = ringed(version)
+    table.upsert(*many(200))
+    table.upsert(*many(20, ts=2))
+    rows = [*many(20, ts=2), *many(200)[20:]]
+    (run,) = resized(table).runs
+    assert table.rows() == rows
+    assert table.groups() == {"x": 6, "y": 6}
+    assert (run.file_slices, run.files_written) == (8, 12)
+    first, second = sorted(rings(table, "x"), key=lambda ring: ring.sequence)
+    assert (second.sequence, second.instant, second.bucket_num, len(second.nodes)) == (1, run.instant_time, 4, 6)
+    assert {node.value for node in first.nodes} < {node.value for node in second.nodes}
+    names = {info.name for info in table.storage.list(".hoodie/.bucket_index/consistent_hashing_metadata/x")}
+    assert f"{run.instant_time}.commit" in names
+
+    table.upsert(*many(200, ts=3), ("new", "x", 1, 1))
+    assert table.rows() == [*many(200, ts=3), ("new", "x", 1, 1)]
+    assert table.groups() == {"x": 6, "y": 6}
+    resized(table, bucket_index_max_num_buckets="8")
+    assert table.groups() == {"x": 8, "y": 8}
+    assert table.rows() == [*many(200, ts=3), ("new", "x", 1, 1)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_small_neighbours_are_merged_as_far_as_allowed(version: str) -> None:
+    table = ringed(version)
+    table.upsert(*many(40))
+    table.delete(("key000", "x"))
+    table.cluster(**MERGE)
+    assert table.groups() == {"x": 2, "y": 2}
+    assert table.rows() == many(40)[1:]
+    table.upsert(*many(40, ts=2))
+    assert table.rows() == many(40, ts=2)
+    assert table.groups() == {"x": 2, "y": 2}
+
+
+def test_buckets_that_fit_are_rewritten_in_order() -> None:
+    table = ringed()
+    table.upsert(*many(40))
+    table.cluster(**RESIZE, bucket_index_merge_threshold="0", clustering_plan_strategy_sort_columns="v")
+    assert table.groups() == {"x": 4, "y": 4}
+    for stats in table.clustering_body().partition_to_write_stats.values():
+        for stat in stats:
+            assert stat.path is not None
+            with table.storage.open_input(stat.path) as file:
+                values = pq.read_table(file, columns=["v"]).column("v").to_pylist()
+            assert values == sorted(values)
+    table.upsert(*many(40, ts=2))
+    assert table.rows() == many(40, ts=2)
+
+
+def test_a_plan_waits_and_writes_to_its_buckets_are_refused() -> None:
+    table = ringed()
+    table.upsert(*many(40))
+    planned = resized(table, schedule_only=True)
+    with pytest.raises(WriteConflict, match="is going to replace"):
+        table.upsert(*many(2, ts=2), clustering_updates_strategy="SparkConsistentBucketDuplicateUpdateStrategy")
+    assert not resized(table, schedule_only=True).planned, "a partition is resized by one plan at a time"
+    table.cluster(instant_time=planned.scheduled)
+    assert sum(table.groups().values()) > 8
+    table.upsert(*many(40, ts=2))
+    assert table.rows() == many(40, ts=2)
+
+
+def test_the_strategy_need_not_be_named() -> None:
+    table = ringed()
+    table.upsert(*many(40))
+    assert table.cluster(**ENGINE, bucket_index_min_num_buckets="1").runs
+    assert table.groups() == {"x": 1, "y": 1}
+
+
+def test_a_pending_write_keeps_buckets_from_being_resized() -> None:
+    table = ringed()
+    table.upsert(*many(4))
+    TimelineWriter(table.storage, table.meta.config).request("29990101000000000", ActionKind.DELTACOMMIT)
+    with pytest.raises(WriteConflict, match="while writes are pending: 29990101000000000"):
+        resized(table)
+
+
+def test_a_plan_for_a_ring_that_was_changed_since_is_dropped() -> None:
+    table = ringed()
+    table.upsert(*many(20))
+    planned = resized(table, schedule_only=True)
+    path = f".hoodie/.bucket_index/consistent_hashing_metadata/x/{'0' * 14}.hashing_meta"
+    table.storage.write(path, table.storage.read(path).replace(b'"seqNo" : 0', b'"seqNo" : 7'))
+    with pytest.raises(StalePlan, match="another resize"):
+        table.cluster(instant_time=planned.scheduled, **ENGINE)
+    assert not table.pending()
+
+
+def test_other_hash_fields_are_noticed_before_rows_get_lost() -> None:
+    options = {"datasource_write_recordkey_field": "id,v", "bucket_index_hash_field": "id"}
+    table = ringed(**options)
+    table.upsert(*many(40))
+    with pytest.raises(TableError, match=r"same hoodie\.bucket\.index\.hash\.field"):
+        resized(table, bucket_index_hash_field="v")
+    resized(table, bucket_index_hash_field="id")
+    table.upsert(*many(40, ts=2))
+    assert table.rows() == many(40, ts=2)
+
+
+@pytest.mark.parametrize("options", [{"index_type": "BUCKET"}, {}])
+@pytest.mark.parametrize("engine", ["SIMPLE", "CONSISTENT_HASHING"])
+def test_other_strategies_do_not_take_rows_out_of_their_buckets(engine: str, options: dict[str, str]) -> None:
+    table = ringed(index_bucket_engine=engine)
+    table.upsert(*many(10))
+    if engine == "CONSISTENT_HASHING" and not options:
+        return  # nothing tells such a table from others, but its index options
+    with pytest.raises(ConfigError, match="are buckets of its index"):
+        table.cluster(**options)
+    with pytest.raises(ConfigError, match="give these options with it"):
+        table.cluster(clustering_plan_strategy_class="CONSISTENT_BUCKET")
+
+
+SIZES = st.lists(st.integers(0, 100), min_size=1, max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, room=st.integers(0, 12), limit=st.integers(0, 100), data=st.data())
+def test_splits_and_merges_keep_within_their_limits(
+    sizes: list[int], room: int, limit: int, data: st.DataObject
+) -> None:
+    values = sorted(data.draw(st.sets(st.integers(0, MAX_HASH - 1), min_size=len(sizes) - 1, max_size=len(sizes) - 1)))
+    ring = HashRing("p", "0", 1, 0, tuple(HashNode(value, f"f{value}") for value in (*values, MAX_HASH)))
+    by_value = {node.value: size for node, size in zip(ring.nodes, sizes, strict=True) if size}
+
+    splits = split_values(ring, by_value, limit, room)
+    assert len(splits) <= room
+    assert all(by_value[value] > limit for value in splits)
+    ring_after = ring.changed([HashNode(middle, "new") for middle in splits.values()], "1")
+    assert len(ring_after.nodes) == len(ring.nodes) + len(splits)
+    assert all(ring_after.before(value).value == middle for value, middle in splits.items())
+
+    runs = merge_runs(ring, by_value, limit, room)
+    position = {node.value: at for at, node in enumerate(ring.nodes)}
+    assert sum(len(run) - 1 for run in runs) <= room
+    merged = [value for run in runs for value in run]
+    assert len(merged) == len(set(merged))
+    for run in runs:
+        assert len(run) > 1
+        assert sum(by_value[value] for value in run) <= limit
+        assert [position[value] for value in run] == list(range(position[run[0]], position[run[0]] + len(run)))
+
+
+WRITES = st.lists(
+    st.tuples(
+        st.sampled_from(["upsert", "delete", "split", "merge", "compact"]), st.sets(st.integers(0, 30), max_size=12)
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=12, deadline=None)
+@given(steps=WRITES, version=st.sampled_from(["6", "9"]))
+def test_random_histories_with_resizes_hold_the_rows_that_were_written(steps: Any, version: str) -> None:
+    table = ringed(version)
+    expected = {row[0]: row for row in many(12)}
+    table.upsert(*expected.values())
+    resizes = {"split": partial(resized, table), "merge": partial(table.cluster, **MERGE)}
+    for ts, (what, numbers) in enumerate(steps, start=2):
+        if what in resizes:
+            resizes[what]()
+        elif what == "compact":
+            table.compact_now()
+        elif numbers:
+            rows = [(f"key{number:03d}", "xy"[number % 2], ts, number + ts) for number in sorted(numbers)]
+            if what == "upsert":
+                table.upsert(*rows)
+                expected |= {row[0]: row for row in rows}
+            else:
+                table.delete(*((key, path) for key, path, _, _ in rows))
+                expected = {key: row for key, row in expected.items() if key not in {row[0] for row in rows}}
+        assert table.rows() == sorted(expected.values())
