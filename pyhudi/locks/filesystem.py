@@ -1,21 +1,19 @@
 """Lock provider FILESYSTEM: a file named `lock` that only one process can create.
 
 The file lies in the table's `.hoodie`, or where `hoodie.write.lock.filesystem.path` says, as with Hudi's own provider,
-so both exclude each other. Its content says who made it; nobody depends on that. Give `expire_min` more minutes than
-any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over.
+so both exclude each other. Its content says who made it; Hudi does not look at that. Give `expire_min` more minutes
+than any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over. The file
+of a process of this machine that is dead for certain is taken over at once.
 Only for stores with exclusive create. Source: spec, timeline 7.4.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import threading
 import warnings
 
 from pyhudi.errors import PathExists, PathNotFound
 from pyhudi.locks.base import LockOptions
+from pyhudi.locks.process import is_surely_dead, note_of_this_process
 from pyhudi.locks.waiting import Pauses, ask_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.storage import open_storage
@@ -49,7 +47,7 @@ class FileSystemLock:
 
     @property
     def owner_note(self) -> str:
-        found = self._seen()
+        found = self._seen(self._path)
         if found is None:
             return "nobody"
         content, modified_ms = found
@@ -76,7 +74,7 @@ class FileSystemLock:
         content, self._content = self._content, None
         if content is None:
             return
-        found = self._seen()
+        found = self._seen(self._path)
         if found is not None and found[0] == content:
             self._storage.delete(self._path)
             return
@@ -94,44 +92,40 @@ class FileSystemLock:
         Of several waiting processes only the one that can create the mark of this very file removes it, and it looks
         again after that: without the mark a slow process would remove the lock that a faster one has just taken.
         """
-        found = self._seen()
+        found = self._seen(self._path)
         if found is None:
             return True
-        if not self._is_expired(found[1]):
+        if not self._is_left_behind(found):
             return False
         mark = f"{self._path}.expired.{found[1]}"
         try:
-            self._storage.create_new(mark, b"")
+            self._storage.create_new(mark, self._note())
         except PathExists:
-            info = self._storage.stat(mark)
-            if info is not None and self._is_expired(info.modified_ms):
+            marked = self._seen(mark)
+            if marked is not None and self._is_left_behind(marked):
                 self._storage.delete(mark)  # its maker died, too
             return False
-        if self._seen() == found:
+        if self._seen(self._path) == found:
             self._storage.delete(self._path)
         self._storage.delete(mark)
         return True
 
-    def _is_expired(self, modified_ms: int) -> bool:
-        return self._expire_ms > 0 and self._clock.now_ms() - modified_ms > self._expire_ms
+    def _is_left_behind(self, seen: tuple[bytes, int]) -> bool:
+        content, modified_ms = seen
+        is_old = self._expire_ms > 0 and self._clock.now_ms() - modified_ms > self._expire_ms
+        return is_old or is_surely_dead(content)
 
-    def _seen(self) -> tuple[bytes, int] | None:
-        info = self._storage.stat(self._path)
+    def _seen(self, path: str) -> tuple[bytes, int] | None:
+        info = self._storage.stat(path)
         if info is None:
             return None
         try:
-            return self._storage.read(self._path), info.modified_ms
+            return self._storage.read(path), info.modified_ms
         except PathNotFound:
             return None
 
     def _note(self) -> bytes:
-        note = {
-            "owner": self._clock.new_uuid(),
-            "host": socket.gethostname(),
-            "pid": os.getpid(),
-            "thread": threading.current_thread().name,
-        }
-        return json.dumps(note).encode("utf-8")
+        return note_of_this_process(self._clock.new_uuid())
 
 
 def _pauses(settings: LockOptions, storage: Storage) -> Pauses:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +18,7 @@ import pytest
 
 from pyhudi.errors import ConfigError, LockTimeout
 from pyhudi.locks import LOCK_PROVIDERS, LockOptions, LockProvider, hold, open_lock
+from pyhudi.locks.process import is_surely_dead, note_of_this_process
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
 
 LOCK = ".hoodie/lock"
@@ -185,11 +191,11 @@ def test_a_slow_process_does_not_remove_the_lock_that_a_faster_one_took_over() -
     storage.write(LOCK, b"dead")
     clock.advance(6 * 60_000)
     fast, slow = lock(), lock()
-    seen = slow._seen()  # type: ignore[attr-defined]
+    seen = slow._seen(LOCK)  # type: ignore[attr-defined]
     assert fast.try_acquire(0)
 
     # The slow one still believes in what it saw.
-    slow._seen = lambda once=[seen]: once.pop() if once else type(slow)._seen(slow)  # type: ignore[attr-defined]
+    slow._seen = lambda path, once=[seen]: once.pop() if once else type(slow)._seen(slow, path)  # type: ignore
 
     assert not slow.try_acquire(0)
     assert fast.is_held
@@ -206,6 +212,31 @@ def test_whoever_breaks_a_lock_and_dies_does_not_block_it_for_ever() -> None:
     taken = lock()
     assert taken.try_acquire(1)
     assert storage.paths() == (LOCK,)
+
+
+def hold_and_die(folder: str) -> None:
+    """Take the lock of a table and be killed; for a process of its own."""
+    assert lock_of("FILESYSTEM", LocalStorage(folder)).try_acquire(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells whether a process is gone for certain")
+def test_the_lock_of_a_killed_process_of_this_machine_is_free_at_once(tmp_path: Path) -> None:
+    code = f"from tests.locks.test_locks import hold_and_die; hold_and_die({str(tmp_path)!r})"
+    killed = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / LOCK).is_file()
+
+    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path))).try_acquire(0)
+
+
+def test_a_note_of_another_machine_or_of_hudi_is_not_taken_for_dead() -> None:
+    note = json.loads(note_of_this_process("t"))
+    assert not is_surely_dead(json.dumps(note).encode())
+    assert is_surely_dead(json.dumps({**note, "started": "1"}).encode()) == (sys.platform == "linux")
+    for other in ({**note, "place": "another boot", "pid": 1}, {"pid": 2**22 + 1}, [], "x"):
+        assert not is_surely_dead(json.dumps(other).encode())
+    assert not is_surely_dead(b"")
 
 
 def test_a_lock_that_was_taken_over_is_not_released_but_reported() -> None:
