@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import SchemaMismatch
+from pyhudi.filegroup.base_positions import BasePositions
 from pyhudi.filegroup.markers import APPEND, CREATE, create_marker
 from pyhudi.filegroup.meta_columns import no_values, sequence_numbers
 from pyhudi.filegroup.new_base_file import checked_rows, stored_columns
@@ -43,11 +44,14 @@ NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding."""
+    """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks say
+    at which rows of the base file their keys stand.
+    """
 
     block_format: str = "parquet"
     file_max_bytes: int = 1 << 30
     block_max_bytes: int = 256 << 20
+    record_positions: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +90,27 @@ def append_log(
     _check_ordering(spec, rows)
     new = np.zeros(len(incoming), np.bool_) if inserts is None else inserts.to_numpy(zero_copy_only=False)
     new = new[~deletes]
+    base_rows = _base_positions(spec, file_slice, options)
     for positions, columns in _by_columns(rows, partial):
         chosen, is_new = (rows, new) if columns is None else (rows.take(pa.array(positions)), new[positions])
         for first, part in _parts(chosen, options.block_max_bytes):
             fresh = int(is_new[first : first + len(part)].sum())
-            block = _data_block(spec, task, file_slice, part, options, first_seq + first, columns)
+            block = _data_block(spec, task, file_slice, part, options, first_seq + first, columns, base_rows)
             files.append(block, len(part) - fresh, fresh)
         first_seq += len(chosen)
     if deletes.any():
         gone = incoming.filter(pa.array(deletes))
-        files.append_deletes(_delete_block(spec, gone), len(gone))
+        files.append_deletes(_delete_block(spec, gone, base_rows), len(gone))
     yield from files.finish(started_s)
+
+
+def _base_positions(spec: WriteSpec, file_slice: FileSlice, options: LogOptions) -> BasePositions | None:
+    """Where base rows are looked up; None when blocks shall not, or can't, have their positions."""
+    base = file_slice.base_file
+    wanted = options.record_positions and options.block_format.lower() != "hfile"
+    if not wanted or base is None or spec.table_version < 8 or not spec.populate_meta_fields:
+        return None
+    return BasePositions(spec.storage, base)
 
 
 def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:
@@ -136,11 +150,14 @@ def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:
 
 def _data_block(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
-    columns: frozenset[str] | None,
+    columns: frozenset[str] | None, base_rows: BasePositions | None,
 ) -> bytes:  # fmt: skip
     """A block of whole rows, or of partial updates of these columns (spec 2.6)."""
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
+    if base_rows is not None:
+        rows, placed = base_rows.in_order(rows)
+        header |= placed
     if columns is not None:
         stored, schema = (pa.schema([c for c in kept if c.name in columns]) for kept in (stored, schema))
         header[HeaderKey.IS_PARTIAL] = "true"
@@ -165,11 +182,13 @@ def _data_block(
     return data_block(batch, schema_json, options.block_format, header)
 
 
-def _delete_block(spec: WriteSpec, gone: pa.Table) -> bytes:
+def _delete_block(spec: WriteSpec, gone: pa.Table, base_rows: BasePositions | None) -> bytes:
+    gone, placed = (gone, {}) if base_rows is None else base_rows.in_order(gone)
     keys = gone.select([RECORD_KEY, PARTITION_PATH]).combine_chunks().to_batches()[0]
     fields = [f for f in spec.ordering_fields if f.partition(".")[0] in gone.column_names]
     ordering = ordering_columns(gone, fields) if len(fields) == len(spec.ordering_fields) else []
     header = {
+        **placed,
         HeaderKey.INSTANT_TIME: spec.instant_time,
         HeaderKey.SCHEMA: avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True),
     }

@@ -35,11 +35,10 @@ from pyhudi.actions.writes.keyed_write import (
     stored_slices,
     table_index,
 )
-from pyhudi.actions.writes.preparation import check_keys, schedule_unchanged, sizing, write_spec
+from pyhudi.actions.writes.preparation import check_keys, log_options, schedule_unchanged, sizing, write_spec
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import without_meta
@@ -153,7 +152,7 @@ class ChangeRows:
                 _LATEST,
                 True,
                 context.clock,
-                LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes),
+                log_options(options),
                 _partial_columns(clauses, spec, rules, context),
             ),
             stored,

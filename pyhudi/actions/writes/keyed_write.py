@@ -32,6 +32,7 @@ from pyhudi.actions.services.clustering_updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
+    log_options,
     schedule_delete,
     schedule_write,
     sizing,
@@ -40,7 +41,6 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError, TaskFailed
-from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
@@ -143,7 +143,7 @@ class KeyedWrite:
             return ()
         combining = self._combining(context) if self.rules.combines else None
         options = context.options
-        logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
+        logs = log_options(options)
         work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
         written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         return checked(from_table(context.engine.collect(written)))

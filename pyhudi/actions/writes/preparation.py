@@ -12,16 +12,19 @@ from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.spec import FileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
+from pyhudi.model.options import WriteOptions
 from pyhudi.schema.evolution import evolve
 
 __all__ = [
     "check_keys",
     "data_columns",
+    "log_options",
     "schedule_delete",
     "schedule_unchanged",
     "schedule_write",
@@ -122,4 +125,11 @@ def sizing(context: ActionContext) -> Sizing:
         ),
         auto_split=options.insert_auto_split,
         split_rows=options.insert_split_rows,
+    )
+
+
+def log_options(options: WriteOptions) -> LogOptions:
+    """How log files are written."""
+    return LogOptions(
+        options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes, options.record_positions
     )

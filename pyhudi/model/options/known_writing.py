@@ -110,7 +110,7 @@ WRITING = (
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
             write.merge.handle.fallback=true !write.partial.update.schema=
-            write.record.positions=true !write.rolling.metadata.keys=
+            !write.rolling.metadata.keys=
             write.rolling.metadata.timeline.lookback.commits=10 !write.schema
             write.status.storage.level=MEMORY_AND_DISK_SER write.tagged.record.storage.level=MEMORY_AND_DISK_SER
             write.track.event.time.watermark=false writestatus.class=org.apache.hudi.client.WriteStatus

@@ -18,6 +18,7 @@ from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_concurrency import CONCURRENCY_OPTIONS
 from pyhudi.model.options.honoured_locks import LOCK_OPTIONS
+from pyhudi.model.options.honoured_positions import POSITION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
@@ -40,6 +41,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *CLEANING_OPTIONS,
     *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
+    *POSITION_OPTIONS,
     *CLUSTERING_OPTIONS,
     *BUCKET_OPTIONS,
     *REPLACING_OPTIONS,

@@ -100,6 +100,7 @@ class WriteOptions:
     log_block_format: str = "parquet"
     log_file_max_bytes: int = 1073741824
     log_block_max_bytes: int = 268435456
+    record_positions: bool = False
     # Compaction
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
@@ -300,6 +301,7 @@ def _file_fields(values: Values) -> dict[str, Any]:
         "small_file_candidates_max": values.integer("hoodie.merge.small.file.group.candidates.limit", minimum=0),
         "log_block_format": values.must("hoodie.logfile.data.block.format"),
         "log_file_max_bytes": values.integer("hoodie.logfile.max.size", minimum=1),
+        "record_positions": values.flag("hoodie.write.record.positions"),
         "log_block_max_bytes": values.integer("hoodie.logfile.data.block.max.size", minimum=1),
     }
 

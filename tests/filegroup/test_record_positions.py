@@ -1,0 +1,134 @@
+"""Record positions: real Hudi's bitmaps are read, ours are the same bytes, damaged ones are refused."""
+
+from __future__ import annotations
+
+import base64
+import zipfile
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.filegroup.base_positions import BasePositions
+from pyhudi.formats.log.envelope import HeaderKey
+from pyhudi.formats.log.positions import decode_positions, encode_positions
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.storage.memory import MemoryStorage
+from tests.actions.merge_on_read import MergeOnRead
+from tests.conftest import shared_folder
+from tests.formats.damage import assert_refused_or_read
+
+SOME = [[3], [0, 1, 2, 3], [0, 2, 4], [5, 70000, 70001, 70002, 1 << 33], list(range(0, 20000, 2)), list(range(100_000))]
+
+
+@pytest.mark.parametrize("positions", SOME)
+def test_positions_come_back(positions: list[int]) -> None:
+    assert decode_positions(encode_positions(np.array(positions, np.int64)), "header").tolist() == positions
+
+
+def test_real_hudis_text_is_ours() -> None:
+    assert encode_positions(np.arange(4)) == "AQAAAAAAAAAAAAAAOzAAAAEAAAMAAQAAAAMA"
+    assert encode_positions(np.array([3])) == "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAAAEAAAAAMA"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.one_of(st.integers(0, 300), st.integers(65500, 66000), st.integers(0, 1 << 40)), max_size=300))
+def test_any_positions_come_back(positions: set[int]) -> None:
+    given_positions = np.array(sorted(positions), np.int64)
+    assert decode_positions(encode_positions(given_positions), "header").tolist() == sorted(positions)
+
+
+@pytest.mark.parametrize("positions", SOME[:5])
+def test_damaged_positions_are_refused(positions: list[int]) -> None:
+    data = base64.b64decode(encode_positions(np.array(positions, np.int64)))
+    read = lambda variant: decode_positions(base64.b64encode(variant).decode(), "header")  # noqa: E731
+    assert_refused_or_read(data[:200], read, 1)
+    assert_refused_or_read(data, read, 331)
+    assert_refused_or_read(
+        encode_positions(np.array([3])).encode(), lambda v: decode_positions(v.decode("latin-1"), "")
+    )
+
+
+def blocks_with_positions(storage: MemoryStorage) -> Iterator[tuple[str, LogBlock]]:
+    """Path of the log file → blocks whose header has positions."""
+    for info in list(storage.walk("")):
+        if LogFileName.parse(info.path.rpartition("/")[2]) is None or info.path.startswith(".hoodie"):
+            continue
+        for block in scan_log(storage, info.path):
+            if isinstance(block, LogBlock) and HeaderKey.RECORD_POSITIONS in block.frame.header:
+                yield info.path, block
+
+
+def check_positions(storage: MemoryStorage) -> int:
+    """Every position is the row of the base file that has the record's key; how many blocks say positions."""
+    checked = 0
+    bases = {}
+    for info in storage.walk(""):
+        name = BaseFileName.parse(info.path.rpartition("/")[2])
+        if name is not None and not info.path.startswith(".hoodie"):
+            bases[info.path.rpartition("/")[0], name.file_id, name.instant_time] = info.path
+    for path, block in blocks_with_positions(storage):
+        log = LogFileName.parse(path.rpartition("/")[2])
+        assert log is not None
+        base_instant = block.frame.header[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS]
+        positions = decode_positions(block.frame.header[HeaderKey.RECORD_POSITIONS], block.where)
+        encoded = encode_positions(positions)
+        assert decode_positions(encoded, "").tolist() == positions.tolist()
+        base = bases.get((path.rpartition("/")[0], log.file_id, base_instant))
+        if base is None:
+            continue  # cleaned
+        stored = pq.read_table(pa.BufferReader(storage.read(base)), columns=["_hoodie_record_key"]).column(0)
+        records = block.deletes().keys if block.is_delete else block.rows(["_hoodie_record_key"])
+        keys = records.column("_hoodie_record_key").to_pylist()
+        assert stored.take(pa.array(positions)).to_pylist() == keys, block.where
+        checked += 1
+    return checked
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [("1.0.2", "g2_merge_event_time"), ("1.2.0", "g2_merge_event_time"), ("1.2.0", "g2_logs_parquet")],
+)
+def test_real_hudis_positions_are_rows_of_base_files(version: str, name: str) -> None:
+    path = shared_folder() / "golden" / version / f"{name}.zip"
+    storage = MemoryStorage()
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.namelist():
+            if not entry.endswith("/"):
+                storage.write(entry.partition("/")[2], archive.read(entry))
+    assert check_positions(storage) > 0
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("block_format", ["avro", "parquet"])
+def test_written_positions_are_rows_of_base_files(version: str, block_format: str) -> None:
+    given_options = {"write_record_positions": "true", "logfile_data_block_format": block_format}
+    table = MergeOnRead(version, **given_options)
+    table.bulk_insert(*((f"k{n:02d}", "x", 1, n) for n in range(30)))
+    table.upsert(*((f"k{n:02d}", "x", 2, n + 100) for n in (17, 3, 4, 5, 29)))
+    table.delete(("k04", "x"), ("k01", "x"))
+    table.mark_deleted(("k07", "x", 5, 0))
+    assert check_positions(table.storage) == 3  # type: ignore[arg-type]
+    values = {key: v for key, _, _, v in table.rows()}
+    assert {"k01", "k04", "k07"}.isdisjoint(values)
+    assert [values[key] for key in ("k17", "k03", "k05", "k29", "k00")] == [117, 103, 105, 129, 0]
+
+
+def test_a_key_that_the_base_file_lacks_leaves_a_block_without_positions() -> None:
+    table = MergeOnRead("9")
+    table.bulk_insert(("a", "x", 1, 1), ("b", "x", 1, 2))
+    (file_slice,) = FileSystemView.load(table.meta).all_slices()
+    assert file_slice.base_file is not None
+    positions = BasePositions(table.storage, file_slice.base_file)
+    rows = pa.table({RECORD_KEY: ["b", "z"]})
+    assert positions.in_order(rows) == (rows, {})
+    ordered, header = positions.in_order(pa.table({RECORD_KEY: ["b", "a"]}))
+    assert ordered.column(0).to_pylist() == ["a", "b"]
+    assert decode_positions(header[HeaderKey.RECORD_POSITIONS], "").tolist() == [0, 1]
