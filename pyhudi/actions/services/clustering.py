@@ -94,9 +94,9 @@ class Clustering:
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
         return is_clustering(instant, meta)
 
-    def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> None:
+    def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
         """Raises StalePlan when a file group of the plan was changed since it was made."""
-        changed = _rewritten(plan, meta) or _written_since(instant, plan, meta) or _resized(instant, plan, meta)
+        changed = _rewritten(plan, meta) or _written_since(began, plan, meta) or _resized(instant, plan, meta)
         if changed is not None:
             group, by = changed
             raise StalePlan(
@@ -258,14 +258,16 @@ def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[
     return next(((group, "another resize of its buckets") for group in gone), None)
 
 
-def _written_since(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """The same by what completed writes say: a log file may have grown."""
+def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
+    """A file group that a write has changed which the run did not see complete: a log file of the plan may hold it."""
+    if began is None:
+        return None
+    seen = {write.requested_time for write in began.timeline.commits()}
     groups = frozenset(file_slice.group for file_slice in plan.slices)
     for write in meta.timeline.commits():
-        if (write.completion_time or "") > instant.requested_time:
-            shared = groups & groups_of(meta.commits.metadata(write))
-            if shared:
-                return min(shared), f"the {write.action.value} {write.requested_time}"
+        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in seen else None
+        if shared:
+            return min(shared), f"the {write.action.value} {write.requested_time}"
     return None
 
 

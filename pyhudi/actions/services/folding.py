@@ -49,7 +49,7 @@ class Folding:
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
         return instant.action is self.kind
 
-    def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient) -> None:
+    def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
         """Log files that were written since stand behind the compaction: nothing can be in its way."""
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:

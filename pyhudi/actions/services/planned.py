@@ -82,8 +82,11 @@ class Service(Protocol[PlanT, RunT]):
         """Is a pending instant one of this service?"""
         ...
 
-    def check(self, instant: Instant, plan: PlanT, meta: MetaClient) -> None:
-        """Called under the lock, before a run starts and before it completes: may the plan still be executed?"""
+    def check(self, instant: Instant, plan: PlanT, meta: MetaClient, began: MetaClient | None = None) -> None:
+        """Called under the lock, before a run starts and before it completes: may the plan still be executed?
+
+        Args: began: the table as the run read it.
+        """
         ...
 
     def tasks(self, plan: PlanT, context: ActionContext) -> Sequence[Any]:
@@ -229,7 +232,7 @@ def _complete(
         now = context.reloaded()
         check_metadata_table_gone(now.meta)
         _check_files_there(instant, statuses, now)
-        service.check(instant, plan, now.meta)
+        service.check(instant, plan, now.meta, context.meta)
         text = now.meta.commits.latest_schema_json(now.meta.timeline)
         text = text or avro_from_arrow(schema, now.meta.config.table_name, with_meta=False)
         body = commit_body(service.operation, Schedule(schema, text), tuple(statuses), now)
