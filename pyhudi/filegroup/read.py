@@ -174,11 +174,6 @@ class SliceMerge:
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
         return cls(spec, needed, buffer.fold(), in_pairs, totals)
 
-    @property
-    def asks_base(self) -> bool:
-        """What the log files have for a key depends on its base row."""
-        return self.in_pairs or self._rules.by_ordering
-
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""
         if base is not None:
@@ -221,10 +216,15 @@ class SliceMerge:
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """Rows whose keys no base row has; after `base_rows` was read to its end."""
         self.late_keys = self.late_keys[:0]
+        for versions in self.only_in_logs(batch_rows):
+            self.inserted += len(versions)
+            yield self.records.take(versions)
+
+    def only_in_logs(self, batch_rows: int = BATCH_ROWS) -> Iterator[Positions]:
+        """Positions of live versions that have met no base row."""
         for first in range(0, len(self.records.keys), batch_rows):
-            rows = self._only_in_logs(first, batch_rows)
-            self.inserted += len(rows)
-            yield rows
+            window = slice(first, first + batch_rows)
+            yield np.flatnonzero(~self._found[window] & ~self.records.is_delete[window]) + first
 
     def with_base(self, stored: pa.Table) -> pa.Table:
         """Base rows that win, followed by the log rows that replace others."""
@@ -249,10 +249,13 @@ class SliceMerge:
         self.deleted += len(partners) - len(updates)
         return gone, self.records.take(updates)
 
-    def leaving(self, stored: pa.Table) -> Positions:
-        """Positions of the base rows that leave, by nothing but their keys and ordering values."""
+    def leaving(self, stored: pa.Table) -> tuple[Positions, Positions]:
+        """Positions of the base rows that leave, by nothing but keys and ordering values, and of versions that lost."""
         hits, partners = self._matches(stored)
-        return hits if self.in_pairs else self._replaced(stored, hits, partners)[0]
+        if self.in_pairs:
+            return hits, partners[:0]
+        gone, won = self._replaced(stored, hits, partners)
+        return gone, np.setdiff1d(partners, won, assume_unique=True)
 
     def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
         """Base rows whose key the logs have, and where the logs have it."""
@@ -291,8 +294,3 @@ class SliceMerge:
         taken = pa.array(partners)
         incoming = [values.take(taken) for values in self.records.ordering]
         return self._mode.replaces(existing, incoming, self.records.is_delete[partners])
-
-    def _only_in_logs(self, first: int, rows: int) -> pa.Table:
-        window = slice(first, first + rows)
-        new = np.flatnonzero(~self._found[window] & ~self.records.is_delete[window]) + first
-        return self.records.take(new)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.beside_base import coming_rows
-from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.read import read_file_slice
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
-from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.filters import resolve, to_arrow
@@ -124,12 +123,7 @@ def read_slice(
     """The rows of one slice that the plan's query returns."""
     if not read.merges:
         return _kept(plan, _base_rows(plan, storage, read, batch_rows))
-    return _kept(plan, _slice_rows(plan, read, read_file_slice, batch_rows))
-
-
-def read_coming_rows(plan: ReadPlan, read: ReadSlice, *, batch_rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
-    """Those rows of a slice with log files that come from them; see `pyhudi.filegroup.beside_base`."""
-    return _kept(plan, _slice_rows(plan, read, coming_rows, batch_rows))
+    return _kept(plan, _merged_rows(plan, read, batch_rows))
 
 
 def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -142,6 +136,24 @@ def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
 
 
+def read_coming_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
+    """Those rows of a slice with log files that come from them, as the query returns them.
+
+    Args:    version_column: one more column, the last: what `Leaving.lost` calls the row, null where nothing can.
+    """
+    assert plan.merge is not None
+    predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
+    from_path = read.from_path
+    for coming in coming_rows(plan.merge, read.file_slice, _stored_columns(plan, read)):
+        for batch in coming.rows.combine_chunks().to_batches():
+            rows = with_path_values(batch, from_path, plan.read_schema)
+            versions = pa.nulls(len(batch), pa.int64()) if coming.versions is None else pa.array(coming.versions)
+            rows = rows.append_column(version_column, versions)
+            if predicate is not None:
+                rows = _filtered(rows, predicate)
+            yield rows.select([*plan.schema.names, version_column])
+
+
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
@@ -149,18 +161,19 @@ def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: in
             yield convert(batch)
 
 
-def _slice_rows(
-    plan: ReadPlan,
-    read: ReadSlice,
-    reader: Callable[[SliceSpec, FileSlice, Sequence[str], int], Iterator[pa.RecordBatch]],
-    batch_rows: int,
-) -> Iterator[pa.RecordBatch]:
+def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
-    stored = [name for name in plan.read_schema.names if name in plan.merge.schema.names and name not in from_path]
-    for batch in reader(plan.merge, read.file_slice, stored or [RECORD_KEY], batch_rows):
+    for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows):
         yield with_path_values(batch, from_path, plan.read_schema)
+
+
+def _stored_columns(plan: ReadPlan, read: ReadSlice) -> list[str]:
+    """Columns of `plan.read_schema` that come from files; the key when there is none, to count rows by."""
+    assert plan.merge is not None
+    from_path, known = read.from_path, set(plan.merge.schema.names)
+    return [name for name in plan.read_schema.names if name in known and name not in from_path] or [RECORD_KEY]
 
 
 def _filtered(rows: pa.RecordBatch, predicate: pc.Expression) -> pa.RecordBatch:

@@ -1,16 +1,17 @@
 """Slices with log files in Spark without a base row passing through Python: a native scan of the base files, without
 the rows that leave, and the rows that come from the log files.
 
-    leaving    Python tasks → one number per row: which file, which row of it → broadcast
+    leaving    Python tasks → numbers of base rows that leave and of log records that lost → broadcast
     base       Spark's Parquet scan, left anti join on the number that it makes of its own file name and row index
-    coming     Python tasks → rows of the log files
+    coming     Python tasks → rows of the log files, left anti join on their numbers
 
-Columns are pruned and filters pushed down in the scan; tasks read of base files only keys and ordering values.
-Source: design, decisions 2 and 3; measured in docs/benchmarks.md.
+Columns are pruned and filters pushed down in the scan; of base files tasks read only keys and ordering values. Both
+joins read one broadcast. Source: design, decisions 2 and 3; measured in docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
+import heapq
 import re
 import zlib
 from collections import Counter
@@ -18,25 +19,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.beside_base import leaving_rows
 from pyhudi.filegroup.read import SliceSpec
-from pyhudi.model.file_group import FileSlice
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_coming_rows
 from pyhudi.spark.engine import SparkEngine
 
-__all__ = ["ROW_NUMBER", "coming_frame", "in_two_parts", "leaving_frame", "row_number"]
+__all__ = ["coming_frame", "in_two_parts", "leaving_frame", "without_leaving"]
 
-ROW_NUMBER = "_pyhudi_row_number"
-
-_SCHEMA = pa.schema([(ROW_NUMBER, pa.int64())])
-_FILE_BIT = 31  # a number is the file's checksum above, the row's index below
+_NUMBER = "_pyhudi_row_number"
+_LEAVING_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
+_FILE_BIT = 31  # a number is the file's checksum above, the row's index below; of a log record: all bits inverted
+_ROWS_MAX = 1 << _FILE_BIT
 _LOG_BYTES_MAX = 128 << 20  # the rows that leave are broadcast: 8 bytes each, of log files with some 100 bytes a row
+_TASK_BYTES = 16 << 20  # of log files: a Python task costs some 30 ms, so a few small slices share one
 _NAME_AS_IN_URIS = re.compile(r"[\w.-]+", re.ASCII)
 
 
@@ -47,63 +49,87 @@ def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
     numbers another file might have, too; and logs with so many records that they are no small table any more.
     """
     merging = [read for read in plan.slices if read.merges and read.file_slice.base_file is not None]
-    logs_bytes = sum(log.size_bytes for read in merging for log in read.file_slice.log_files)
+    logs_bytes = sum(_log_bytes(read) for read in merging)
     if plan.internal_schemas or logs_bytes > _LOG_BYTES_MAX:
         return ()
-    sharing = Counter(_file_number(read.base_file.name) for read in merging)
+    sharing = Counter(_file_number(read) for read in merging)
     return tuple(
         read
         for read in merging
         if read.base_file.name.endswith(".parquet")
         and _NAME_AS_IN_URIS.fullmatch(read.base_file.name)
-        and sharing[_file_number(read.base_file.name)] == 1
+        and sharing[_file_number(read)] == 1
     )
 
 
-def row_number() -> Column:
-    """The number of a row in a scan of base files."""
-    return F.shiftleft(F.crc32(F.col("_metadata.file_name")), _FILE_BIT) + F.col("_metadata.row_index")
-
-
 def leaving_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
-    """The numbers of the base files' rows that are not rows of the query."""
+    """The numbers of what is no row of the query, in base files and in log files."""
     assert plan.merge is not None
-    tasks = [(read.file_slice,) for read in reads]
-    return F.broadcast(engine.fan_out(tasks, LeavingRows(plan.merge), _SCHEMA))
+    work = LeavingNumbers(plan.merge)
+    return F.broadcast(engine.fan_out(_shares(engine, reads), work, _LEAVING_SCHEMA))
 
 
-def coming_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
+def without_leaving(scan: DataFrame, leaving: DataFrame) -> DataFrame:
+    """A scan of base files without the rows that leave."""
+    number = F.shiftleft(F.crc32(F.col("_metadata.file_name")), _FILE_BIT) + F.col("_metadata.row_index")
+    return scan.withColumn(_NUMBER, number).join(leaving, on=_NUMBER, how="left_anti").drop(_NUMBER)
+
+
+def coming_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice], leaving: DataFrame) -> DataFrame:
     """The rows of the query that come from log files."""
-    work = ComingRows(replace(plan, slices=()))
-    return engine.fan_out([(read,) for read in reads], work, plan.schema)
+    assert plan.merge is not None
+    schema = plan.schema.append(_LEAVING_SCHEMA.field(0))
+    frame = engine.fan_out(_shares(engine, reads), ComingRows(replace(plan, slices=())), schema)
+    if plan.merge.merge.by_ordering:  # otherwise no log record ever loses
+        frame = frame.join(leaving, on=_NUMBER, how="left_anti")
+    return frame.drop(_NUMBER)
 
 
-def _file_number(name: str) -> int:
-    return zlib.crc32(name.encode())
+def _shares(engine: SparkEngine, reads: Sequence[ReadSlice]) -> list[tuple[ReadSlice, ...]]:
+    """The slices in as many shares as there should be tasks, of about equal size."""
+    wanted = sum(_log_bytes(read) for read in reads) // _TASK_BYTES
+    shares: list[list[ReadSlice]] = [[] for _ in range(min(len(reads), max(engine.parallelism, wanted)))]
+    emptiest = [(0, number) for number in range(len(shares))]
+    for read in sorted(reads, key=_log_bytes, reverse=True):
+        size_bytes, number = emptiest[0]
+        shares[number].append(read)
+        heapq.heapreplace(emptiest, (size_bytes + read.size_bytes, number))
+    return [tuple(share) for share in shares]
+
+
+def _log_bytes(read: ReadSlice) -> int:
+    return sum(log.size_bytes for log in read.file_slice.log_files)
+
+
+def _file_number(read: ReadSlice) -> int:
+    return zlib.crc32(read.base_file.name.encode()) << _FILE_BIT
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingRows:
-    """Fan-out work: numbers of the base rows that leave."""
+class LeavingNumbers:
+    """Fan-out work: numbers of base rows that leave, and of log records that lost."""
 
     spec: SliceSpec
 
-    def __call__(self, context: TaskContext, task: Sequence[FileSlice]) -> Iterator[pa.RecordBatch]:
-        for file_slice in task:
-            assert file_slice.base_file is not None
-            base = _file_number(file_slice.base_file.name) << _FILE_BIT
-            for rows in leaving_rows(self.spec, file_slice):
-                if len(rows) and rows[-1] >> _FILE_BIT:
-                    raise UnsupportedTable(f"{file_slice.base_file.path}: a base file of more than 2**31 rows.")
-                yield pa.RecordBatch.from_arrays([pa.array(rows + base)], schema=_SCHEMA)
+    def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
+        for read in task:
+            base = _file_number(read)
+            for found in leaving_rows(self.spec, read.file_slice):
+                if len(found.rows) and found.rows[-1] >= _ROWS_MAX:
+                    raise UnsupportedTable(f"{read.base_file.path}: a base file of more than 2**31 rows.")
+                for numbers in (found.rows + base, ~(found.lost + base)):
+                    yield pa.RecordBatch.from_arrays([pa.array(numbers)], schema=_LEAVING_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
 class ComingRows:
-    """Fan-out work: rows of log files. `plan` comes without its slices: the task brings its own."""
+    """Fan-out work: rows of log files with their numbers. `plan` comes without its slices: the task brings its own."""
 
     plan: ReadPlan
 
     def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
         for read in task:
-            yield from read_coming_rows(self.plan, read)
+            base = _file_number(read)
+            for rows in read_coming_rows(self.plan, read, _NUMBER):
+                numbers = pc.bit_wise_not(pc.add(rows.column(_NUMBER), base))
+                yield rows.set_column(rows.num_columns - 1, _NUMBER, numbers)

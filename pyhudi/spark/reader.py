@@ -32,7 +32,7 @@ from pyhudi.schema.casts import cast
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
-from pyhudi.spark.merged import ROW_NUMBER, coming_frame, in_two_parts, leaving_frame, row_number
+from pyhudi.spark.merged import coming_frame, in_two_parts, leaving_frame, without_leaving
 from pyhudi.spark.session import files_listed_here, hudi_options
 from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
@@ -102,15 +102,15 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
 def _merged(engine: SparkEngine, meta: MetaClient, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Iterator[DataFrame]:
     """Slices with log files in two parts; see `pyhudi.spark.merged`."""
     whole = {read.base_file.path: read for read in reads}
-    bases = [ReadSlice.of_base_file(read.base_file, read.path_values, read.told_values) for read in reads]
-    for shape, base_reads in shapes_of(replace(plan, slices=tuple(bases)), meta.storage).items():
+    bases = tuple(ReadSlice.of_base_file(read.base_file, read.path_values, read.told_values) for read in reads)
+    for shape, base_reads in shapes_of(replace(plan, slices=bases), meta.storage).items():
         slices = [whole[read.base_file.path] for read in base_reads]
         if shape == BY_PYTHON:
             yield _read_by_python(engine, meta.storage, plan, slices)
-            continue
-        leaving = leaving_frame(engine, plan, slices)
-        yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, leaving), plan)
-        yield coming_frame(engine, plan, slices)
+        else:
+            leaving = leaving_frame(engine, plan, slices)
+            yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, leaving), plan)
+            yield coming_frame(engine, plan, slices, leaving)
 
 
 def _filtered(frame: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -180,9 +180,7 @@ def _scan(
         frame = reader.orc(files) if orc else reader.parquet(*files)
     if file_name:
         frame = frame.withColumn(_FILE_NAME, F.col("_metadata.file_name"))
-    if leaving is None:
-        return frame
-    return frame.withColumn(ROW_NUMBER, row_number()).join(leaving, on=ROW_NUMBER, how="left_anti").drop(ROW_NUMBER)
+    return frame if leaving is None else without_leaving(frame, leaving)
 
 
 def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
