@@ -202,7 +202,7 @@ class LocalEngine:
 
         @_Once
         def arranged() -> tuple[pa.Table, pa.Array, list[int]]:
-            table = self.collect(frame)
+            table = self.collect(frame).combine_chunks()
             order = pa.array(np.arange(len(table)))
             if keys:
                 order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
@@ -307,6 +307,7 @@ def _sorted_by_slot(
     table: pa.Table, slot: str, slots: int, sort: Sequence[str]
 ) -> tuple[pa.Table, pa.Array, np.ndarray[Any, Any]]:
     """The table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
+    table = table.combine_chunks()  # taking rows of a column in chunks puts the chunks together, each time anew
     keys = [slot, *sort]
     order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
     values = table.column(slot).to_numpy()
@@ -365,10 +366,23 @@ def _row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["i
 
     Only keys and row numbers go through Arrow's join, which can't carry nested columns.
     """
+    first = right.column(keys[0])
+    if pc.count_distinct(first).as_py() == len(first):
+        return _single_partners(left, right, keys, how)
     numbered_left = left.append_column("left", pa.array(np.arange(left.num_rows)))
     numbered_right = right.append_column("right", pa.array(np.arange(right.num_rows)))
     joined = numbered_left.join(numbered_right, keys, join_type="inner" if how == "inner" else "left outer")
     return joined.select(["left", "right"]).sort_by([("left", "ascending"), ("right", "ascending")])
+
+
+def _single_partners(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
+    """`_row_pairs` where no two right rows have the same first key: looking it up is much faster than a join."""
+    partner = pc.index_in(left.column(keys[0]), value_set=right.column(keys[0]), skip_nulls=True).combine_chunks()
+    for name in keys[1:]:
+        same = pc.equal(left.column(name), right.column(name).take(partner))
+        partner = pc.if_else(pc.fill_null(same, False), partner, None).combine_chunks()
+    pairs = pa.table({"left": pa.array(np.arange(left.num_rows)), "right": partner.cast(pa.int64())})
+    return pairs if how == "left" else pairs.filter(partner.is_valid())
 
 
 def _read_parquet(

@@ -9,7 +9,7 @@ Source: spec, files and records 3.4 and 5.6; timeline 4.5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,7 @@ def merge_file(
         merge = _Merge(spec, base, reader, rows, match_keys)
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(
-            spec,
+            replace(spec, file=replace(spec.file, plain_columns=reader.plain_columns())),
             task,
             base.partition_path,
             base.file_id,

@@ -70,7 +70,10 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding."""
+    """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
+
+    `plain_columns`: of these it is known that a dictionary does not pay.
+    """
 
     format: str = "PARQUET"
     codec: str = "zstd"
@@ -83,6 +86,7 @@ class FileOptions:
     bloom_fpp: float = 1e-9
     bloom_kind: str = "DYNAMIC_V0"
     bloom_max_entries: int = 100_000
+    plain_columns: frozenset[str] = frozenset()
 
 
 class BaseFileReader(Protocol):
@@ -106,6 +110,10 @@ class BaseFileReader(Protocol):
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
         """Top-level string columns that the file itself stores as a small dictionary."""
+        ...
+
+    def plain_columns(self) -> frozenset[str]:
+        """Top-level columns that the file stores without a dictionary."""
         ...
 
     def batches(

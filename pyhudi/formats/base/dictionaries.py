@@ -8,6 +8,8 @@ which show the runs of sorted data.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,8 +22,11 @@ _SAMPLE_ROWS = 2048
 _WORTH_SHARE = 0.15
 
 
-def dictionary_paths(table: pa.Table, schema: pa.Schema) -> list[str]:
-    """Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary."""
+def dictionary_paths(table: pa.Table, schema: pa.Schema, plain: Collection[str] = ()) -> list[str]:
+    """Parquet paths of the leaves of `table` (a row group, columns of `schema`) that should have a dictionary.
+
+    Args: plain: columns that are known to be worth none.
+    """
     rows = len(table)
     if rows == 0:
         return []
@@ -30,7 +35,7 @@ def dictionary_paths(table: pa.Table, schema: pa.Schema) -> list[str]:
     for field, column in zip(schema, table.columns, strict=True):
         if pa.types.is_dictionary(column.type):
             paths.append(field.name)  # somebody found out already
-        else:
+        elif field.name not in plain:
             neighbours = column.slice(max(0, rows - _SAMPLE_ROWS) // 2, _SAMPLE_ROWS).combine_chunks()
             _collect(column.take(spread).combine_chunks(), neighbours, field.name, rows / len(spread), paths)
     return paths

@@ -92,6 +92,9 @@ class OrcReader:
     def low_cardinality_columns(self) -> tuple[str, ...]:
         return ()  # pyarrow hands out ORC strings plain
 
+    def plain_columns(self) -> frozenset[str]:
+        return frozenset()  # the ORC writer finds out by itself
+
     def batches(
         self,
         columns: Sequence[str] | None = None,

@@ -123,6 +123,14 @@ class ParquetReader:
                 names.append(chunk.path_in_schema)
         return tuple(names)
 
+    def plain_columns(self) -> frozenset[str]:
+        metadata = self._file.metadata
+        if metadata.num_row_groups == 0:
+            return frozenset()
+        chunks = (metadata.row_group(0).column(index) for index in range(metadata.num_columns))
+        top_level = frozenset(self._schema.names)
+        return top_level & {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
+
     def batches(
         self,
         columns: Sequence[str] | None = None,
@@ -173,7 +181,8 @@ class ParquetReader:
 def _with_int96(file: pq.ParquetFile) -> pa.Schema:
     """The file's Arrow schema without metadata, and with UTC on INT96 columns, which carry no zone mark."""
     schema = file.schema_arrow.remove_metadata()
-    leaves = [file.schema.column(index).physical_type for index in range(len(file.schema.names))]
+    columns = file.schema
+    leaves = [columns.column(index).physical_type for index in range(len(columns.names))]
     if "INT96" not in leaves:
         return schema
     rest = iter(leaves)
@@ -201,7 +210,7 @@ class ParquetWriter:
         self._codec, level = _CODECS[codec]
         # A codec without a level here has none to choose.
         self._level = level if level is None or options.compression_level is None else options.compression_level
-        self._schema = schema
+        self._schema, self._plain = schema, options.plain_columns
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
         self._arriving: pa.Schema = schema
@@ -231,7 +240,7 @@ class ParquetWriter:
                     for field, is_coded in zip(self._schema, coded, strict=True)
                 ]
             )
-            paths = dictionary_paths(table, self._schema)
+            paths = dictionary_paths(table, self._schema, self._plain)
         self._writer = pq.ParquetWriter(
             self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
             use_dictionary=paths, write_statistics=True, data_page_version="1.0", store_schema=False,
