@@ -31,7 +31,10 @@ class RowOrder:
     def check(self, schema: pa.Schema) -> None:
         """Raises ConfigError when rows of this schema can't be ordered so."""
         if self.columns:
-            self.positions(self.keys(schema.empty_table()))
+            keys = self.keys(schema.empty_table())
+            for column in keys.columns:
+                ordered_values(column)
+            self.positions(keys)
 
     def keys(self, rows: pa.Table) -> pa.Table:
         """The columns that decide, under plain names. Raises ConfigError when one is not there."""
