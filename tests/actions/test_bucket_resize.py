@@ -148,6 +148,19 @@ def test_other_strategies_do_not_take_rows_out_of_their_buckets(engine: str, opt
         table.cluster(clustering_plan_strategy_class="CONSISTENT_BUCKET")
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_resize_that_is_rolled_back_takes_its_ring_along(version: str) -> None:
+    table = ringed(version)
+    table.upsert(*many(40))
+    resized(table)
+    table.roll_back_last()
+    assert table.rows() == many(40)
+    assert [ring.sequence for ring in rings(table, "x")] == [0]
+    table.upsert(*many(40, ts=2))
+    assert table.rows() == many(40, ts=2)
+    assert table.groups() == {"x": 4, "y": 4}
+
+
 SIZES = st.lists(st.integers(0, 100), min_size=1, max_size=12)
 
 

@@ -23,6 +23,7 @@ from pyhudi.formats.instant_files import (
     encode_rollback_metadata,
     encode_rollback_plan,
 )
+from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_compactions import pending_compactions
@@ -37,6 +38,7 @@ from pyhudi.timeline.write import TimelineWriter
 __all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
+_REPLACING = (ActionKind.REPLACECOMMIT.value, ActionKind.CLUSTERING.value)
 _ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 
@@ -240,6 +242,8 @@ def undo_planned(
     partitions = undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
     _forget(plan.instant_to_rollback.commit_time, context)
+    if plan.instant_to_rollback.action in _REPLACING:
+        delete_rings(storage, plan.instant_to_rollback.commit_time)
     return target, RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
