@@ -147,9 +147,21 @@ class HudiTable(TableOverwrites, TableServices, TableLifecycle):
         """The active instants."""
         return self._fresh().timeline
 
-    def history(self, limit: int | None = None) -> History:
-        """The newest `limit` instants (None: all active ones), newest first; prints as a table."""
-        return load_table_history(self._fresh(), limit)
+    def history(
+        self,
+        limit: int | None = None,
+        *,
+        archived: bool = True,
+        since: str | None = None,
+        until: str | None = None,
+    ) -> History:
+        """The newest `limit` instants (None: all), newest first; prints as a table.
+
+        Args:
+            archived: also those that archiving took off the active timeline.
+            since, until: only instant times in this range, both ends included; with it a long history is read in part.
+        """
+        return load_table_history(self._fresh(), limit, archived=archived, since=since, until=until)
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""

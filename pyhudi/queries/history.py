@@ -1,24 +1,34 @@
-"""The table's history as people ask for it: one entry per instant of the active timeline, newest first."""
+"""The table's history as people ask for it: one entry per instant, active or archived, newest first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice
 
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.retention import Retention, load_retention
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant
 from pyhudi.text_table import html_table, readable_bytes, text_table
+from pyhudi.timeline.history import load_history
 
 __all__ = ["History", "HistoryEntry", "load_table_history"]
 
-_HEADER = ("instant", "completed", "action", "state", "operation", "inserted", "updated", "deleted", "files", "written")
+_COUNTS = ("inserted", "updated", "deleted", "files", "written")
+_HEADER = ("instant", "completed", "action", "state", "operation", *_COUNTS, "as of", "timeline")
 # Extra metadata of every commit that says nothing to people.
 _NOT_TOLD = frozenset({"schema", "latest_schema"})
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One instant. Row and byte counts are those of its write stats; zero for what is no completed write."""
+    """One instant. Row and byte counts are those of its write stats; zero for what is no completed write.
+
+    `readable`: the table can still be read as of it; None for what is no completed write. `is_archived`: it has left
+    the active timeline. `is_saved`: it has a savepoint.
+    """
 
     instant_time: str
     completion_time: str | None
@@ -32,14 +42,21 @@ class HistoryEntry:
     files: int = 0
     bytes_written: int = 0
     extra: Mapping[str, str] = field(default_factory=dict)
+    readable: bool | None = None
+    is_archived: bool = False
+    is_saved: bool = False
 
     def _row(self) -> tuple[object, ...]:
-        counts: tuple[object, ...] = (None,) * 5
+        counts: tuple[object, ...] = (None,) * len(_COUNTS)
         if self.operation is not None:
             size = readable_bytes(self.bytes_written)
             counts = (self.rows_inserted, self.rows_updated, self.rows_deleted, self.files, size)
         operation = (self.operation or "").lower()
-        return (self.instant_time, self.completion_time, self.action, self.state, operation, *counts)
+        can_read = None if self.readable is None else "readable" if self.readable else "cleaned"
+        kept = "saved" if self.is_saved else "archived" if self.is_archived else "active"
+        return (
+            self.instant_time, self.completion_time, self.action, self.state, operation, *counts, can_read, kept,
+        )  # fmt: skip
 
 
 class History(list[HistoryEntry]):
@@ -52,17 +69,62 @@ class History(list[HistoryEntry]):
         return html_table(_HEADER, [entry._row() for entry in self])
 
 
-def load_table_history(meta: MetaClient, limit: int | None = None) -> History:
-    """The newest `limit` instants (None: all that archiving has left), newest first. Pending ones are among them."""
-    newest_first = meta.timeline.instants[::-1]
-    return History(_entry(meta, instant) for instant in newest_first[: None if limit is None else max(0, limit)])
+def load_table_history(
+    meta: MetaClient,
+    limit: int | None = None,
+    *,
+    archived: bool = True,
+    since: str | None = None,
+    until: str | None = None,
+) -> History:
+    """The newest `limit` instants (None: all), newest first. Pending ones are among them.
+
+    Args:    archived: archived ones too; they are read only when they are reached.
+             since, until: only instants with a requested time in this range, both ends included.
+    """
+    retention = load_retention(meta)
+    entries: Iterator[HistoryEntry] = merge(
+        _active(meta, retention, since, until),
+        _archived(meta, retention, since, until) if archived else iter(()),
+        key=lambda entry: entry.instant_time,
+        reverse=True,
+    )
+    count = None if limit is None else max(0, limit)
+    if archived and count is not None and meta.config.layout_version >= 2:
+        # What is archived is older than the first instant that is not: no need to look at it for the newest ones.
+        first = meta.timeline.active_since
+        newest = [i for i in meta.timeline if first is not None and i.requested_time >= first]
+        if sum(_within(i.requested_time, since, until) for i in newest) >= count:
+            entries = _active(meta, retention, since, until)
+    return History(islice(entries, count))
 
 
-def _entry(meta: MetaClient, instant: Instant) -> HistoryEntry:
+def _active(meta: MetaClient, retention: Retention, since: str | None, until: str | None) -> Iterator[HistoryEntry]:
+    for instant in reversed(meta.timeline.instants):
+        if _within(instant.requested_time, since, until):
+            is_write = instant.is_completed and instant.action.is_write
+            yield _entry(instant, meta.commits.metadata(instant) if is_write else None, retention)
+
+
+def _archived(meta: MetaClient, retention: Retention, since: str | None, until: str | None) -> Iterator[HistoryEntry]:
+    active = set(meta.timeline.instants)  # a run that died has left some in both
+    for found in load_history(meta.storage, meta.config).instants(since, until):
+        if found.instant not in active:
+            yield _entry(found.instant, found.commit(), retention, is_archived=True)
+
+
+def _within(time: str, since: str | None, until: str | None) -> bool:
+    return (since is None or time >= since) and (until is None or time <= until)
+
+
+def _entry(
+    instant: Instant, body: CommitMetadata | None, retention: Retention, *, is_archived: bool = False
+) -> HistoryEntry:
     state = instant.state.name.lower()
-    if not (instant.is_completed and instant.action.is_write):
-        return HistoryEntry(instant.requested_time, instant.completion_time, instant.action.value, state)
-    body = meta.commits.metadata(instant)
+    if body is None:
+        return HistoryEntry(
+            instant.requested_time, instant.completion_time, instant.action.value, state, is_archived=is_archived
+        )
     stats = body.stats()
     return HistoryEntry(
         instant.requested_time,
@@ -77,4 +139,7 @@ def _entry(meta: MetaClient, instant: Instant) -> HistoryEntry:
         files=len(stats),
         bytes_written=sum(stat.total_write_bytes for stat in stats),
         extra={key: value for key, value in body.extra_metadata.items() if key not in _NOT_TOLD},
+        readable=retention.is_readable(instant.requested_time),
+        is_archived=is_archived,
+        is_saved=instant.requested_time in retention.saved,
     )

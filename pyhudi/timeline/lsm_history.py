@@ -10,14 +10,13 @@ Source: spec, timeline 5.2.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyarrow as pa
 
 from pyhudi.errors import PathNotFound
 from pyhudi.formats.history_files import (
-    HISTORY_SCHEMA,
     TIME_COLUMNS,
     RowGroup,
     read_history_file,
@@ -41,11 +40,23 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class LsmInstant:
-    """A completed instant. `metadata`: bytes of its completed file; `plan`: those of its plan, where Hudi keeps it."""
+    """A completed instant. Its bodies stay in the rows that they were read with until they are asked for."""
 
     instant: Instant
-    metadata: bytes | None = None
-    plan: bytes | None = None
+    _metadata: pa.Scalar = field(repr=False, compare=False)
+    _plan: pa.Scalar = field(repr=False, compare=False)
+
+    @property
+    def metadata(self) -> bytes | None:
+        """The bytes of its completed file."""
+        body: bytes | None = self._metadata.as_py()
+        return body
+
+    @property
+    def plan(self) -> bytes | None:
+        """The bytes of its plan, where Hudi keeps it."""
+        body: bytes | None = self._plan.as_py()
+        return body
 
     def commit(self) -> CommitMetadata | None:
         """The commit metadata of a write, None for other actions."""
@@ -216,16 +227,16 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 
 def _rows_newest_first(tables: Sequence[pa.Table]) -> Iterator[LsmInstant]:
-    if not tables:
-        return
-    rows = pa.concat_tables(tables).sort_by([("instantTime", "descending"), ("action", "descending")])
-    last: tuple[str, str] | None = None
-    for batch in rows.select(HISTORY_SCHEMA.names).to_batches(max_chunksize=1000):
-        for row in batch.to_pylist():
-            key = (row["instantTime"], row["action"])
-            action = _ACTIONS.get(row["action"])
-            if key == last or not row["instantTime"] or action is None:
-                continue
-            last = key
-            instant = Instant(row["instantTime"], action.completed_as, State.COMPLETED, row["completionTime"])
-            yield LsmInstant(instant, row["metadata"], row["plan"])
+    rows = pa.concat_tables(tables)
+    columns = (rows.column(name).to_pylist() for name in ("instantTime", "action", "completionTime"))
+    known = [
+        (time, _ACTIONS[word].completed_as, done, n)
+        for n, (time, word, done) in enumerate(zip(*columns, strict=True))
+        if time and word in _ACTIONS
+    ]
+    metadata, plans = rows.column("metadata"), rows.column("plan")
+    last: tuple[str, ActionKind] | None = None
+    for time, action, done, n in sorted(known, key=lambda row: row[:2], reverse=True):
+        if (time, action) != last:  # archived twice
+            last = (time, action)
+            yield LsmInstant(Instant(time, action, State.COMPLETED, done), metadata[n], plans[n])
