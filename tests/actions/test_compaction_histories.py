@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.metadata.file_system_view import FileSystemView
+from tests.actions.compacted import Compacted
 from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS
 from tests.actions.tables import sorted_rows
-from tests.actions.test_compaction import Compacted
 from tests.actions.test_merge_on_read_histories import PAYLOADS, ROWS, Model
 
 WRITES = ("upsert", "upsert", "upsert", "mark_deleted", "delete")

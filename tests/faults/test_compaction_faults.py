@@ -10,9 +10,9 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.compacted import Compacted
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import Row
-from tests.actions.test_compaction import Compacted
 
 READING = frozenset({"read", "open_input", "list", "walk", "stat"})
 KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
