@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyhudi.errors import CorruptFile
 from pyhudi.formats.archive_entries import commit_of_entry, encode_entries, entries_of
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
@@ -68,7 +69,7 @@ class ArchiveLog:
                 yield ArchiveLogInstant(instant, mine)
 
     def entries(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """All entries, newest file first; damaged ranges are passed over as Hudi does."""
+        """All entries, newest file first; what is damaged is passed over."""
         for _, path in sorted(self._files(), reverse=True):
             yield from self._entries_in(path, columns)
 
@@ -106,9 +107,12 @@ class ArchiveLog:
         return path
 
     def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[dict[str, Any]]:
-        for block in scan_log(self.storage, path):
-            if isinstance(block, LogBlock) and block.is_data:
-                yield from entries_of(block, columns)
+        try:
+            for block in scan_log(self.storage, path):
+                if isinstance(block, LogBlock) and block.is_data:
+                    yield from entries_of(block, columns)
+        except CorruptFile:
+            return  # a writer died in it; its instants are still on the active timeline
 
     def _files(self) -> list[tuple[int, str]]:
         found = ((_NAME.fullmatch(entry.name), entry) for entry in self.storage.list(self.folder))

@@ -322,8 +322,10 @@ def test_what_was_archived_twice_counts_once_and_damage_is_passed_over() -> None
     path = "a/.commits_.archive.2_1-0-1"
     log.storage.write(path, log.storage.read(path)[:-5])
 
+    log.storage.write("a/.commits_.archive.3_1-0-1", b"#HU")
     assert [i.requested_time for i in log.times()] == ["1", "2"]
     assert [i.instant.requested_time for i in log.instants()] == ["2", "1"]
+    assert log.newest_keys() == frozenset()
 
 
 def test_the_archive_of_real_hudi_has_all_states(golden: Golden) -> None:
