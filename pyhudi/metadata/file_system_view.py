@@ -186,9 +186,9 @@ class Visibility:
         attached: dict[str, list[LogFile]] = {instant: [] for instant in by_instant}
         data_logs = sorted((log for log in logs if log.suffix != _CDC_SUFFIX), key=_log_order)
         if self.meta.config.table_version < 8:
-            for log in data_logs:  # the name says the slice
+            for log in data_logs:
                 if log.instant_time in attached or self.opens_slice(log.instant_time):
-                    attached.setdefault(self.slice_below_8(log, by_instant), []).append(log)
+                    attached.setdefault(self.slice_below_8(log.instant_time, attached), []).append(log)
         else:
             for pending in self.pending_compactions:
                 attached.setdefault(pending, [])
@@ -207,13 +207,16 @@ class Visibility:
             return False
         return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
 
-    def slice_below_8(self, log: LogFile, bases: Mapping[str, BaseFile]) -> str:
-        """The instant in the log file's name, unless the file is of before a downgrade and names its delta commit."""
-        time = log.instant_time
-        if time in bases or time in self.pending_compactions or min(bases, default=time) >= time:
-            return time
-        known = self.meta.timeline.find(time)
-        return time if known is not None and known.action is ActionKind.COMMIT else self.slice_of(log, bases)
+    def slice_below_8(self, instant_time: str, slices: Iterable[str]) -> str:
+        """The name says the slice, unless it names a delta commit: such log files are of before a downgrade.
+
+        Completion times would part these better, but where modification times can't be set there are none.
+        """
+        known = self.meta.timeline.find(instant_time)
+        by_compaction = known is not None and known.action is ActionKind.COMMIT
+        if by_compaction or instant_time in self.pending_compactions:
+            return instant_time
+        return max((base_instant for base_instant in slices if base_instant <= instant_time), default=instant_time)
 
     def slice_of(self, log: LogFile, slices: Collection[str]) -> str:
         """From version 8 on: the newest slice whose base instant is not after the log's completion, else its own."""

@@ -15,11 +15,17 @@ from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, wri
 STEPS = ["as_of", "meta_columns", "hudi_rs", "upsert", "delete", "compaction", "upsert_last"]
 
 
-def story_of(kind: str, version: int) -> Story:
+def steps_at(version: int, steps: list[str]) -> list[str]:
+    """Hudi 0.15 does not know all that log files of 1.x have in them, so it can't travel to before a downgrade."""
+    return [step for step in steps if step != "as_of" or version > 6]
+
+
+def story_of(kind: str, path: tuple[int, ...]) -> Story:
+    version = path[0]
     by_value = BY_VALUE if version < 8 else {}
     if kind == "mor":
         options = {**KEYS, **MERGE_ON_READ, **by_value}
-        return Story(f"mor_v{version}", version, options, log_steps(revives=version != 8))
+        return Story(f"mor_v{version}", version, options, log_steps(revives=8 not in path))
     return Story(f"cow_v{version}", version, {**KEYS, **by_value}, standard_steps())
 
 
@@ -46,7 +52,7 @@ slow = pytest.mark.slow
 def test_real_hudi_reads_and_writes_on_after_every_step(
     kind: str, path: tuple[int, ...], judge: Judge, tmp_path: Path
 ) -> None:
-    story, table = story_of(kind, path[0]), tmp_path / "t"
+    story, table = story_of(kind, path), tmp_path / "t"
     for step in story.steps:
         write(table, story, step)
 
@@ -60,7 +66,7 @@ def test_real_hudi_reads_and_writes_on_after_every_step(
         assert_pyhudi_reads(table, returned, where)
         options = {**NO_COMPACTION, **(BY_VALUE if version < 8 else {})}
         kept = tmp_path / f"kept_{version}"
-        judge.check(table, hudi, steps=STEPS, options=options, keep=str(kept))
+        judge.check(table, hudi, steps=steps_at(version, STEPS), options=options, keep=str(kept))
         assert_pyhudi_reads(kept, judge.rows(kept, hudi), f"Hudi {hudi} wrote on at version {version}")
 
 
@@ -87,12 +93,12 @@ def test_a_table_of_real_hudi_goes_up_and_down_with_pyhudi(source: int, judge: J
         change(table, target)
         hudi = HUDI_OF_TABLE_VERSION[target]
         assert plain(judge.rows(table, hudi)) == before, target
-        judge.check(table, hudi, steps=["as_of", "upsert", "compaction"], options=dict(NO_COMPACTION))
+        judge.check(table, hudi, steps=steps_at(target, ["as_of", "upsert", "compaction"]), options=dict(NO_COMPACTION))
 
 
 @pytest.mark.slow
 def test_real_hudi_takes_back_what_pyhudi_took_up(judge: Judge, tmp_path: Path) -> None:
-    story, table = story_of("mor", 6), tmp_path / "t"
+    story, table = story_of("mor", (6, 9, 8)), tmp_path / "t"
     for step in story.steps:
         write(table, story, step)
     change(table, 9)

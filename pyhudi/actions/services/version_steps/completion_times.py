@@ -41,14 +41,13 @@ def completion_times(meta: MetaClient) -> dict[tuple[str, str], str]:
 
 
 def _ends_of_slices(meta: MetaClient) -> dict[str, str]:
-    """Base instant of slices with log files → the earliest base instant that follows one of them."""
+    """Instant in the names of log files → the earliest base instant that follows a slice which has some of them."""
     ends: dict[str, str] = {}
     for groups in FileSystemView.load(meta).groups.values():
         for group in groups:
             for newer, older in pairwise(group.slices):
-                if older.log_files:
-                    known = ends.get(older.base_instant)
-                    ends[older.base_instant] = min(newer.base_instant, known or newer.base_instant)
+                for log in older.log_files:
+                    ends[log.instant_time] = min(newer.base_instant, ends.get(log.instant_time, newer.base_instant))
     return ends
 
 
