@@ -24,7 +24,7 @@ from pyhudi.actions.services.clean_planning import (
 )
 from pyhudi.formats.clean_plans import decode_clean_metadata
 from pyhudi.formats.compaction_plans import decode_compaction_plan
-from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.formats.savepoint_files import decode_savepoint
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import LISTING_THREADS, listed_partitions
 from pyhudi.metadata.pending_clusterings import clustering_plan_of
@@ -155,17 +155,14 @@ def commits_since_clean(meta: MetaClient) -> int:
     return sum(instant.requested_time > since for instant in meta.timeline.commits())
 
 
-def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, frozenset[str]]]:
+def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Savepoint → partition path → names of the files that it protects. Raises CorruptFile."""
     writer = TimelineWriter(meta.storage, meta.config)
-    found: dict[str, Mapping[str, frozenset[str]]] = {}
+    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
     for instant in meta.timeline.completed():
         if instant.action is ActionKind.SAVEPOINT:
             where = f"{meta.storage.root}: {instant.requested_time}.savepoint"
-            body = decode_avro_record(writer.read_body(instant, State.COMPLETED), where)
-            found[instant.requested_time] = {
-                path: frozenset(partition["savepointDataFile"]) for path, partition in body["partitionMetadata"].items()
-            }
+            found[instant.requested_time] = decode_savepoint(writer.read_body(instant, State.COMPLETED), where).files
     return found
 
 
@@ -195,12 +192,12 @@ def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
 
 
 def _retention(
-    context: ActionContext, earliest: Instant | None, saved: Mapping[str, Mapping[str, frozenset[str]]]
+    context: ActionContext, earliest: Instant | None, saved: Mapping[str, Mapping[str, tuple[str, ...]]]
 ) -> Retention:
     names: dict[str, frozenset[str]] = {}
     for partitions in saved.values():
         for path, files in partitions.items():
-            names[path] = names.get(path, frozenset()) | files
+            names[path] = names.get(path, frozenset()) | frozenset(files)
     options = context.options.cleaning
     return Retention(
         options.policy,

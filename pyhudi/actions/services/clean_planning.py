@@ -121,51 +121,50 @@ def supersedes(body: CommitMetadata) -> bool:
 
 def deletions(partition: StoredPartition, rules: SliceRules, keep: Retention) -> Iterator[Deletion]:
     """The slices of one partition that go."""
-    saved = keep.saved.get(partition.path, frozenset())
-    replaced = keep.replaced.get(partition.path, {})
+    path, saved = partition.path, keep.saved.get(partition.path, frozenset())
+    replaced = keep.replaced.get(path, {})
     for file_id in partition.file_ids:
         if partition.is_single(file_id) and file_id not in replaced:
             continue
-        group = FileGroupId(partition.path, file_id)
         slices = rules.slices(partition, file_id)
-        needed = keep.needed.get(group)
-        newer = dict(zip((s.base_instant for s in slices[1:]), (s.base_instant for s in slices), strict=False))
-        for file_slice, reason in _of_group(slices, replaced.get(file_id), needed, keep):
-            is_needed = needed is not None and file_slice.base_instant >= needed
-            if not is_needed and saved.isdisjoint(file_slice.names):
-                names = tuple(file_slice.names)
-                end = newer.get(file_slice.base_instant) or replaced[file_id]
-                yield Deletion(partition.path, file_id, file_slice.base_instant, names, reason, end)
+        gone, needed = replaced.get(file_id), keep.needed.get(FileGroupId(path, file_id)) if keep.needed else None
+        for n, reason in _of_group(slices, gone, needed, keep):
+            going = slices[n]
+            if (needed is not None and going.base_instant >= needed) or not saved.isdisjoint(going.names):
+                continue
+            end = slices[n - 1].base_instant if n else gone
+            assert end is not None, "the newest slice of a group goes only with the group"
+            yield Deletion(path, file_id, going.base_instant, tuple(going.names), reason, end)
 
 
 def _of_group(
     slices: Sequence[StoredSlice], replaced: str | None, needed: str | None, keep: Retention
-) -> Iterator[tuple[StoredSlice, str]]:
-    """Slices that the policy does not keep, newest first."""
+) -> Iterable[tuple[int, str]]:
+    """Numbers of the slices, newest first, that the policy does not keep, and why."""
     by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
     if replaced is not None:
-        if by_versions or replaced < keep.earliest:
-            yield from ((file_slice, f"replaced by {replaced}") for file_slice in slices)
-    elif by_versions:
-        yield from _by_versions(slices, needed, keep)
-    else:
-        yield from _by_instant(slices, keep)
+        return _all(slices, f"replaced by {replaced}") if by_versions or replaced < keep.earliest else ()
+    return _by_versions(slices, needed, keep) if by_versions else _by_instant(slices, keep)
 
 
-def _by_versions(
-    slices: Sequence[StoredSlice], needed: str | None, keep: Retention
-) -> Iterator[tuple[StoredSlice, str]]:
-    free = [s for s in slices if needed is None or s.base_instant < needed]
+def _all(slices: Sequence[StoredSlice], reason: str) -> Iterable[tuple[int, str]]:
+    return ((n, reason) for n in range(len(slices)))
+
+
+def _by_versions(slices: Sequence[StoredSlice], needed: str | None, keep: Retention) -> Iterable[tuple[int, str]]:
+    free = [n for n, s in enumerate(slices) if needed is None or s.base_instant < needed]
     kept = keep.versions - (needed is not None)  # what a plan reads counts as one version
-    for file_slice in free[max(0, kept) :]:
-        yield file_slice, f"{keep.versions} newer versions are kept"
+    reason = f"{keep.versions} newer versions are kept"
+    return ((n, reason) for n in free[max(0, kept) :])
 
 
-def _by_instant(slices: Sequence[StoredSlice], keep: Retention) -> Iterator[tuple[StoredSlice, str]]:
-    start = next((s.base_instant for s in slices if s.base_instant < keep.earliest), None)
-    for file_slice in slices[1:]:
-        if file_slice.base_instant < keep.earliest and file_slice.base_instant != start:
-            yield file_slice, f"reads since {keep.earliest} begin with the version of {start}"
+def _by_instant(slices: Sequence[StoredSlice], keep: Retention) -> Iterable[tuple[int, str]]:
+    """All after the newest one before the earliest instant: what reads since then begin with."""
+    start = next((n for n, s in enumerate(slices) if s.base_instant < keep.earliest), len(slices))
+    if start + 1 >= len(slices):
+        return ()
+    reason = f"reads since {keep.earliest} begin with the version of {slices[start].base_instant}"
+    return ((n, reason) for n in range(start + 1, len(slices)))
 
 
 def is_deserted(partition: StoredPartition, going: Iterable[Deletion]) -> bool:
