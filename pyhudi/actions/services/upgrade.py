@@ -12,14 +12,13 @@ Source: spec, timeline 6.6.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
 from pyhudi.actions.services.upgrade_result import StepResult, VersionChange
 from pyhudi.actions.services.version_steps import STEPS, steps_between
 from pyhudi.actions.services.version_steps.base import PropertyChange, VersionStep
 from pyhudi.actions.services.version_steps.quiet_table import Quieted, is_quiet, quieten
+from pyhudi.actions.services.version_steps.timeline_layouts import check_layout
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
 from pyhudi.metadata.removal import check_metadata_table_gone
@@ -56,6 +55,7 @@ def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None
     """Raises ConfigError and UnsupportedTable for what `change_version` would refuse, before anything is touched."""
     config = context.meta.config
     path = _path(context, target, upwards)
+    check_layout(context.meta)
     if config.table_version >= 6:
         check_files_writable(config)  # files of versions 4 and 5 are not written, only the way up is open to them
     for step in path:
@@ -116,7 +116,8 @@ def _convert(step: VersionStep, now: ActionContext) -> StepResult:
     change = _change(step, meta.config, now)
     converted = step.convert(now, change.applied(meta.config))
     config = update_table_config(meta.storage, change.set, change.remove, now.clock)
-    step.tidy(replace(now, meta=replace(meta, config=config, _bodies=None)))
+    assert config.table_version == step.target
+    step.tidy(now.reloaded())
     return StepResult(step.source, step.target, converted.instants, converted.archived, dict(change.set), change.remove)
 
 

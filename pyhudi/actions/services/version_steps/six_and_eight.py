@@ -91,6 +91,7 @@ def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:
 
 def _new_layout(context: ActionContext, target: TableConfig) -> Converted:
     meta = context.meta
+    delete_layout(meta)
     meta.storage.delete_tree(target.timeline_path)  # with a history of before a downgrade: the archive has it all
     meta.storage.make_folder(target.history_path)
     instants = copy_timeline(meta, target, completion_times(meta))
@@ -99,7 +100,7 @@ def _new_layout(context: ActionContext, target: TableConfig) -> Converted:
 
 def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
     meta = context.meta
-    delete_layout(meta.storage, target)
+    delete_layout(meta)
     meta.storage.make_folder(target.history_path)
     times = {
         (i.requested_time, i.action.completed_as.value): i.completion_time
@@ -111,9 +112,7 @@ def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
 
 def _delete_other_layout(context: ActionContext) -> None:
     """Instant files at their old place. The archives stay, as real Hudi leaves them."""
-    config = context.meta.config
-    layout = {"1": "2", "2": "1"}[str(config.layout_version)]
-    delete_layout(context.meta.storage, config.with_changes({"hoodie.timeline.layout.version": layout}))
+    delete_layout(context.meta)
 
 
 SIX_TO_EIGHT = VersionStep(

@@ -12,15 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pyhudi.formats.instant_files import decode_commit, decode_requested_replace, encode_commit
+from pyhudi.errors import UnsupportedTable
+from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace, encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import InstantFileName
 from pyhudi.model.instant import ActionKind, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
+from pyhudi.timeline.history import load_history
+from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["copy_timeline", "delete_layout"]
+__all__ = ["check_layout", "copy_timeline", "delete_layout"]
 
 _COMMITS = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 _PROFILED = frozenset({*_COMMITS, ActionKind.CLUSTERING})  # their inflight files may hold a workload profile
@@ -60,13 +63,58 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
     return len(instants)
 
 
-def delete_layout(storage: Storage, other: TableConfig) -> None:
-    """Delete the instant files of a layout that is not the table's: a copy that stopped half-way, or those of before.
+def delete_layout(meta: MetaClient) -> None:
+    """Delete the instant files of the layout that is not the table's: a copy that stopped half-way, or those of before.
 
-    Archives stay. `other`: the table's config with the other layout.
+    Archives stay. Raises UnsupportedTable as `check_layout` does.
     """
-    for file in _instant_files(storage.list(other.timeline_path), other.layout_version):
-        storage.delete(file.path)
+    check_layout(meta)
+    for file in _files_of_other_layout(meta):
+        meta.storage.delete(file.path)
+
+
+def check_layout(meta: MetaClient) -> None:
+    """Raises UnsupportedTable when completed instants lie in the other layout only.
+
+    Real Hudi moves instant files one by one before it changes the properties, and may die in between.
+    """
+    completed = {
+        (file.name.requested_time, file.name.action)
+        for file in _files_of_other_layout(meta)
+        if file.name.state is State.COMPLETED
+    }
+    lost = completed - {(i.requested_time, i.action) for i in meta.timeline.completed()}
+    if lost:  # they may have been archived or taken back since
+        lost -= {(i.requested_time, i.action) for i in load_history(meta.storage, meta.config).times()}
+        undone = _undone_times(meta)
+        lost = {(time, action) for time, action in lost if time not in undone}
+    if lost:
+        folder = _other_layout(meta.config).timeline_path
+        raise UnsupportedTable(
+            f"{meta.storage.root}: {len(lost):,} completed instants, such as {min(lost)[0]}, lie in {folder} only, "
+            f"while the table has version {meta.config.table_version}: an upgrade or downgrade by Apache Hudi died "
+            f"half-way. Finish it with Apache Hudi. Nothing was changed."
+        )
+
+
+def _undone_times(meta: MetaClient) -> frozenset[str]:
+    """Requested times of the writes that rollbacks and restores of the active timeline have undone."""
+    reader = TimelineWriter(meta.storage, meta.config)
+    found: set[str] = set()
+    for instant in meta.timeline.completed().of((ActionKind.ROLLBACK, ActionKind.RESTORE)):
+        body = decode_avro_record(reader.read_body(instant, State.COMPLETED), f"{instant.requested_time}.rollback")
+        for field in ("commitsRollback", "instantsToRollback"):
+            found.update(str(time) for time in body.get(field) or ())
+    return frozenset(found)
+
+
+def _files_of_other_layout(meta: MetaClient) -> list[_File]:
+    other = _other_layout(meta.config)
+    return list(_instant_files(meta.storage.list(other.timeline_path), other.layout_version))
+
+
+def _other_layout(config: TableConfig) -> TableConfig:
+    return config.with_changes({"hoodie.timeline.layout.version": "1" if config.layout_version >= 2 else "2"})
 
 
 def _instant_files(entries: tuple[FileInfo, ...], layout_version: int) -> Iterator[_File]:
