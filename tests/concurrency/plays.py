@@ -1,0 +1,188 @@
+"""What many writers do to one table, and what must be in it then: batches follow from their names alone.
+
+A batch's name is in its commit's metadata, so the timeline says which batches are in, whoever died before he could
+report. Replayed one after the other in the order of their completion they give the one right snapshot.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.changes.clauses import Clause, When
+from pyhudi.actions.result import WriteResult
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import Instant
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.snapshot import read_batches
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.history import load_history
+from pyhudi.timeline.table_properties import load_table_config, table_exists
+from pyhudi.writing import change_table, write_table
+
+SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("v", pa.string()), ("n", pa.int64())])
+PARTITIONS = ("p0", "p1", "p2")
+SHARED = 12  # rows that everybody changes
+NAME = "_batch"  # key in the commit's metadata
+SEED = "seed"
+
+Row = tuple[str, str, int]  # partition, value, counter
+State = dict[str, Row]
+
+
+@dataclass(frozen=True)
+class Play:
+    """A table and how it is written: `options` of all writers, `services` between which the serving process chooses."""
+
+    options: Mapping[str, str]
+    services: tuple[str, ...]
+
+
+_COMMON = {
+    "hoodie.table.name": "shared",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "FILESYSTEM",
+    "hoodie.write.num.retries.on.conflict.failures": "5",
+    "hoodie.time.generator.max_expected_clock_skew_ms": "1",
+    "hoodie.client.heartbeat.interval_in_ms": "2000",
+    "hoodie.client.heartbeat.tolerable.misses": "3",
+    "hoodie.compact.inline": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.clean.commits.retained": "8",
+    "hoodie.keep.min.commits": "10",
+    "hoodie.keep.max.commits": "12",
+    "hoodie.index.bloom.num_entries": "50",
+    "hoodie.bloom.index.filter.dynamic.max.entries": "200",
+    "hoodie.index.bloom.fpp": "0.001",
+}
+_BUCKETS = {
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "3",
+}
+PLAYS = {
+    "copy on write": Play(_COMMON, ("clean", "archive", "cluster")),
+    "buckets of merge on read": Play({**_COMMON, **_BUCKETS}, ("compact", "log_compact", "clean", "archive")),
+    "merge on read, version 6": Play(
+        {
+            **_COMMON,
+            "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+            "hoodie.write.table.version": "6",
+            "hoodie.parquet.small.file.limit": "0",
+        },
+        ("compact", "clean", "archive"),
+    ),
+}
+
+
+def shared_rows() -> State:
+    return {f"s{i}": (PARTITIONS[i % len(PARTITIONS)], SEED, 0) for i in range(SHARED)}
+
+
+def own_row(batch: str) -> tuple[str, Row]:
+    return f"own-{batch}", (random.Random(batch + "/own").choice(PARTITIONS), batch, 1)
+
+
+def picked(batch: str) -> list[str]:
+    return sorted(
+        random.Random(batch).sample(sorted(shared_rows()), random.Random(batch + "/count").choice((1, 1, 2, 3)))
+    )
+
+
+def counts_up(batch: str) -> bool:
+    """Does the batch add one to the counters that it picks, or write their rows anew?"""
+    return batch != SEED and random.Random(batch + "/kind").random() < 0.4
+
+
+def rows_of(batch: str) -> State:
+    """The rows that a batch which does not count up writes."""
+    if batch == SEED:
+        return shared_rows()
+    anew = {key: (shared_rows()[key][0], batch, 0) for key in picked(batch)}
+    return {**anew, **dict([own_row(batch)])}
+
+
+def played(batches: Iterable[str]) -> State:
+    """The one right snapshot after these batches."""
+    state: State = {}
+    for batch in batches:
+        if counts_up(batch):
+            state.update({key: (state[key][0], batch, state[key][2] + 1) for key in picked(batch)})
+        else:
+            state.update(rows_of(batch))
+    return state
+
+
+def write(storage: Storage, play: Play, batch: str) -> WriteResult:
+    """Bring a batch in, whatever it takes: it may give way to others again and again."""
+    engine = LocalEngine(1)
+    while True:
+        config = load_table_config(storage) if table_exists(storage) else None
+        given = {**play.options, NAME: batch, "hoodie.datasource.write.operation": "upsert"}
+        options = WriteOptions.parse(given, table=config)
+        try:
+            if counts_up(batch):
+                values = {"n": pc.field("n") + 1, "v": batch}
+                clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, values)
+                where = "id in (" + ", ".join(f"'{key}'" for key in picked(batch)) + ")"
+                return change_table(storage, ChangeRows((clause,), where), engine, options)
+            rows = [dict(zip(SCHEMA.names, (key, *row), strict=True)) for key, row in sorted(rows_of(batch).items())]
+            return write_table(storage, pa.Table.from_pylist(rows, SCHEMA), engine, options)
+        except (WriteConflict, LockTimeout):
+            continue
+
+
+class Reader:
+    """Reads snapshots, and checks each against the batches that its timeline has. Remembers archived batches."""
+
+    def __init__(self, storage: Storage, retained: int = 8) -> None:
+        self.storage, self.retained = storage, retained
+        self.batches: dict[str, tuple[str, str]] = {}  # requested time → completion time, batch
+
+    def check(self) -> list[str]:
+        """The batches in the order of their completion, after a snapshot with just their rows was read."""
+        meta = MetaClient.load(self.storage)
+        try:
+            plan = plan_snapshot(meta)
+            table = pa.Table.from_batches(list(read_batches(plan, self.storage)), plan.schema)
+        except PathNotFound:
+            newer = [i for i in MetaClient.load(self.storage).timeline.commits() if i not in meta.timeline.instants]
+            assert len(newer) >= self.retained, "a file is gone that no cleaning may have deleted yet"
+            return self.check()
+        order = self._order(meta)
+        found: State = {}
+        for row in table.to_pylist():
+            assert row["id"] not in found, f"{row['id']} is there twice"
+            found[row["id"]] = (row["p"], row["v"], row["n"])
+        assert len(order) == len(set(order)), "a batch was committed twice"
+        assert found == played(order), "no serial history gives this snapshot"
+        return order
+
+    def _order(self, meta: MetaClient) -> list[str]:
+        for instant in meta.timeline.commits():
+            self._note(instant, meta.commits.metadata(instant))
+        first = meta.timeline.first_time or ""
+        for archived in load_history(self.storage, meta.config).instants(until=first):
+            known = archived.instant.requested_time in self.batches
+            body = None if known or archived.instant.requested_time >= first else archived.commit()
+            if body is not None:
+                self._note(archived.instant, body)
+        visible = {instant.requested_time for instant in meta.timeline.commits()}
+        seen = [(done, batch) for time, (done, batch) in self.batches.items() if time in visible or time < first]
+        return [batch for _, batch in sorted(seen)]
+
+    def _note(self, instant: Instant, body: CommitMetadata) -> None:
+        if NAME in body.extra_metadata:
+            self.batches[instant.requested_time] = (instant.completion_time or "", body.extra_metadata[NAME])

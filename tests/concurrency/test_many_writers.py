@@ -1,0 +1,160 @@
+"""Many processes write to one table, one serves it, all is read meanwhile: every snapshot has a serial history."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from pyhudi.errors import WriteConflict
+from pyhudi.meta_client import MetaClient
+from pyhudi.storage.local import LocalStorage
+from tests.concurrency.player import call_service
+from tests.concurrency.plays import PLAYS, SEED, Reader, write
+
+PROJECT = Path(__file__).parents[2]
+
+
+@dataclass
+class Player:
+    """A process, and what it has said so far (in a file, so that nobody waits for a reader)."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @classmethod
+    def start(cls, log: Path, *arguments: object) -> Player:
+        command = [sys.executable, "-m", "tests.concurrency.player", *map(str, arguments)]
+        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+        with log.open("ab") as out:
+            return cls(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=out, stderr=out), log)
+
+    def said(self, word: str) -> list[str]:
+        lines = self.log.read_text().splitlines()
+        return [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")]
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@dataclass
+class Stage:
+    """A table with its writers and its server."""
+
+    folder: Path
+    play: str
+    commits: int
+    writers: dict[str, Player] = field(default_factory=dict)
+    server: Player | None = None
+
+    def open(self, names: list[str]) -> None:
+        write(LocalStorage(self.table), PLAYS[self.play], SEED)
+        self.server = Player.start(self.folder / "server.log", "services", self.table, self.play)
+        for name in names:
+            self.start(name, 0)
+
+    def start(self, name: str, first: int) -> None:
+        log = self.folder / f"{name}.log"
+        self.writers[name] = Player.start(log, "writer", self.table, self.play, name, first, self.commits)
+
+    @property
+    def table(self) -> str:
+        return str(self.folder / "table")
+
+    def running(self) -> list[str]:
+        """Names of the writers that are not through. Fails when a process ended with an error."""
+        assert self.server is not None
+        assert self.server.process.poll() is None, self.server.log.read_text()[-3000:]
+        for player in self.writers.values():
+            assert player.process.poll() in (None, 0, -9), player.log.read_text()[-3000:]
+        return [name for name, player in self.writers.items() if player.process.poll() is None]
+
+    def kill_one(self, chance: random.Random) -> None:
+        """kill -9 a writer and let another go on with the batch after the one it was at."""
+        name = chance.choice(self.running() or [""])
+        if name:
+            self.writers[name].end()
+            begun = self.writers[name].said("begin")
+            self.start(name, int(begun[-1].rpartition("-")[2]) + 1 if begun else 0)
+
+    def close(self) -> None:
+        for player in [*self.writers.values(), self.server]:
+            if player is not None:
+                player.end()
+
+
+def perform(folder: Path, play: str, writers: int, commits: int, kills_every_s: float | None = None) -> Stage:
+    stage = Stage(folder, play, commits)
+    reader, chance, killed_s = Reader(LocalStorage(stage.table)), random.Random(play), time.monotonic() + 2
+    try:
+        stage.open([f"w{n}" for n in range(writers)])
+        reads = 0
+        while stage.running():
+            reader.check()
+            reads += 1
+            if kills_every_s is not None and time.monotonic() - killed_s > kills_every_s:
+                stage.kill_one(chance)
+                killed_s = time.monotonic()
+            time.sleep(0.1)
+        assert stage.server is not None
+        print(f"{reads} snapshots were right; the server said:\n{stage.server.log.read_text()[-1500:]}")
+    finally:
+        stage.close()
+
+    # Plans of the server, which was killed, are carried out; the next writer cleans up after everybody.
+    finish(stage.table, play)
+    write(LocalStorage(stage.table), PLAYS[play], "last-0")
+    pending = [
+        instant for instant in MetaClient.load(LocalStorage(stage.table)).timeline.pending() if instant.action.is_write
+    ]
+    assert not pending
+    order = reader.check()
+    said = [batch for player in stage.writers.values() for batch in player.said("done")]
+    assert set(said) <= set(order), "a committed batch is lost"
+    begun = [batch for player in stage.writers.values() for batch in player.said("begin")]
+    assert set(order) <= {*begun, SEED, "last-0"}
+    if kills_every_s is None:
+        assert len(order) == writers * commits + 2
+    return stage
+
+
+def finish(table: str, play: str, longest_s: float = 20) -> None:
+    """Run the services whose plans wait, once the heartbeats of dead processes have expired."""
+    started_s = time.monotonic()
+    while True:
+        try:
+            for service in PLAYS[play].services:
+                call_service(table, play, service)
+        except WriteConflict:
+            assert time.monotonic() - started_s < longest_s
+            time.sleep(0.5)
+        else:
+            return
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_history(play: str, tmp_path: Path) -> None:
+    perform(tmp_path, play, writers=3, commits=5)
+
+
+def test_writers_that_are_killed_leave_nothing_behind_but_what_they_committed(tmp_path: Path) -> None:
+    perform(tmp_path, "buckets of merge on read", writers=3, commits=5, kills_every_s=1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("play", PLAYS)
+def test_eight_writers_of_twenty_five_commits(play: str, tmp_path: Path) -> None:
+    perform(tmp_path, play, writers=8, commits=25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("play", PLAYS)
+def test_eight_writers_that_are_killed(play: str, tmp_path: Path) -> None:
+    perform(tmp_path, play, writers=8, commits=25, kills_every_s=0.7)
