@@ -8,12 +8,12 @@ Source: spec, files and records 4.5; names checked against Java 17 and Joda-Time
 from __future__ import annotations
 
 import re
-import warnings
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import HudiOptionWarning
 
@@ -117,11 +117,10 @@ def java_zone(name: str) -> Zone:
         if int(hours) < 24 and int(minutes) < 60:
             offset_ms = (int(hours) * 60 + int(minutes)) * 60_000
             return fixed_zone(-offset_ms if sign == "-" else offset_ms)
-    warnings.warn(
+    warn_caller(
         f"Time zone {name!r} is not a name that Hudi knows; like Hudi, PyHudi takes it for GMT. "
         f"Write a region such as 'Asia/Kolkata' or an offset such as 'GMT+5:30'.",
         HudiOptionWarning,
-        stacklevel=2,
     )
     return UTC
 

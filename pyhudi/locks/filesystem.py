@@ -9,8 +9,7 @@ Only for stores with exclusive create. Source: spec, timeline 7.4.
 
 from __future__ import annotations
 
-import warnings
-
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.process import is_surely_dead, note_of_this_process
@@ -78,12 +77,11 @@ class FileSystemLock:
         if found is not None and found[0] == content:
             self._storage.delete(self._path)
             return
-        warnings.warn(
+        warn_caller(
             f"The lock file {self._storage.full_path(self._path)} was taken over while it was held: "
             f"hoodie.write.lock.filesystem.expire is shorter than a write holds the lock. Two writers may have "
             f"overlapped; raise it.",
             RuntimeWarning,
-            stacklevel=2,
         )
 
     def _break_expired(self) -> bool:

@@ -14,11 +14,12 @@ import json
 import os
 import socket
 import threading
-import warnings
 from dataclasses import dataclass, replace
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, StorageError
 from pyhudi.locks.base import LockOptions
+from pyhudi.locks.renewal import Renewal
 from pyhudi.locks.waiting import Pauses, ask_until
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.storage.base import Storage
@@ -73,13 +74,12 @@ class StorageLock:
         thread = threading.current_thread().name
         self._owner = f"{clock.new_uuid()} ({thread!r} of process {os.getpid()} on {socket.gethostname()})"
         self._validity_ms = settings.storage.validity_s * 1000
-        self._renewal_s = settings.storage.renewal_s
         wait = settings.retry_wait_ms
         near = storage.full_path("").startswith(("file:", "memory:"))
         self._pauses = (_NEAR if near else _FAR) if wait is None else (wait / 1000, wait / 1000)
         self._mutex = threading.Lock()  # the renewing thread and the working one
         self._held: tuple[_Lease, str] | None = None  # with the file's version
-        self._renewing: _Renewal | None = None
+        self._renewal = Renewal(self._renew, settings.storage.renewal_s)
 
     @property
     def is_held(self) -> bool:
@@ -101,9 +101,7 @@ class StorageLock:
         return ask_until(self._attempt, timeout_s, self._pauses, self._clock)
 
     def release(self) -> None:
-        renewing, self._renewing = self._renewing, None
-        if renewing is not None:
-            renewing.stop()
+        self._renewal.stop()
         with self._mutex:
             held, self._held = self._held, None
         if held is None:
@@ -117,7 +115,7 @@ class StorageLock:
                 if not left:
                     self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
 
-    def renew(self) -> bool:
+    def _renew(self) -> bool:
         """Put the end of the lease further away; False when there is nothing to renew any more."""
         with self._mutex:
             if self._held is None:
@@ -146,8 +144,7 @@ class StorageLock:
         if version is None:
             return False
         self._held = (ours, version)
-        self._renewing = _Renewal(self, self._renewal_s)
-        self._renewing.start()
+        self._renewal.start()
         return True
 
     def _put(self, lease: _Lease, version: str) -> str | None:
@@ -163,30 +160,8 @@ class StorageLock:
         return made
 
     def _warn(self, what: str) -> None:
-        warnings.warn(
+        warn_caller(
             f"The lock file {self._where} {what} may overlap or have to wait. Its validity is "
             f"hoodie.write.lock.storage.validity.timeout.secs={self._validity_ms // 1000}.",
             RuntimeWarning,
-            stacklevel=3,
         )
-
-
-class _Renewal:
-    """Renews a held lock from a daemon thread, which dies with the process."""
-
-    def __init__(self, lock: StorageLock, interval_s: float) -> None:
-        self._lock, self._interval_s = lock, interval_s
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="hudi-lock-renewal", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopped.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._interval_s):
-            if not self._lock.renew():
-                return

@@ -11,8 +11,7 @@ index.json stays: real Hudi rebuilds the indexes defined there. Source: spec, me
 
 from __future__ import annotations
 
-import warnings
-
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.timeline.table_properties import update_table_config
@@ -41,13 +40,12 @@ def remove_metadata_table(meta: MetaClient) -> None:
         update_table_config(meta.storage, {_PARTITIONS: "", _INFLIGHT: ""}, ())
     meta.storage.delete_tree(METADATA_FOLDER)
     if listed:
-        warnings.warn(
+        warn_caller(
             f"{meta.storage.root}: the metadata table ({', '.join(listed)}) was taken out before this write, because "
             f"this release of PyHudi does not maintain it and a stale one makes Hudi's readers lose rows silently. "
             f"Until Apache Hudi writes to the table again and rebuilds it, its readers list folders instead, and data "
             f"skipping and record-level lookups through it are off.",
             MetadataTableRemoved,
-            stacklevel=2,
         )
 
 

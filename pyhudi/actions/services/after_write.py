@@ -7,7 +7,6 @@ Source: spec, timeline 8.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
@@ -15,6 +14,8 @@ from pyhudi.actions.services.archiving import archive_after_write
 from pyhudi.actions.services.cleaning import clean_after_write
 from pyhudi.actions.services.cluster_calls import cluster_after_write
 from pyhudi.actions.services.compacting import compact_after_write
+from pyhudi.actions.services.partition_ttl import expire_after_write
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, WriteConflict
 
 __all__ = ["AFTER_WRITE", "serve_after_write"]
@@ -24,6 +25,7 @@ AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
     "archiving": archive_after_write,
     "compaction": compact_after_write,
     "clustering": cluster_after_write,
+    "partition ttl": expire_after_write,
 }
 
 
@@ -48,9 +50,8 @@ def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], cont
     except WriteConflict:
         return ()  # others are at work on the table; the next write tries again
     except HudiError as error:
-        warnings.warn(
+        warn_caller(
             f"{context.meta.storage.root}: the write is complete, but the {name} after it failed. It will be tried "
             f"again after the next write. {type(error).__name__}: {error}",
-            stacklevel=2,
         )
         return ()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.options.spec import HudiOptionWarning
 from pyhudi.model.options.values import Values
@@ -62,12 +62,11 @@ def _check_archiving(options: CleaningOptions, values: Values) -> None:
     """Archiving goes only as far as cleaning has gone, so a smaller number for it says what can't happen."""
     kept = values.integer(_KEPT_MIN)
     if options.policy == KEEP_LATEST_COMMITS and _KEPT_MIN in values.given and kept <= options.commits_retained:
-        warnings.warn(
+        warn_caller(
             f"{_KEPT_MIN}={kept} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
             f"{options.commits_retained} commits, and those commits stay on the active timeline, so archiving keeps "
             f"{options.commits_retained + 2} at least. Retain fewer commits, or give archiving a greater number.",
             HudiOptionWarning,
-            stacklevel=4,
         )
 
 

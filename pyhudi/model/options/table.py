@@ -6,15 +6,16 @@ from this table (`python -m pyhudi.model.options`).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.honoured_archiving import ARCHIVING_OPTIONS
 from pyhudi.model.options.honoured_buckets import BUCKET_OPTIONS
 from pyhudi.model.options.honoured_cleaning import CLEANING_OPTIONS
 from pyhudi.model.options.honoured_clustering import CLUSTERING_OPTIONS
+from pyhudi.model.options.honoured_commits import COMMIT_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_concurrency import CONCURRENCY_OPTIONS
 from pyhudi.model.options.honoured_locks import LOCK_OPTIONS
@@ -22,6 +23,7 @@ from pyhudi.model.options.honoured_positions import POSITION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
+from pyhudi.model.options.honoured_ttl import TTL_OPTIONS
 from pyhudi.model.options.honoured_versions import VERSION_OPTIONS
 from pyhudi.model.options.honoured_write import WRITE_OPTIONS
 from pyhudi.model.options.known_platform import PLATFORM
@@ -45,6 +47,8 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *CLUSTERING_OPTIONS,
     *BUCKET_OPTIONS,
     *REPLACING_OPTIONS,
+    *TTL_OPTIONS,
+    *COMMIT_OPTIONS,
     *READ_OPTIONS,
     *(spec for family in (*WRITING, *READING, *SERVICES, *PLATFORM) for spec in family.specs()),
 )
@@ -104,7 +108,7 @@ def resolve(
                 raise ConfigError(_refusal(spec, text))
             quiet.setdefault(spec.doc, []).append(key)
     for doc, keys in quiet.items():
-        warnings.warn(f"No effect in this release: {', '.join(sorted(keys))}. {doc}", HudiOptionWarning, stacklevel=3)
+        warn_caller(f"No effect in this release: {', '.join(sorted(keys))}. {doc}", HudiOptionWarning)
     return result
 
 
@@ -148,7 +152,7 @@ def _empty_says_something(key: str) -> bool:
 def _warn_unknown(key: str) -> None:
     near = get_close_matches(key, _BY_KEY, n=1, cutoff=0.6)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    warnings.warn(f"Unknown option {key!r} is ignored.{hint}", HudiOptionWarning, stacklevel=5)
+    warn_caller(f"Unknown option {key!r} is ignored.{hint}", HudiOptionWarning)
 
 
 def _refusal(spec: OptionSpec, found: str) -> str:

@@ -1,0 +1,21 @@
+"""Warnings that point at the line of the caller who can do something about them, however deep they come from."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+__all__ = ["warn_caller"]
+
+_PACKAGES = Path(__file__).parent.parent
+_OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspark_hudi"))
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn in the name of the first caller outside this package."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
