@@ -16,7 +16,7 @@ from pyhudi.spark.reader import read_frame
 from pyhudi.spark.writer import write_frame
 from tests.contracts.test_merge_modes import NewestParts
 from tests.house.source import ROOT
-from tests.spark.test_writes import OPERATION, OPTIONS, contents, rows
+from tests.spark.test_writes import OPERATION, OPTIONS, contents, plan_of, rows
 
 BY_SPARK = {"hoodie.pyhudi.engine": "spark"}
 MERGE_ON_READ = {
@@ -35,14 +35,12 @@ def flagged(table: pa.Table) -> pa.Table:
     return table.append_column("_hoodie_is_deleted", pa.array([i % 2 == 0 for i in range(len(table))]))
 
 
+# Updates and new rows, several versions of a key, late rows; then deletes by key, and by a flag in the row.
 STEPS: list[tuple[str, pa.Table]] = [
     ("bulk_insert", rows(0, 300, 5)),
-    (UPSERT, rows(250, 340, 6)),  # updates and new rows
-    (UPSERT, pa.concat_tables([rows(0, 30, 7), rows(0, 30, 6)])),  # several versions of a key in one batch
-    (UPSERT, rows(30, 60, 4)),  # late rows
+    (UPSERT, pa.concat_tables([rows(250, 340, 6), rows(0, 30, 7), rows(0, 30, 6), rows(30, 60, 4)])),
     ("delete", rows(90, 120, 9)),
     (UPSERT, flagged(rows(120, 140, 9))),
-    ("insert", rows(340, 350, 1)),
 ]
 
 
@@ -75,8 +73,6 @@ def test_this_process_and_spark_write_the_same_log_files(
     for engine in ("local", "spark"):
         path = str(tmp_path / engine)
         for operation, table in STEPS:
-            if index == "BUCKET" and operation == "insert":
-                operation = UPSERT
             result = write(spark, path, operation, table, **options, **{"hoodie.pyhudi.engine": engine})
             counts.setdefault(engine, []).append((result.inserted, result.updated, result.deleted))
 
@@ -108,7 +104,7 @@ def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: 
     assert optimized == found(spark, path) == scanned(path)
 
     write(spark, path, UPSERT, rows(0, 10, 20), **BY_SPARK)
-    for moment in (moments[0], moments[2], moments[4], moments[-1]):
+    for moment in moments:
         assert found(spark, path, as_of_instant=moment) == scanned(path, as_of=moment)
     assert len(found(spark, path, as_of_instant=moments[0])) == 300
 
@@ -192,11 +188,28 @@ def test_the_examples_of_the_pages_run_with_a_session(page: str, spark: Any, tmp
         assert {"HighestPrice", "HighestPriceByRow", "table"} <= given.keys()
 
 
+def test_base_files_under_log_files_are_scanned_by_spark_with_pruned_columns(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "t")
+    for operation, table in STEPS[:3]:
+        write(spark, path, operation, table)
+
+    frame = read_frame(spark, path, {}).where("amount > 3").select("id", "amount")
+    plan = plan_of(frame, capsys)
+
+    assert "FileScan parquet [id#" in plan
+    assert "tags#" not in plan[plan.index("FileScan") : plan.index("ReadSchema")]
+    assert "GreaterThan(amount,3.0)" in plan
+    assert plan.count("LeftAnti") == 2  # base rows that left, log records that came late
+    assert frame.count() == sum(row["amount"] > 3 for row in scanned(path))
+
+
 def test_a_script_reads_and_writes_log_files_by_format_hudi(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     pyhudi.enable(spark)
     try:
-        for operation, table in STEPS[:3]:
+        for operation, table in STEPS[:2]:
             frame = SparkEngine(spark).from_arrow(table)
             options = {**MERGE_ON_READ, **BY_SPARK, OPERATION: operation}
             frame.write.format("hudi").options(**options).mode("append").save(path)
