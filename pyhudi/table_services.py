@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyhudi.actions.services.compacting import call
 from pyhudi.actions.services.compaction import COMPACTION
 from pyhudi.actions.services.compaction_result import CompactionResult
 from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
 from pyhudi.table_calls import Options, TableCalls
 
 __all__ = ["TableServices"]
@@ -91,6 +93,8 @@ class TableServices(TableCalls):
     def cluster(
         self,
         *,
+        sort_columns: str | Sequence[str] | None = None,
+        layout: str | None = None,
         dry_run: bool = False,
         schedule_only: bool = False,
         instant_time: str | None = None,
@@ -101,10 +105,13 @@ class TableServices(TableCalls):
         executed first.
 
         Args:
+            sort_columns: sort rows by these. layout: LINEAR (by one column after the other), ZORDER or HILBERT.
             dry_run: only say what would be rewritten. schedule_only: leave the plan for another run or process.
             instant_time: execute just this pending plan.
-            options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.sort.columns`.
+            options: Hudi's own keys, such as `hoodie.clustering.plan.strategy.class`.
         Raises: WriteConflict when another process is at it, or has written to a file group of the plan meanwhile.
         """
         run = partial(cluster, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
+        order = {SORT_COLUMNS: sort_columns, LAYOUT: layout}
+        more |= {key: value for key, value in order.items() if value is not None}
         return self._serve(run, options, more, dry_run=dry_run)

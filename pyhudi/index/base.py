@@ -8,7 +8,7 @@ Source: spec, metadata and indexes part 4; house 3.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -55,7 +55,7 @@ class Lookup:
     `keygen` recomputes keys of stored rows when the table keeps no meta columns (None: they are stored). `ordering`
     are the ordering fields with the table's types, for a global index that must judge moves, else empty. `merged`: how
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
-    `is_completed`: is an instant completed? `replaced`: file groups that are not in the table any more.
+    `completed`: requested times of completed commits. `replaced`: file groups that are not in the table any more.
     """
 
     engine: Engine
@@ -66,7 +66,7 @@ class Lookup:
     ordering: pa.Schema = field(default_factory=lambda: pa.schema([]))
     merged: SliceSpec | None = None
     only_live: bool = False
-    is_completed: Callable[[str], bool] = field(default=lambda instant_time: False)
+    completed: Container[str] = frozenset()
     replaced: Container[FileGroupId] = frozenset()
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:

@@ -3,13 +3,14 @@
     .hoodie/.bucket_index/consistent_hashing_metadata/<partition>/<instant>.hashing_meta    the ring
                                                                   <instant>.commit          it counts
 
-The newest ring counts that was there from the beginning, has the marker, or is of a completed instant; Hudi before 1.0
-puts the marker into the partition's folder. Source: spec, metadata and indexes 4.2; timeline 1.5.
+The newest ring counts that was there from the beginning, has the marker, or is of a completed instant of the active
+timeline; Hudi before 1.0 puts the marker into the partition's folder. A ring that a dead resize left never counts, not
+even when the timeline has been archived beyond it. Source: spec, metadata and indexes 4.2; timeline 1.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Container
 from contextlib import suppress
 
 from pyhudi.errors import PathExists, StorageError
@@ -22,35 +23,37 @@ __all__ = ["delete_rings", "load_or_make_ring", "load_ring", "mark_ring", "save_
 _RING, _MARKER = ".hashing_meta", ".commit"
 
 
-def load_ring(storage: Storage, partition_path: str, is_completed: Callable[[str], bool]) -> HashRing | None:
+def load_ring(
+    storage: Storage, partition_path: str, completed: Container[str], *, marks: bool = False
+) -> HashRing | None:
     """The ring of a partition, None when it has none.
 
-    Args:    is_completed: is an instant of the table completed?
+    Args:    completed: the completed commits of the active timeline. marks: make a marker that is missing.
     Raises:  CorruptFile.
     """
     names = [entry.name for entry in storage.list(hashing_folder(partition_path)) if not entry.is_dir]
     marked = {name.removesuffix(_MARKER) for name in names if name.endswith(_MARKER)}
     instants = sorted((name.removesuffix(_RING) for name in names if name.endswith(_RING)), reverse=True)
     for instant in instants:
-        counts = instant == INITIAL_RING or instant in marked or is_completed(instant)
+        counts = instant == INITIAL_RING or instant in marked or instant in completed
         if counts or storage.stat(data_path(partition_path, f"{instant}{_MARKER}")) is not None:
+            if marks and instant not in marked and instant != INITIAL_RING:
+                mark_ring(storage, partition_path, instant)
             path = hashing_path(partition_path, instant)
             return decode_ring(storage.read(path), f"{storage.root}: {path}")
     return None
 
 
-def load_or_make_ring(
-    storage: Storage, partition_path: str, bucket_num: int, is_completed: Callable[[str], bool]
-) -> HashRing:
+def load_or_make_ring(storage: Storage, partition_path: str, bucket_num: int, completed: Container[str]) -> HashRing:
     """The ring of a partition; one that has none gets its first, which every writer makes alike."""
-    ring = load_ring(storage, partition_path, is_completed)
+    ring = load_ring(storage, partition_path, completed, marks=True)
     if ring is not None:
         return ring
     ring = initial_ring(partition_path, bucket_num)
     try:
         storage.create_new(hashing_path(partition_path, INITIAL_RING), encode_ring(ring))
     except PathExists:  # another writer was faster, perhaps with another number of buckets
-        made = load_ring(storage, partition_path, is_completed)
+        made = load_ring(storage, partition_path, completed)
         return ring if made is None else made
     return ring
 

@@ -14,6 +14,7 @@ from pyhudi.actions.services.clustering import CLUSTERING, StalePlan
 from pyhudi.actions.services.clustering_result import ClusteringResult, ClusteringRun
 from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_plan
 from pyhudi.actions.services.rollback import undo
+from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -58,6 +59,7 @@ def _run(instant_time: str, context: ActionContext) -> ClusteringRun:
         return run_plan(CLUSTERING, context, instant_time)
     except StalePlan:
         undo(Instant(instant_time, CLUSTERING.kind, State.REQUESTED), context)
+        delete_rings(context.meta.storage, instant_time)
         raise
 
 

@@ -223,10 +223,14 @@ def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:
     columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
     return LayoutOptions(
         tuple(name.strip() for name in (columns or "").split(",") if name.strip()),
-        (strategy or given.strategy).upper(),
-        (method or given.curve_method).upper(),
+        _known(strategy, ("LINEAR", "ZORDER", "HILBERT"), given.strategy),
+        _known(method, ("DIRECT", "SAMPLE"), given.curve_method),
         int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else given.sample_size,
     )
+
+
+def _known(word: str | None, words: Sequence[str], otherwise: str) -> str:
+    return word.upper() if word is not None and word.upper() in words else otherwise
 
 
 # ---- has somebody written to its file groups? ------------------------------------------------------------------------

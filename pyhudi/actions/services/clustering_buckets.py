@@ -80,7 +80,7 @@ def _check(context: ActionContext) -> None:
 
 
 def _ring(partition_path: str, meta: MetaClient) -> HashRing:
-    ring = load_ring(meta.storage, partition_path, meta.timeline.is_visible)
+    ring = load_ring(meta.storage, partition_path, {instant.requested_time for instant in meta.timeline.commits()})
     if ring is None:
         raise TableError(
             f"{meta.storage.root}: partition {partition_path!r} has no hash ring; the table was written with another "

@@ -18,7 +18,9 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
+from pyhudi.actions.concurrency import check_still_held
 from pyhudi.actions.merging import table_rules
+from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.table_keys import table_keygen
@@ -239,7 +241,9 @@ def _complete(
         body = service.finish(plan, instant, replace(body, extra_metadata={"schema": text}), now)
         latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
         time = instant_times(now).draw_completion(latest)
+        body = with_rolling_metadata(body, now.meta, now.options.commits)
         encoded = encode_commit(body, instant.action, now.meta.config.table_version)
+        check_still_held(context.lock, instant, now.meta)
         return TimelineWriter(now.meta.storage, now.meta.config).complete(instant, time, encoded)
 
 

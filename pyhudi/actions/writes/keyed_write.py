@@ -203,7 +203,7 @@ class KeyedWrite:
             pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
             stored_slices(keygen, context) if config.is_merge_on_read else None,
             only_live=self.rules.drop_known or self.rules.refuse_known,
-            is_completed=context.meta.timeline.is_visible,
+            completed=frozenset(instant.requested_time for instant in context.meta.timeline.commits()),
             replaced=replaced_groups(context.meta, context.meta.timeline.completed()) if is_ring else frozenset(),
         )
         tagged = index.tag(keyed, lookup)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.values import Values
 
-__all__ = ["LAYOUT_KEYS", "ClusteringOptions", "LayoutOptions", "clustering_options"]
+__all__ = ["LAYOUT", "LAYOUT_KEYS", "SORT_COLUMNS", "ClusteringOptions", "LayoutOptions", "clustering_options"]
 
 _PLAN = "hoodie.clustering.plan.strategy."
 _TRIGGER_KEYS = ("hoodie.clustering.inline.max.commits", "hoodie.clustering.async.max.commits")
@@ -15,9 +15,10 @@ _PLAN_CLASS = "org.apache.hudi.client.clustering.plan.strategy.SparkSizeBasedClu
 _UPDATE_CLASS = "org.apache.hudi.client.clustering.update.strategy.SparkRejectUpdateStrategy"
 
 SORT_COLUMNS = f"{_PLAN}sort.columns"
+LAYOUT = "hoodie.layout.optimize.strategy"
 LAYOUT_KEYS = (
     SORT_COLUMNS,
-    "hoodie.layout.optimize.strategy",
+    LAYOUT,
     "hoodie.layout.optimize.curve.build.method",
     "hoodie.layout.optimize.build.curve.sample.size",
 )
