@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyhudi.actions.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.actions.writes.delete_partition import delete_partition
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
@@ -23,7 +25,7 @@ _STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
 
 
 class TableOverwrites(TableCalls):
-    """insert_overwrite, insert_overwrite_table, delete_partitions, truncate."""
+    """insert_overwrite, insert_overwrite_table, delete_partitions, truncate, run_ttl."""
 
     def insert_overwrite(
         self,
@@ -65,6 +67,15 @@ class TableOverwrites(TableCalls):
     def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
         """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
         return self.delete_partitions("*", options=options, **more)
+
+    def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> TtlResult:
+        """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
+
+        Args:    dry_run: only say which.
+        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
+        """
+        run = partial(expire_partitions, dry_run=dry_run)
+        return self._serve(run, options, more, dry_run=dry_run)
 
     def _overwrite(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
         given = self._options(options, {**more, "operation": operation})

@@ -21,7 +21,7 @@ class WriteResult:
 
     table: str
     operation: str
-    instant_time: str
+    instant_time: str  # "" when there was nothing to commit, and empty commits are not allowed
     completion_time: str
     inserted: int = 0
     updated: int = 0
@@ -98,7 +98,8 @@ class WriteResult:
             files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
         again = f"; {self.retries} {'retry' if self.retries == 1 else 'retries'}" if self.retries else ""
-        return f"{self.operation.lower()} {self.instant_time}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
+        name = f"{self.operation.lower()} {self.instant_time or 'without commit'}"
+        return f"{name}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
 
     def _repr_html_(self) -> str:
         shown = [

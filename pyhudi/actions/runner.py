@@ -19,6 +19,7 @@ from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwa
 from pyhudi.actions.concurrency import check_others, check_still_held, with_latest_schema
 from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.result import WriteResult
+from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.services.rollback import is_being_rolled_back, undo
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
@@ -50,14 +51,13 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
         statuses, completed, body = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
-    assert completed.completion_time is not None
     return WriteResult.of(
         statuses,
         replaced=replaced_groups(body),
         table=context.meta.storage.root,
         operation=action.operation,
-        instant_time=instant.requested_time,
-        completion_time=completed.completion_time,
+        instant_time="" if completed is None else instant.requested_time,
+        completion_time=(completed.completion_time if completed is not None else None) or "",
         seconds=watch.seconds,
         rolled_back=rolled_back,
     )
@@ -65,7 +65,7 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
 
 def _perform(
     action: Action, schedule: Schedule, instant: Instant, context: ActionContext, watch: Stopwatch, heartbeat: Heartbeat
-) -> tuple[tuple[WriteStatus, ...], Instant, CommitMetadata]:
+) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
@@ -80,6 +80,9 @@ def _perform(
     kept = [status.stat.path for status in statuses if status.stat.path is not None]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     metadata = action.summarise(order, statuses, context)
+    if not (statuses or replaced_groups(metadata) or context.options.commits.allow_empty):
+        writer.delete_files(inflight)
+        return statuses, None, metadata
     completed = watch.time("commit", lambda: _complete(metadata, order, inflight, statuses, context, heartbeat))
     return statuses, completed, metadata
 
@@ -127,6 +130,7 @@ def _complete(
         body = with_latest_schema(body, inflight, order.schedule, context, now)
         latest = max(filter(None, (now.timeline.latest_time, inflight.requested_time)))
         time = instant_times(context).draw_completion(latest)
+        body = with_rolling_metadata(body, now, options.commits)
         encoded = encode_commit(body, inflight.action, now.config.table_version)
         check_still_held(context.lock, inflight, now)
         return TimelineWriter(now.storage, now.config).complete(inflight, time, encoded)

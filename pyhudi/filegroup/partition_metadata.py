@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-from pyhudi.errors import PathExists
+from pyhudi.errors import PathExists, PathNotFound
+from pyhudi.formats.properties import parse_properties
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, PARTITION_METADATA_NAMES, data_path, partition_depth
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
-__all__ = ["ensure_partition_metadata"]
+__all__ = ["ensure_partition_metadata", "partition_creation_time"]
 
 
 def ensure_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
@@ -31,3 +32,12 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
         storage.create_new(data_path(partition_path, PARTITION_METADATA_NAME), text.encode("ascii"))
     except PathExists:
         return  # another task was first; both say the same
+
+
+def partition_creation_time(storage: Storage, partition_path: str) -> str | None:
+    """The instant that made a partition; None when its metadata does not say it, or is no text."""
+    path = data_path(partition_path, PARTITION_METADATA_NAME)
+    try:
+        return parse_properties(storage.read(path), path).get("commitTime")
+    except PathNotFound:
+        return None

@@ -182,8 +182,8 @@ def test_a_key_for_a_users_generator_passes_without_a_word():
 
 
 def test_an_option_without_effect_is_warned_about_by_name_and_with_what_happens_instead():
-    with pytest.warns(HudiOptionWarning, match=r"hoodie\.clean\.automatic\. PyHudi does not clean yet"):
-        assert resolve({"hoodie.clean.automatic": "true"}) == {}
+    with pytest.warns(HudiOptionWarning, match=r"hoodie\.clean\.parallelism\. Cleaning runs at the end of a write"):
+        assert resolve({"hoodie.clean.parallelism": "7"}) == {}
 
 
 @pytest.mark.parametrize(

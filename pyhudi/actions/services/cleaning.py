@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.rolling_metadata import with_rolling_values
 from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.clean_drafting import CleanDraft, commits_since_clean, draft_clean, savepointed_files
 from pyhudi.actions.services.clean_result import CleanResult, CleanRun
@@ -209,7 +210,8 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
         check_metadata_table_gone(now.meta)
         gone = _remove_partitions(plan.partitions, now)
         taken_ms = int((context.clock.monotonic_s() - started_s) * 1000)
-        metadata = _metadata(instant, plan, deleted, gone, taken_ms)
+        extra = with_rolling_values(plan.extra_metadata, now.meta, now.options.commits)
+        metadata = _metadata(instant, plan, deleted, gone, taken_ms, extra)
         latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time)))
         time = instant_times(now).draw_completion(latest)
         completed = writer.complete(instant, time, encode_clean_metadata(metadata))
@@ -267,6 +269,7 @@ def _metadata(
     deleted: Mapping[str, tuple[str, ...]],
     gone: tuple[str, ...],
     taken_ms: int,
+    extra_metadata: Mapping[str, str],
 ) -> CleanMetadata:
     return CleanMetadata(
         start_time=instant.requested_time,
@@ -274,5 +277,5 @@ def _metadata(
         earliest=plan.earliest_time,
         last_commit=plan.last_commit,
         partitions={path: CleanedPartition(plan.policy, names, (), path in gone) for path, names in deleted.items()},
-        extra_metadata=plan.extra_metadata,
+        extra_metadata=extra_metadata,
     )

@@ -58,10 +58,11 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class DeletePartitions:
-    """`frame`: rows whose partitions go; None: `patterns` say which."""
+    """`frame`: rows whose partitions go; None: `patterns` say which. `are_paths`: a star in them stands for itself."""
 
     patterns: tuple[str, ...]
     frame: Frame | None = None
+    are_paths: bool = False
     kind: ActionKind = field(default=ActionKind.REPLACECOMMIT)
 
     @property
@@ -92,7 +93,10 @@ class DeletePartitions:
 
     def _groups(self, context: ActionContext) -> Groups:
         everything = existing_groups(context)
-        names = matching(self.patterns, everything) if self.frame is None else self._partitions_of_rows(context)
+        if self.frame is not None:
+            names = self._partitions_of_rows(context)
+        else:
+            names = self.patterns if self.are_paths else matching(self.patterns, everything)
         return {path: everything[path] for path in names if path in everything}
 
     def _partitions_of_rows(self, context: ActionContext) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ __all__ = ["SERVICES"]
 SERVICES = (
     Family(
         group="Cleaning",
-        doc="Cleaning runs at the end of a write, or when it is called, over all partitions; files of a bootstrap stay.",
+        doc="Cleaning runs at the end of a write, or when it is called, in all partitions; bootstrapped files stay.",
         keys="""
             clean.async.enabled=false<clean.async
             clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
@@ -71,15 +71,6 @@ SERVICES = (
         doc="Inserts go to base files, or to the log files of their bucket, whatever size those have.",
         keys="""
             logfile.to.parquet.compression.ratio=0.35
-        """,
-    ),
-    Family(
-        group="Partition time to live",
-        doc="PyHudi drops no partitions by age yet.",
-        keys="""
-            !partition.ttl.inline=false partition.ttl.management.strategy.type=KEEP_BY_TIME
-            partition.ttl.strategy.class partition.ttl.strategy.days.retain=-1
-            partition.ttl.strategy.max.delete.partitions=1000 partition.ttl.strategy.partition.selected
         """,
     ),
     Family(

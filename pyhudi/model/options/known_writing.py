@@ -74,7 +74,7 @@ WRITING = (
         group="Write details",
         doc="PyHudi plans its tasks and checks itself.",
         keys="""
-            !allow.empty.commit=true !allow.operation.metadata.field=false !assume.date.partitioning=false
+            !allow.operation.metadata.field=false !assume.date.partitioning=false
             auto.adjust.lock.configs=false !auto.commit=true !avro.schema
             avro.schema.external.transformation=false<avro.schema.externalTransformation avro.schema.validate=false
             avro.write.support.class=org.apache.hudi.avro.HoodieAvroWriteSupport base.path
@@ -104,14 +104,13 @@ WRITING = (
             sensitive.config.keys=ssl,tls,sasl,auth,credentials
             storage.class=org.apache.hudi.storage.hadoop.HoodieHadoopStorage
             storage.layout.partitioner.class storage.layout.type=DEFAULT time.generator.type=WAIT_TO_ADJUST_SKEW
-            upsert.shuffle.parallelism=0 write.application.id=Unknown write.auto.upgrade=true
+            upsert.shuffle.parallelism=0 write.application.id=Unknown
             write.can.ignore.post.commit.failures=false<post.commit.failures.ignored
             write.concat.handle.class=org.apache.hudi.io.HoodieConcatHandle write.empty.clean.interval.hours=-1
             write.ignore.failed=true write.markers.type=TIMELINE_SERVER_BASED
             write.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
             write.merge.handle.fallback=true !write.partial.update.schema=
-            !write.rolling.metadata.keys=
-            write.rolling.metadata.timeline.lookback.commits=10 !write.schema
+            !write.schema
             write.status.storage.level=MEMORY_AND_DISK_SER write.tagged.record.storage.level=MEMORY_AND_DISK_SER
             write.track.event.time.watermark=false writestatus.class=org.apache.hudi.client.WriteStatus
         """,
@@ -120,7 +119,6 @@ WRITING = (
             "rowcustomcolumnssortpartitioner org.apache.hudi.execution.bulkinsert.rddcustomcolumnssortpartitioner",
             "combine.before.delete": "true",
             "write.markers.type": "direct",
-            "write.auto.upgrade": "false",
             "avro.schema.validate": "true",
             "write.ignore.failed": "false",
             "fail.job.on.duplicate.data.file.detection": "false",
@@ -128,5 +126,10 @@ WRITING = (
             "time.generator.type": "wait_to_adjust_skew",
             "datasource.write.row.writer.enable": "true false",
         },
+    ),    Family(
+        group="Versions",
+        doc="A write never changes a table's version; `HudiTable.upgrade` and `HudiTable.downgrade` do.",
+        keys="write.auto.upgrade=true",
+        accepted={"write.auto.upgrade": "false"},
     ),
 )

@@ -18,12 +18,14 @@ from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
 from pyhudi.model.options.buckets import BucketOptions, bucket_options, is_consistent
 from pyhudi.model.options.cleaning import CleaningOptions, cleaning_options
 from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
+from pyhudi.model.options.commits import CommitOptions, commit_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.concurrency import ConcurrencyOptions, concurrency_options, failed_writes_policy
 from pyhudi.model.options.locks import LockOptions, lock_options
 from pyhudi.model.options.replacing import ReplacingOptions, replacing_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import canonical_keys, resolve, text_of
+from pyhudi.model.options.ttl import TtlOptions, ttl_options
 from pyhudi.model.options.values import Values
 from pyhudi.model.options.versions import VersionOptions, version_options
 
@@ -111,6 +113,9 @@ class WriteOptions:
     cleaning: CleaningOptions = field(default_factory=CleaningOptions)
     # Overwriting and deleting partitions
     replacing: ReplacingOptions = field(default_factory=ReplacingOptions)
+    ttl: TtlOptions = field(default_factory=TtlOptions)
+    # What commits say
+    commits: CommitOptions = field(default_factory=CommitOptions)
     # Schema
     null_for_missing_columns: bool = False
     reconcile_schema: bool = False
@@ -164,6 +169,8 @@ class WriteOptions:
             buckets=bucket_options(values),
             cleaning=cleaning_options(values),
             replacing=replacing_options(values),
+            ttl=ttl_options(values),
+            commits=commit_options(values),
             **_safety_fields(values),
             explicit=explicit,
         )
