@@ -14,6 +14,7 @@ Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.rollback_checks import check_can_be_undone
 from pyhudi.actions.services.rollback_files import requests_of, undo_files
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
@@ -113,6 +114,8 @@ def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
             f"it: {', '.join(later[:5])}. Roll those back first, newest first."
         )
     _check_no_plan_needs(target, context)
+    if target.is_completed:
+        check_can_be_undone(target, context)
     undone = _roll_back(target, context)
     if undone is None:
         raise WriteConflict(

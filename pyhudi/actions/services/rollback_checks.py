@@ -20,11 +20,28 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.timeline.history import load_history
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["check_replaced_files_exist"]
+__all__ = ["check_can_be_undone", "check_replaced_files_exist"]
 
 _NONE = ("", "null", None)
+
+
+def check_can_be_undone(target: Instant, context: ActionContext) -> None:
+    """Raise TableError when rows would be lost without the completed write `target`.
+
+    The files of archived commits are told by the commits that are still active, so one of these must stay.
+    """
+    meta = context.meta
+    if len(meta.timeline.commits()) == 1 and any(
+        i.action.is_write for i in load_history(meta.storage, meta.config).times()
+    ):
+        raise TableError(
+            f"{meta.storage.root}: {target.requested_time} can't be undone, because all commits before it were "
+            "archived. Nothing was changed; write the rows that you want again."
+        )
+    check_replaced_files_exist((target,), context)
 
 
 def check_replaced_files_exist(targets: Iterable[Instant], context: ActionContext) -> None:

@@ -29,7 +29,8 @@ def roll_back(context: ActionContext, *, instant_time: str | None = None, to: st
     if roll_back_failed_writes(context):
         context = context.reloaded()
     targets = _targets(context, instant_time, to)
-    check_replaced_files_exist(targets, context)
+    if to is not None:
+        check_replaced_files_exist(targets, context)  # before the first one is undone
     done = []
     for target in targets:
         done.append(rollback(context, target.requested_time))
