@@ -230,7 +230,7 @@ class KeyedWrite:
         return plan_slots(
             counts,
             base_files,
-            sizing(context),
+            sizing(context, inserts=any(count.file_id is None for count in counts)),
             closed=closed,
             new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
             drop_inserts=self.rules.deletes or self.rules.drop_unknown,

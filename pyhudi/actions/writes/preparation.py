@@ -113,10 +113,11 @@ def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant
     )
 
 
-def sizing(context: ActionContext) -> Sizing:
-    """How large files should get, from the options and from what earlier commits wrote."""
+def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:
+    """How large files should get, from the options and, when there are inserts, from what earlier commits wrote."""
     options, meta = context.options, context.meta
-    newest_first = (meta.commits.metadata(instant) for instant in reversed(meta.timeline.commits().instants))
+    earlier = reversed(meta.timeline.commits().instants) if inserts else ()
+    newest_first = (meta.commits.metadata(instant) for instant in earlier)
     return Sizing(
         small_file_limit_bytes=options.small_file_limit_bytes,
         max_file_size_bytes=options.max_file_size_bytes,
