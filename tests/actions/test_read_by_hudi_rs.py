@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.storage.local import LocalStorage
+from tests.actions.clustered import TYPES, Clustered
 from tests.actions.tables import Row, TestTable
 
 pytest.importorskip("hudi", reason="the hudi package is not installed")
@@ -98,3 +99,18 @@ def test_hudi_rs_reads_all_types(tmp_path: Path) -> None:
     found = read_by_hudi_rs(table, tmp_path)
     columns = data.column_names
     assert rows(found, columns) == rows(data, columns)
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+@pytest.mark.parametrize("table_type", TYPES)
+def test_hudi_rs_reads_what_a_clustering_left(version: str, table_type: str, tmp_path: Path) -> None:
+    table = Clustered(version, table_type, LocalStorage(str(tmp_path / "table")))
+    for first in range(0, 30, 10):
+        table.insert(*((f"k{n}", f"p{n % 2}", 1, n) for n in range(first, first + 10)))
+    last = table.upsert(*((f"k{n}", f"p{n % 2}", 2, 100 + n) for n in range(5)))
+    before = table.rows()
+    table.cluster(clustering_plan_strategy_sort_columns="v,ts", layout_optimize_strategy="HILBERT")
+    assert rows(read_by_hudi_rs(table, tmp_path), ["id", "p", "ts", "v"]) == before
+    table.upsert(("k7", "p1", 3, 7), ("new", "p0", 1, 5))
+    assert rows(read_by_hudi_rs(table, tmp_path), ["id", "p", "ts", "v"]) == table.rows()
+    assert rows(read_by_hudi_rs(table, tmp_path, last.instant_time), ["id", "p", "ts", "v"]) == before
