@@ -241,12 +241,12 @@ class TableConfig:
     def _check_version(self, versions: tuple[int, ...], verb: str) -> None:
         version, layout = self.table_version, self.layout_version
         if version not in versions:
-            newer = version > max(versions)
-            advice = (
-                "Use a newer release of PyHudi, or downgrade the table with Apache Hudi."
-                if newer
-                else "Upgrade the table with Apache Hudi (hoodie.write.auto.upgrade) first."
-            )
+            if version > max(versions):
+                advice = "Use a newer release of PyHudi, or downgrade the table with Apache Hudi."
+            elif version in READABLE_VERSIONS:
+                advice = "Take it to a higher version first: HudiTable.open(path).upgrade()."
+            else:
+                advice = "Upgrade the table with Apache Hudi (hoodie.write.auto.upgrade) first."
             raise UnsupportedTable(
                 f"The table {self.table_name!r} has version {version}; this release of PyHudi {verb} versions "
                 f"{', '.join(map(str, versions))}. {advice}"

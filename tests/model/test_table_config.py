@@ -176,7 +176,7 @@ def test_versions_4_and_5_are_read_but_not_written(version: str) -> None:
     loaded = config(table__version=version, timeline__layout__version="1")
 
     assert loaded.check_readable() is loaded
-    with pytest.raises(UnsupportedTable, match="Upgrade"):
+    with pytest.raises(UnsupportedTable, match="upgrade"):
         loaded.check_writable()
 
 

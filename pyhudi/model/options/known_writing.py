@@ -126,7 +126,8 @@ WRITING = (
             "time.generator.type": "wait_to_adjust_skew",
             "datasource.write.row.writer.enable": "true false",
         },
-    ),    Family(
+    ),
+    Family(
         group="Versions",
         doc="A write never changes a table's version; `HudiTable.upgrade` and `HudiTable.downgrade` do.",
         keys="write.auto.upgrade=true",
