@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi.actions.services.clustering import StalePlan
+from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
@@ -79,6 +79,12 @@ def test_rows_stand_in_the_order_of_the_sort_columns() -> None:
     table = made()
     table.cluster(clustering_plan_strategy_sort_columns="v")
     assert values_in_files(table, "x", "v") == [[1, 5, 11, 20]]
+
+
+def test_rows_may_be_sorted_by_their_keys() -> None:
+    table = made()
+    table.cluster(clustering_plan_strategy_sort_columns="_hoodie_record_key")
+    assert values_in_files(table, "x", "id") == [["a", "b", "c", "e"]]
 
 
 @pytest.mark.parametrize("layout", ["ZORDER", "HILBERT"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pyhudi.actions.services.clustering import StalePlan
+from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.errors import ConfigError, WriteConflict
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.merge_on_read import VERSIONS

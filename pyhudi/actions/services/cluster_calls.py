@@ -10,8 +10,9 @@ Source: spec, metadata and indexes 5.4.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.clustering import CLUSTERING, StalePlan
+from pyhudi.actions.services.clustering import CLUSTERING
 from pyhudi.actions.services.clustering_result import ClusteringResult, ClusteringRun
+from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_plan
 from pyhudi.actions.services.rollback import undo
 from pyhudi.index.consistent_hashing import delete_rings

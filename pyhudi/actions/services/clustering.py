@@ -16,15 +16,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
 
+import pyarrow as pa
+
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.conflicts import groups_of
 from pyhudi.actions.services.busy_groups import busy_groups, is_clustering
 from pyhudi.actions.services.clustering_buckets import is_resize, resized_rings
 from pyhudi.actions.services.clustering_result import ClusteringRun
+from pyhudi.actions.services.clustering_staleness import check_fresh
 from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
 from pyhudi.actions.services.plan_files import slices_of
 from pyhudi.engine.base import FanOutWork
-from pyhudi.errors import ConfigError, CorruptFile, WriteConflict
+from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
 from pyhudi.filegroup.markers import list_markers, marker_folder
 from pyhudi.filegroup.read import SliceSpec
@@ -38,18 +40,14 @@ from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.commit import CommitMetadata, OperationType
-from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["CLUSTERING", "Clustering", "StalePlan"]
-
-
-class StalePlan(WriteConflict):
-    """File groups of a plan were changed since it was made: it can't be executed."""
+__all__ = ["CLUSTERING", "Clustering"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,8 @@ class Clustering:
         strategy: ClusteringStrategy = PLAN_STRATEGIES.load(_strategy_name(context.options))()
         own = strategy.options(context.options.clustering)
         options = replace(context.options, clustering=own)
-        _row_order(own.layout).check(context.meta.table_schema())
+        names = pa.schema([pa.field(name, pa.string()) for name in META_COLUMNS])
+        _row_order(own.layout).check(pa.schema([*names, *context.meta.table_schema()]))
         view = FileSystemView.load(context.meta)
         if not strategy.whole_partitions:
             _check_no_buckets(view, context)
@@ -96,14 +95,7 @@ class Clustering:
 
     def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
         """Raises StalePlan when a file group of the plan was changed since it was made."""
-        changed = _rewritten(plan, meta) or _written_since(began, plan, meta) or _resized(instant, plan, meta)
-        if changed is not None:
-            group, by = changed
-            raise StalePlan(
-                f"{meta.storage.root}: the clustering {instant.requested_time} can't be executed, because {by} changed "
-                f"{group.file_id} in {group.partition_path!r} since it was planned. Nothing of it is visible; the plan "
-                f"is dropped, cluster again."
-            )
+        check_fresh(instant, plan, meta, began)
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
         slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
@@ -231,48 +223,6 @@ def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:
 
 def _known(word: str | None, words: Sequence[str], otherwise: str) -> str:
     return word.upper() if word is not None and word.upper() in words else otherwise
-
-
-# ---- has somebody written to its file groups? ------------------------------------------------------------------------
-
-
-def _rewritten(plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group whose newest slice has other files than the plan says, and who made them."""
-    view = FileSystemView.load(meta, partitions=plan.partitions)
-    newest = {s.group: s for path in plan.partitions for s in view.slices(path)}
-    for planned in plan.slices:
-        found = newest.get(planned.group)
-        if found is None:
-            return planned.group, "another write, which replaced or undid it,"
-        base = found.base_file.name if found.base_file is not None else None
-        if base != planned.data_file_name:
-            return planned.group, f"the write {found.base_instant}"
-        others = [log for log in found.log_files if log.name not in planned.log_file_names]
-        if others or len(found.log_files) != len(planned.log_file_names):
-            return planned.group, f"log file {others[0].name}" if others else "a rollback"
-    return None
-
-
-def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group of a partition whose hash ring is another one than the plan was made for."""
-    if not is_resize(plan):
-        return None
-    rings = resized_rings(plan, instant.requested_time, meta)
-    gone = (file_slice.group for file_slice in plan.slices if file_slice.partition_path not in rings)
-    return next(((group, "another resize of its buckets") for group in gone), None)
-
-
-def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:
-    """A file group that a write has changed which the run did not see complete: a log file of the plan may hold it."""
-    if began is None:
-        return None
-    seen = {write.requested_time for write in began.timeline.commits()}
-    groups = frozenset(file_slice.group for file_slice in plan.slices)
-    for write in meta.timeline.commits():
-        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in seen else None
-        if shared:
-            return min(shared), f"the {write.action.value} {write.requested_time}"
-    return None
 
 
 # ---- files of a run --------------------------------------------------------------------------------------------------
