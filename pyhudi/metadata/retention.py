@@ -16,7 +16,7 @@ from pyhudi.model.clean_plan import READABLE_SINCE
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["Retention", "load_retention"]
+__all__ = ["Retention", "load_retention", "readable_since"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ def load_retention(meta: MetaClient) -> Retention:
         return Retention(None, saved, commits)
     # All of them: one that retained much may have followed one that retained little.
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
-        bounds = pool.map(lambda instant: _readable_since(instant, meta), cleans)
+        bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
         return Retention(max(bounds, default="") or None, saved, commits)
 
 
-def _readable_since(instant: Instant, meta: MetaClient) -> str:
+def readable_since(instant: Instant, meta: MetaClient) -> str:
     """The instant from which on a clean has left all files; "" when it says nothing, or took nothing."""
     reader = TimelineWriter(meta.storage, meta.config)
     where = f"{meta.storage.root}: {instant.requested_time}.clean"

@@ -15,6 +15,7 @@ from pyhudi.actions.services.archiving import archive
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_avro_record, encode_commit
 from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.retention import load_retention
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
@@ -221,10 +222,20 @@ def test_the_newest_clean_stays_and_older_ones_go(version: str) -> None:
 
     gone = archived(table).instant_times
 
-    if version == "6":  # by their own number there
-        assert [time for time in cleans if time in gone] == cleans[:2]
-    else:
-        assert [time for time in cleans if time in gone] == cleans[:3]
+    # Version 6: by their own number. The first of those that took the most stays, and the newest.
+    assert [time for time in cleans if time in gone] == (cleans[1:2] if version == "6" else cleans[1:3])
+
+
+def test_the_clean_that_took_the_most_stays_so_that_nobody_reads_what_is_gone() -> None:
+    table = table_of()
+    times = upserts(table, 5)
+    most = clean(table, "9", times[4])
+    for n in range(3):
+        clean(table, "9", times[n])
+    upserts(table, 5)
+
+    assert most not in archived(table).instant_times
+    assert [load_retention(table.meta).is_readable(time) for time in times] == [False, False, False, False, True]
 
 
 def test_cleaning_that_keeps_more_raises_what_stays() -> None:
@@ -354,7 +365,12 @@ def test_what_leaves_is_the_oldest_and_nothing_that_is_needed(
     timeline = Timeline((*instants, *(Instant(t, ActionKind.SAVEPOINT, State.COMPLETED, "999") for t in saved)))
 
     plan = select_instants(
-        timeline, kept, limits, frozenset(saved) if beyond else frozenset(), (kept, kept + 1) if by_number else None
+        timeline,
+        kept,
+        limits,
+        frozenset(saved) if beyond else frozenset(),
+        frozenset(timeline.of([ActionKind.CLEAN]).instants[-1:]),
+        (kept, kept + 1) if by_number else None,
     )
 
     left = Timeline(tuple(i for i in timeline if i not in plan.instants))

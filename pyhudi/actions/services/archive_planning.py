@@ -6,6 +6,7 @@ somebody still needs.
     replaced file groups  a replacecommit hides their files until cleaning has deleted them
     savepoints            restore undoes what came after
     the table's schema    the newest commit that carries it
+    time travel           the newest clean, and the one that took the most
 
 Planning looks at the timeline and at the plan of the last clean only. Source: spec, timeline 5.3.
 """
@@ -20,6 +21,7 @@ from typing import Any
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.metadata.retention import readable_since
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
@@ -59,7 +61,7 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
     limits = sorted(_limits(context, savepoints))
     spared = savepoints if options.beyond_savepoint else frozenset()
     by_version = (kept_min, kept_max) if context.meta.config.table_version < 8 else None
-    return select_instants(timeline, kept_min, limits, spared, by_version)
+    return select_instants(timeline, kept_min, limits, spared, _needed_cleans(context), by_version)
 
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
@@ -85,12 +87,15 @@ def select_instants(
     kept_min: int,
     limits: Iterable[ArchiveLimit],
     spared: frozenset[str] = frozenset(),
+    cleans: frozenset[Instant] = frozenset(),
     per_action: tuple[int, int] | None = None,
 ) -> ArchivePlan:
     """The oldest commits but `kept_min`, before the first limit, and the cleans and rollbacks that go with them.
 
-    Args:    spared: savepointed commits that stay while later ones go. per_action: below version 8 cleans and rollbacks
-             go by their own number, (min, max) of each action; otherwise those before the last commit that goes.
+    Args:
+        spared: savepointed commits that stay while later ones go. cleans: those that stay.
+        per_action: below version 8 cleans and rollbacks go by their own number, (min, max) of each action; otherwise
+            those before the last commit that goes.
     """
     limit = min(limits, default=None)
     # Hudi counts the spared ones among those that stay; with enough savepoints its newest commit would leave.
@@ -98,14 +103,14 @@ def select_instants(
     beyond = max(0, len(commits) - kept_min)
     leaving = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
     held = limit if len(leaving) < beyond else None
-    others = _others(timeline, leaving, limit, per_action)
+    others = [i for i in _others(timeline, leaving, limit, per_action) if i not in cleans]
     return ArchivePlan(tuple(sorted([*leaving, *others])), held)
 
 
 def _others(
     timeline: Timeline, leaving: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
 ) -> Iterator[Instant]:
-    """Completed cleans and rollbacks that go. The newest clean stays: it says what can still be read."""
+    """Completed cleans and rollbacks that may go."""
     done = timeline.completed()
     for action in (ActionKind.CLEAN, ActionKind.ROLLBACK):
         instants = done.of([action]).instants
@@ -116,10 +121,16 @@ def _others(
             instants = ()
         else:
             instants = tuple(i for i in instants if i.requested_time < leaving[-1].requested_time)
-        newest = done.of([action]).instants[-1:] if action is ActionKind.CLEAN else ()
         for instant in instants:
-            if instant not in newest and (limit is None or instant.requested_time < limit.time):
+            if limit is None or instant.requested_time < limit.time:
                 yield instant
+
+
+def _needed_cleans(context: ActionContext) -> frozenset[Instant]:
+    """The newest clean, and the one that took the most: together they say how far back the table can be read."""
+    cleans = context.meta.timeline.completed().of([ActionKind.CLEAN]).instants
+    farthest = max(cleans[:-1], key=lambda i: readable_since(i, context.meta), default=None)
+    return frozenset(i for i in (*cleans[-1:], farthest) if i is not None)
 
 
 # ---- who still needs what --------------------------------------------------------------------------------------------
