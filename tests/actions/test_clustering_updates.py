@@ -8,6 +8,8 @@ import pytest
 
 from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.storage.clock import SystemClock
+from pyhudi.timeline.heartbeat import Heartbeat
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.test_clustering import ROWS, made
@@ -84,6 +86,27 @@ def test_a_change_may_take_the_clustering_back(version: str, table_type: str) ->
     assert table.rows() == rows
     table.cluster()
     assert table.rows() == rows
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_plan_that_waited_for_too_long_is_rolled_back_by_the_next_write(version: str) -> None:
+    table = waiting(version, "MERGE_ON_READ")
+    expires = {"clustering_enable_expirations": "true"}
+    with pytest.raises(WriteConflict):
+        table.upsert(("b", "x", 3, 21), **expires)
+    (plan,) = table.meta.timeline.pending()
+    running = Heartbeat(table.storage, plan.requested_time, SystemClock())
+    running.beat()
+    expires |= {"clustering_expiration_threshold_mins": "0"}
+    with pytest.raises(WriteConflict):
+        table.upsert(("b", "x", 3, 21), **expires)
+    running.stop()
+    table.upsert(("b", "x", 3, 21), **expires)
+    assert not table.pending()
+    table.cluster(schedule_only=True)
+    (run,) = table.cluster(**expires).runs
+    assert run.instant_time != plan.requested_time, "it is planned anew"
+    assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -13,6 +13,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.clustering import CLUSTERING
 from pyhudi.actions.services.clustering_result import ClusteringResult, ClusteringRun
 from pyhudi.actions.services.clustering_staleness import StalePlan
+from pyhudi.actions.services.clustering_updates import drop_expired
 from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_plan
 from pyhudi.actions.services.rollback import undo
 from pyhudi.index.consistent_hashing import delete_rings
@@ -42,6 +43,7 @@ def cluster(
         return ClusteringResult(table, () if plan is None else plan.groups)
     if instant_time is not None:
         return ClusteringResult(table, runs=(_run(instant_time, context),))
+    context = context.reloaded() if drop_expired(context) else context
     waiting = () if schedule_only else pending_plans(CLUSTERING, context)
     runs = tuple(_run(instant.requested_time, context) for instant in waiting)
     context = context.reloaded() if runs else context
@@ -98,6 +100,7 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
     if not (options.inline or options.schedule_inline or options.async_enabled):
         return ()
     context = context.reloaded()
+    context = context.reloaded() if drop_expired(context) else context
     if not options.inline:
         if commits_since_clustering(context) >= options.async_commits_max:
             schedule_plan(CLUSTERING, context)

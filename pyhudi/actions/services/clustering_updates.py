@@ -17,11 +17,14 @@ from dataclasses import dataclass
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.rollback import undo
 from pyhudi.errors import WriteConflict
+from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import Instant, parse_instant_time
 from pyhudi.registry import Registry
+from pyhudi.timeline.heartbeat import is_expired
 
-__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "groups_to_keep_off"]
+__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_to_keep_off"]
 
 _JAVA = "org.apache.hudi.client.clustering.update.strategy."
 _HERE = "pyhudi.actions.services.clustering_updates:"
@@ -57,6 +60,9 @@ def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -
     Raises:  WriteConflict when one of them waits for a clustering and the options don't let the write go on.
     """
     planned = pending_clusterings(context.meta)
+    if planned:
+        expired = drop_expired(context)
+        planned = {group: instant for group, instant in planned.items() if instant not in expired}
     if not planned:
         return frozenset()
     strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
@@ -65,6 +71,7 @@ def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -
         gone = {planned[group] for group in hit}
         for instant in sorted(gone):
             undo(instant, context)
+            delete_rings(context.meta.storage, instant.requested_time)
         return frozenset(group for group, instant in planned.items() if instant not in gone)
     if hit and not strategy.lets:
         instant = planned[hit[0]]
@@ -76,3 +83,28 @@ def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -
             f"(hoodie.clustering.updates.strategy=ALLOW)."
         )
     return frozenset(planned)
+
+
+def drop_expired(context: ActionContext) -> frozenset[Instant]:
+    """Roll back plans that have waited for too long and that nobody is executing, if the options ask for it."""
+    options, meta = context.options, context.meta
+    if not options.clustering.plans_expire:
+        return frozenset()
+    now_ms = context.clock.now_ms()
+    oldest_s = now_ms / 1000 - options.clustering.expiration_min * 60
+    expired = {
+        instant
+        for instant in pending_clusterings(meta).values()
+        if parse_instant_time(instant.requested_time, meta.config.timeline_zone).timestamp() <= oldest_s
+        and is_expired(
+            meta.storage,
+            instant.requested_time,
+            now_ms,
+            options.heartbeat_interval_ms,
+            options.heartbeat_misses,
+        )
+    }
+    for instant in sorted(expired):
+        undo(instant, context)
+        delete_rings(meta.storage, instant.requested_time)
+    return frozenset(expired)

@@ -48,6 +48,8 @@ class ClusteringOptions:
     execution_strategy: str | None = None
     update_strategy: str = _UPDATE_CLASS
     rollback_pending_on_conflict: bool = False
+    plans_expire: bool = False
+    expiration_min: int = 60
     # Which partitions
     partition_filter: str = "NONE"
     lookback_partitions: int = 2
@@ -86,6 +88,8 @@ def clustering_options(values: Values) -> ClusteringOptions:
         execution_strategy=values.text("hoodie.clustering.execution.strategy.class"),
         update_strategy=values.must("hoodie.clustering.updates.strategy"),
         rollback_pending_on_conflict=values.flag("hoodie.clustering.rollback.pending.replacecommit.on.conflict"),
+        plans_expire=values.flag("hoodie.clustering.enable.expirations"),
+        expiration_min=values.integer("hoodie.clustering.expiration.threshold.mins", minimum=0),
         partition_filter=values.must("hoodie.clustering.plan.partition.filter.mode"),
         lookback_partitions=values.integer(f"{_PLAN}daybased.lookback.partitions", minimum=1),
         skip_latest_partitions=values.integer(f"{_PLAN}daybased.skipfromlatest.partitions", minimum=0),

@@ -76,6 +76,15 @@ CLUSTERING_OPTIONS: tuple[OptionSpec, ...] = (
         "Writes to file groups that a clustering waits for roll that clustering back and go on.",
     ),
     _row(
+        "hoodie.clustering.enable.expirations",
+        FLAG,
+        "false",
+        "Writes and clusterings roll back plans that have waited for too long and that nobody is executing.",
+    ),
+    _row(
+        "hoodie.clustering.expiration.threshold.mins", INTEGER, "60", "How many minutes plans may wait, if they expire."
+    ),
+    _row(
         "hoodie.clustering.plan.partition.filter.mode",
         TEXT,
         "NONE",

@@ -42,9 +42,8 @@ SERVICES = (
     ),
     Family(
         group="Clustering",
-        doc="A clustering runs within the write that asks for it, or when it is called; its plans do not expire.",
+        doc="A clustering runs within the write that asks for it, or when it is called; a task for each group.",
         keys="""
-            clustering.enable.expirations=false clustering.expiration.threshold.mins=60
             clustering.fail.on.pending.ingestion.during.conflict.resolution=false
             clustering.group.read.parallelism=20 clustering.max.parallelism=15
             clustering.plan.generation.use.local.engine.context=false
