@@ -29,7 +29,8 @@ demo: $(READY)  ## the main job on real data: load, correct, delete, query, trav
 
 test: $(READY)  ## all tests: without Spark, on classic Spark, then the Spark tests again on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
-	@$(JAVA) && $(PY) -m pytest -m "not judge and not slow" $(ARGS)
+	$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow" $(ARGS)
+	@$(JAVA) && $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
 	@$(JAVA) && PYHUDI_SPARK=connect $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
 
 fmt: $(READY)  ## format the code and mend what ruff can mend
