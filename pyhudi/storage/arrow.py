@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import OBJECT_STORES, open_object_store, s3_arguments
+from pyhudi.storage.arrow_store import OBJECT_STORES, first_line, open_object_store, s3_arguments
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary, parent
@@ -68,6 +68,10 @@ class ArrowStorage:
             return self._filesystem.open_output_stream(self._at(path))
 
     def write(self, path: str, data: bytes) -> None:
+        if self._filesystem.type_name in OBJECT_STORES:
+            # A stream of pyarrow that fails half-way is completed as it is when it is closed or forgotten.
+            self._put(path, data, "overwrite")
+            return
         with self.open_output(path) as file:
             file.write(data)
 
@@ -76,7 +80,7 @@ class ArrowStorage:
         kind = self._filesystem.type_name
         with self._translated(path):
             if kind in OBJECT_STORES:
-                self._put_if_absent(path, data)
+                self._put(path, data, "create")
             elif kind == "hdfs":
                 self._rename_if_absent(path, data)
             else:
@@ -144,14 +148,18 @@ class ArrowStorage:
         if folder:
             self.make_folder(folder)
 
-    def _put_if_absent(self, path: str, data: bytes) -> None:
+    def _put(self, path: str, data: bytes, mode: str) -> None:
+        """One object at once, or nothing: also a large one that goes in parts."""
+        inside(path, self.root)
         api = open_object_store(self.root, self._options, self._filesystem.type_name)
         try:
-            api.module.put(api.store, path, data, mode="create")
+            api.module.put(api.store, path, data, mode=mode)
         except api.exceptions.AlreadyExistsError as error:
-            raise PathExists(f"{self.full_path(path)} exists already.") from error
-        except api.exceptions.BaseError as error:
-            raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
+            # When the answer to a put is lost the client asks again, and finds its own object.
+            if not data or self.read(path) != data:
+                raise PathExists(f"{self.full_path(path)} exists already.") from error
+        except (api.exceptions.BaseError, OSError) as error:
+            raise StorageError(f"{self.full_path(path)}: the store refused: {first_line(error)}") from error
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:

@@ -13,7 +13,15 @@ from typing import Any
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["OBJECT_STORES", "ObjectStore", "object_store", "obstore_arguments", "open_object_store", "s3_arguments"]
+__all__ = [
+    "OBJECT_STORES",
+    "ObjectStore",
+    "first_line",
+    "object_store",
+    "obstore_arguments",
+    "open_object_store",
+    "s3_arguments",
+]
 
 OBJECT_STORES: Mapping[str, str] = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
 
@@ -45,6 +53,11 @@ def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str)
             f"`pyhudi[{OBJECT_STORES[kind]}]` (package obstore); reading works without."
         ) from error
     return ObjectStore(_opened(stores.from_url, uri, options), obstore, exceptions)
+
+
+def first_line(error: Exception) -> str:
+    """What a client says before its long story."""
+    return str(error).partition("\n")[0]
 
 
 @lru_cache(maxsize=64)

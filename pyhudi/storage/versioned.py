@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pyhudi.errors import ConfigError, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import ObjectStore, object_store
+from pyhudi.storage.arrow_store import ObjectStore, first_line, object_store
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
@@ -133,8 +133,8 @@ class _StoredObjects:
             data = bytes(found.bytes())
         except (api.exceptions.NotFoundError, FileNotFoundError):
             return None
-        except api.exceptions.BaseError as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {error}") from error
+        except (api.exceptions.BaseError, OSError) as error:
+            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
         return data, _packed(found.meta.get("e_tag"), found.meta.get("version"))
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
@@ -149,8 +149,8 @@ class _StoredObjects:
             FileNotFoundError,
         ):
             return None
-        except api.exceptions.BaseError as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {error}") from error
+        except (api.exceptions.BaseError, OSError) as error:
+            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
         return _packed(made.get("e_tag"), made.get("version"))
 
 

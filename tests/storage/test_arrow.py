@@ -57,6 +57,10 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
         made.__dict__.update(attributes)
         monkeypatch.setitem(sys.modules, name, made)
 
+    def read(self: Any, path: str) -> bytes:
+        return objects[self.root, path]
+
+    monkeypatch.setattr(ArrowStorage, "read", read)
     module("obstore", put=put)
     module("obstore.store", from_url=lambda url, **options: url)
     module("obstore.exceptions", AlreadyExistsError=AlreadyExistsError, BaseError=BaseError)
@@ -66,6 +70,7 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(PathExists, match="lock"):
         storage.create_new(".hoodie/lock", b"yours")
+    storage.create_new(".hoodie/lock", b"mine")  # the answer was lost, and the client has asked again
     with pytest.raises(StorageError, match="403"):
         storage.create_new("refused", b"")
     assert objects == {("s3a://bucket/table", ".hoodie/lock"): b"mine"}

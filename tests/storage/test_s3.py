@@ -1,0 +1,223 @@
+"""Tables on S3, against a real S3 server on this machine: conditional puts, two writers at once, torn uploads."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError, PathExists, PathNotFound, StorageError
+from pyhudi.locks import LockOptions, hold, open_lock
+from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.storage import Storage, SystemClock, open_storage
+from pyhudi.storage.versioned import versioned_files
+from tests.actions.tables import TestTable
+
+pytest.importorskip("moto.server")
+pytest.importorskip("obstore")
+
+from tests.storage.s3_server import SECRET, make_bucket, options_of, s3_server
+
+_NUMBERS = itertools.count()
+MANY = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider",
+    "hoodie.write.lock.wait_time_ms_between_retry": "20",
+    "hoodie.write.num.retries.on.conflict.failures": "20",
+    "hoodie.time.generator.max_expected_clock_skew_ms": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with s3_server() as port:
+        make_bucket(port, "lake")
+        yield port
+
+
+@pytest.fixture
+def storage(port: int) -> Storage:
+    return open_storage(f"s3a://lake/table-{next(_NUMBERS)}", options_of(port))
+
+
+def test_what_was_written_is_read_listed_and_deleted(storage: Storage) -> None:
+    storage.write("a/b/one.bin", b"one")
+    storage.write("a/two.bin", b"two")
+
+    assert storage.read("a/b/one.bin") == b"one"
+    assert [(info.name, info.is_dir) for info in storage.list("a")] == [("b", True), ("two.bin", False)]
+    assert sorted(info.path for info in storage.walk("")) == ["a/b/one.bin", "a/two.bin"]
+    info = storage.stat("a/two.bin")
+    assert info is not None
+    assert info.size_bytes == 3
+    assert storage.delete("a/two.bin")
+    assert not storage.delete("a/two.bin")
+    storage.delete_tree("a")
+    assert list(storage.walk("")) == []
+    with pytest.raises(PathNotFound, match=r"one\.bin"):
+        storage.read("a/b/one.bin")
+
+
+def test_an_object_is_created_once_however_many_try(storage: Storage) -> None:
+    def create(number: int) -> bool:
+        try:
+            storage.create_new(".hoodie/timeline/x.commit", f"writer {number}".encode())
+        except PathExists:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(create, range(16)))
+
+    assert sum(made) == 1
+    assert storage.read(".hoodie/timeline/x.commit") == f"writer {made.index(True)}".encode()
+
+
+def test_an_object_is_replaced_only_in_the_version_that_was_read(storage: Storage) -> None:
+    files = versioned_files(storage)
+    assert files.read("f") is None
+    first = files.replace("f", b"1", None)
+    assert first is not None
+    assert files.replace("f", b"again", None) is None
+    second = files.replace("f", b"2", first)
+    assert second is not None
+    assert files.replace("f", b"late", first) is None
+    assert files.read("f") == (b"2", second)
+    storage.delete("f")
+    assert files.replace("f", b"3", second) is None
+
+
+def test_the_lock_of_hudi_excludes_on_s3(storage: Storage) -> None:
+    options = LockOptions("STORAGE", retry_wait_ms=5, storage=StorageLockOptions(10, 1))
+    inside, most = [0], [0]
+
+    def work(_: int) -> None:
+        with hold(open_lock(options, storage, SystemClock()), 30):
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            inside[0] -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(8)))
+
+    assert most == [1]
+    assert b'"expired":true' in storage.read(".hoodie/.locks/table_lock.json")
+
+
+def test_a_table_lives_on_s3(storage: Storage) -> None:
+    table = TestTable(storage, engine=LocalEngine(1))
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    table.upsert(("a", "x", 2, 11), ("c", "y", 1, 30))
+    table.delete(("b", "y"))
+
+    assert table.rows() == [("a", "x", 2, 11), ("c", "y", 1, 30)]
+    assert not list(storage.walk(".hoodie/.temp"))
+
+
+def test_two_writers_at_once_lose_nothing(storage: Storage) -> None:
+    TestTable(storage, MANY, engine=LocalEngine(1), failed_writes_policy="LAZY").upsert(("shared", "x", 0, 0))
+
+    def write(name: str) -> None:
+        table = TestTable(storage, MANY, engine=LocalEngine(1), failed_writes_policy="LAZY")
+        for number in range(3):
+            table.upsert((f"{name}{number}", "x", 1, number), ("shared", "x", number, number))
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    keys = [row[0] for row in TestTable(storage).rows()]
+    assert keys == sorted([*(f"{name}{n}" for name in ("first", "second") for n in range(3)), "shared"], key=repr)
+
+
+UPLOAD = """
+import sys
+from pyhudi.storage import open_storage
+storage = open_storage(sys.argv[1], dict(pair.split("=", 1) for pair in sys.argv[2:]))
+stream = storage.open_output("p/f.parquet")
+stream.write(bytes(12 << 20))  # more than one part
+print("under way", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_an_upload_that_is_broken_off_leaves_the_old_object(port: int, storage: Storage) -> None:
+    """A process is killed when parts of its object are on the server already."""
+    storage.write("p/f.parquet", b"old")
+    command = [sys.executable, "-c", UPLOAD, storage.root, *(f"{k}={v}" for k, v in options_of(port).items())]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "under way\n"
+        assert storage.read("p/f.parquet") == b"old"
+        process.kill()
+
+    assert [info.name for info in storage.list("p")] == ["f.parquet"]
+    assert storage.read("p/f.parquet") == b"old"
+
+
+def test_a_large_object_is_written_at_once(storage: Storage) -> None:
+    data = bytes(range(256)) * (12 << 12)  # 12 MB
+    storage.write("large.bin", data)
+    storage.write("large.bin", data[::-1])
+
+    assert storage.read("large.bin") == data[::-1]
+
+
+def test_a_writer_that_dies_in_the_middle_of_its_files_leaves_the_table_as_it_was(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = TestTable(storage, engine=LocalEngine(1))
+    table.bulk_insert(("a", "x", 1, 10))
+    kind = type(storage)
+    create_new, calls = kind.create_new, itertools.count()
+
+    def dying(self: Any, path: str, data: bytes) -> None:
+        if next(calls) >= 3:
+            raise StorageError(f"{path}: the network is gone")
+        create_new(self, path, data)
+
+    monkeypatch.setattr(kind, "create_new", dying)
+    with pytest.raises(HudiError):
+        table.upsert(("a", "x", 2, 11))
+    monkeypatch.undo()
+
+    assert table.rows() == [("a", "x", 1, 10)]
+    table.upsert(("a", "x", 3, 12))
+    assert table.rows() == [("a", "x", 3, 12)]
+    assert not list(storage.walk(".hoodie/.temp"))
+
+
+def test_no_credential_is_in_any_message(port: int, storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
+    refused = open_storage("s3a://no-such-bucket/table", options_of(port))
+    said = [repr(storage), repr(refused), str(storage), repr(versioned_files(storage))]
+    for act in (
+        lambda: refused.write("f", b"x"),
+        lambda: refused.create_new("f", b"x"),
+        lambda: refused.read("f"),
+        lambda: refused.list(""),
+        lambda: versioned_files(refused).replace("f", b"x", None),
+    ):
+        try:
+            act()
+        except HudiError as error:
+            said += [str(error), repr(error), str(error.__cause__)]
+    assert len(said) > 6
+    assert not [text for text in (*said, caplog.text) if SECRET in text]
+
+
+def test_rows_are_read_in_batches_from_s3(storage: Storage) -> None:
+    table = TestTable(storage, engine=LocalEngine(1))
+    table.bulk_insert(*((f"k{n}", "x", 1, n) for n in range(50)))
+
+    assert isinstance(table.read(), pa.Table)
+    assert len(table.rows()) == 50
