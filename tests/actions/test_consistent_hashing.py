@@ -115,4 +115,4 @@ def test_the_index_may_be_named_by_its_class() -> None:
 
 def test_limits_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ConfigError, match="is more than"):
-        ringed(bucket_index_min_num_buckets="5").upsert(*many(2))
+        ringed(bucket_index_min_num_buckets="5", bucket_index_max_num_buckets="4").upsert(*many(2))

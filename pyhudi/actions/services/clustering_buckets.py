@@ -48,9 +48,10 @@ class ConsistentBucket:
         ring, full, buckets = _ring(path, context.meta), context.options.max_file_size_bytes, context.options.buckets
         sized = _sized(slices, ring, context.meta)
         sizes = {value: size for value, (_, size) in sized.items()}
-        splits = split_values(ring, sizes, full * buckets.split_threshold, buckets.num_max - len(ring.nodes))
+        least, most = buckets.num_min or ring.bucket_num, buckets.num_max or ring.bucket_num
+        splits = split_values(ring, sizes, full * buckets.split_threshold, most - len(ring.nodes))
         others = {value: size for value, size in sizes.items() if value not in splits}
-        room = len(ring.nodes) + len(splits) - buckets.num_min
+        room = len(ring.nodes) + len(splits) - least
         runs = merge_runs(ring, others, full * buckets.merge_threshold, room)
         merged = {value for run in runs for value in run}
 

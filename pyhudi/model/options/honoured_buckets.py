@@ -27,14 +27,14 @@ BUCKET_OPTIONS: tuple[OptionSpec, ...] = (
         "hoodie.bucket.index.min.num.buckets",
         Kind.INTEGER,
         None,
-        "CONSISTENT_HASHING: clustering merges no further; unset: `hoodie.bucket.index.num.buckets`.",
+        "CONSISTENT_HASHING: clustering merges no further; unset: the number that a partition began with.",
     ),
     honoured(
         _GROUP,
         "hoodie.bucket.index.max.num.buckets",
         Kind.INTEGER,
         None,
-        "CONSISTENT_HASHING: clustering splits no further; unset: `hoodie.bucket.index.num.buckets`.",
+        "CONSISTENT_HASHING: clustering splits no further; unset: the number that a partition began with.",
     ),
     honoured(
         _GROUP,
