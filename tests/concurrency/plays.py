@@ -127,21 +127,25 @@ def played(batches: Iterable[str]) -> State:
 
 def write(storage: Storage, play: Play, batch: str) -> WriteResult:
     """Bring a batch in, whatever it takes: it may give way to others again and again."""
-    engine = LocalEngine(1)
     while True:
-        config = load_table_config(storage) if table_exists(storage) else None
-        given = {**play.options, NAME: batch, "hoodie.datasource.write.operation": "upsert"}
-        options = WriteOptions.parse(given, table=config)
         try:
-            if counts_up(batch):
-                values = {"n": pc.field("n") + 1, "v": batch}
-                clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, values)
-                where = "id in (" + ", ".join(f"'{key}'" for key in picked(batch)) + ")"
-                return change_table(storage, ChangeRows((clause,), where), engine, options)
-            rows = [dict(zip(SCHEMA.names, (key, *row), strict=True)) for key, row in sorted(rows_of(batch).items())]
-            return write_table(storage, pa.Table.from_pylist(rows, SCHEMA), engine, options)
+            return attempt(storage, play, batch)
         except (WriteConflict, LockTimeout):
             continue
+
+
+def attempt(storage: Storage, play: Play, batch: str) -> WriteResult:
+    """Bring a batch in, or give way."""
+    engine = LocalEngine(1)
+    config = load_table_config(storage) if table_exists(storage) else None
+    given = {**play.options, NAME: batch, "hoodie.datasource.write.operation": "upsert"}
+    options = WriteOptions.parse(given, table=config)
+    if counts_up(batch):
+        clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, {"n": pc.field("n") + 1, "v": batch})
+        where = "id in (" + ", ".join(f"'{key}'" for key in picked(batch)) + ")"
+        return change_table(storage, ChangeRows((clause,), where), engine, options)
+    rows = [dict(zip(SCHEMA.names, (key, *row), strict=True)) for key, row in sorted(rows_of(batch).items())]
+    return write_table(storage, pa.Table.from_pylist(rows, SCHEMA), engine, options)
 
 
 class Reader:
