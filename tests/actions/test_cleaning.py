@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.opening import table_lock
 from pyhudi.actions.services.clean_drafting import last_clean
 from pyhudi.actions.services.clean_result import CleanResult
 from pyhudi.actions.services.cleaning import clean
-from pyhudi.errors import CorruptFile, TableError
+from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
 from pyhudi.model.clean_plan import CleanPlan
@@ -21,6 +23,7 @@ from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import InjectedFault, MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
@@ -333,6 +336,26 @@ def test_a_failing_clean_does_not_fail_the_write_that_began_it() -> None:
     update(table, 1)
     assert not table.meta.timeline.pending().instants
     assert len(files(table)) == 2
+
+
+def test_a_plan_that_waits_takes_nothing_that_a_rollback_has_made_the_newest_again() -> None:
+    table = table_of(**NEVER)
+    update(table, 2)
+    call(table, schedule_only=True, clean_fileversions_retained="1")
+    rollback_write(table.storage, commits(table)[-1], WriteOptions.parse(DEFAULTS), table.engine)
+    call(table)
+    assert ("a", "x", 2, 1) in table.rows()
+    assert len(files(table)) == 1
+
+
+def test_nothing_is_cleaned_while_a_restore_is_under_way() -> None:
+    table = table_of(**NEVER)
+    update(table, 2)
+    table.storage.write(".hoodie/timeline/20300101000000000.restore.requested", b"")
+    options = WriteOptions.parse({RETAINED: 1})
+    lock = table_lock(options, table.storage, table.clock)
+    with pytest.raises(WriteConflict, match="restore"):
+        clean(ActionContext(table.meta, table.engine, options, lock, table.clock))
 
 
 def test_lazy_cleaning_undoes_dead_writers() -> None:
