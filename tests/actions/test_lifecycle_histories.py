@@ -48,7 +48,8 @@ class Lived(Cleaned):
             after = self.instants()
             assert sorted([*after[0], *after[1]]) == sorted([*archived, *active])
         elif operation == "rollback":
-            self.serve(roll_back)
+            if len(active) > 1 or archived:  # a table without commits has no rows to look at
+                self.serve(roll_back)
         else:
             self.serve(partial(restore, to=data.draw(st.sampled_from(active), "restore to")))
         there = {time for times in self.instants() for time in times}
@@ -83,8 +84,8 @@ def test_no_row_is_lost_or_comes_back(version: str, table_type: str, steps: list
                     assert table.table.rows() == rows
                 else:
                     rows = table.table.rows()
-                    newest = max(table.instants()[1], default="")
-                    assert rows == (table.seen.get(newest, rows) if newest else []), f"{operation} left {newest}"
+                    newest = max(table.instants()[1])
+                    assert rows == table.seen.get(newest, rows), f"{operation} left {newest}"
             else:
                 table.run(operation, data)
                 assert table.table.rows() == rows, operation

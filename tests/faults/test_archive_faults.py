@@ -44,7 +44,9 @@ def made(version: str) -> TestTable:
 
 
 def run(table: TestTable) -> None:
-    parsed = WriteOptions.parse({**KEEP, "hoodie.clean.commits.retained": "1"}, table=load_table_config(table.storage))
+    parsed = WriteOptions.parse(
+        {**KEEP, "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}, table=load_table_config(table.storage)
+    )
     serve(table.storage, archive, parsed, table.engine)
 
 
@@ -64,7 +66,6 @@ def everything(table: TestTable) -> list[str]:
     return sorted({*archived, *active})
 
 
-@pytest.mark.filterwarnings("ignore:.*clean.commits.retained.*")
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_no_row_and_no_instant_is_lost_and_the_next_run_ends_it(version: str) -> None:
     table = made(version)
