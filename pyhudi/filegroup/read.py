@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,8 @@ class SliceSpec:
     """How slices of one table are read. Picklable.
 
     `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
-    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a temporary file.
+    recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a file of
+    `spill_folder`, None: the system's temporary one.
     """
 
     storage: Storage
@@ -52,7 +53,8 @@ class SliceSpec:
     blocks: BlockRules
     merge: MergeRules
     key_generator: KeyGenerator | None = None
-    memory_bytes: int = field(default=DEFAULT_MEMORY_BYTES)
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
+    spill_folder: str | None = None
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
@@ -155,7 +157,7 @@ class SliceMerge:
         found = [block for log in file_slice.log_files for block in scan_log(spec.storage, log.path)]
         blocks = blocks_of(found, spec.blocks)
         in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
-        buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory_bytes=spec.memory_bytes)
+        buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         count = 0
         for block in blocks:
             if block.is_delete:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyhudi.errors import SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.log.blocks.delete import DeleteRecords
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask, Place
@@ -66,15 +66,20 @@ class RecordBuffer:
     """Collects the rows and deletes of a slice's blocks, in merge order.
 
     Args:    schema: columns of the rows, RECORD_KEY and the ordering fields' columns among them; in_pairs: results can
-             have columns of several versions; memory_bytes: rows beyond it wait in a temporary file.
+             have columns of several versions; memory: bytes of rows, and the folder where those beyond it wait.
     """
 
     def __init__(
-        self, schema: pa.Schema, rules: MergeRules, *, in_pairs: bool, memory_bytes: int = DEFAULT_MEMORY_BYTES
+        self,
+        schema: pa.Schema,
+        rules: MergeRules,
+        *,
+        in_pairs: bool,
+        memory: tuple[int, str | None] = (DEFAULT_MEMORY_BYTES, None),
     ) -> None:
         self._schema, self._rules, self._in_pairs = schema, rules, in_pairs
         self._ordering_fields = rules.ordering_fields if rules.by_ordering else ()
-        self._memory_bytes = memory_bytes
+        self._memory_bytes, self._spill_folder = memory
         self._ordering_types = [a.type for a in ordering_columns(schema.empty_table(), self._ordering_fields)]
         self._absent: list[tuple[int, frozenset[str]]] = []
         self._keys: list[pa.Array] = []
@@ -105,7 +110,7 @@ class RecordBuffer:
         self._rows.append(rows)
         self._waiting_bytes += rows.nbytes
         if self._waiting_bytes > self._memory_bytes:
-            self._spill = self._spill or _Spill(self._schema)
+            self._spill = self._spill or _Spill(self._schema, self._spill_folder)
             self._spill.write(self._rows)
             self._rows, self._waiting_bytes = [], 0
 
@@ -183,9 +188,17 @@ class RecordBuffer:
 class _Spill:
     """Rows in a temporary Arrow file, in the order in which they came."""
 
-    def __init__(self, schema: pa.Schema) -> None:
+    def __init__(self, schema: pa.Schema, folder: str | None) -> None:
         # Deleted when this object and the tables mapped from it are gone.
-        self._file: Any = tempfile.NamedTemporaryFile(prefix="pyhudi-log-records-", suffix=".arrow")  # noqa: SIM115
+        try:
+            self._file: Any = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                prefix="pyhudi-log-records-", suffix=".arrow", dir=folder
+            )
+        except OSError as error:
+            raise ConfigError(
+                f"Log rows that don't fit into memory can't be written to {folder or tempfile.gettempdir()} ({error}); "
+                f"name a folder in hoodie.memory.spillable.map.path that every machine can write to."
+            ) from error
         self._sink = pa.OSFile(self._file.name, "wb")
         self._writer = pa.ipc.new_file(self._sink, schema)
 

@@ -15,18 +15,23 @@ from pyhudi.keygen import from_options
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.queries.read_schema import columns_from_path
 
 __all__ = ["slice_spec"]
 
 
 def slice_spec(
-    meta: MetaClient, schema: pa.Schema, as_of: str | None = None, merger_classes: Sequence[str] = ()
+    meta: MetaClient,
+    schema: pa.Schema,
+    as_of: str | None = None,
+    merger_classes: Sequence[str] = (),
+    memory: MemoryOptions = DEFAULT_MEMORY,
 ) -> SliceSpec:
     """What is needed to merge slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
-             merger_classes: paths of the caller's mergers.
+             merger_classes: paths of the caller's mergers; memory: for log records.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -43,4 +48,6 @@ def slice_spec(
         BlockRules(config.table_version, meta.timeline.is_visible, as_of),
         merge_rules(config, merger_classes),
         keygen,
+        memory.merge_bytes,
+        memory.spill_folder,
     )

@@ -21,6 +21,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import bind, top_level_columns
@@ -116,6 +117,7 @@ def plan_snapshot(
     as_of: Any = None,
     query_type: str = "snapshot",
     merger_classes: Sequence[str] = (),
+    memory: MemoryOptions = DEFAULT_MEMORY,
 ) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
@@ -125,6 +127,7 @@ def plan_snapshot(
         as_of: see `parse_as_of`; None: now.
         query_type: "snapshot", or "read_optimized" (base files only).
         merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
+        memory: how many log records of a slice are held in memory.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
@@ -168,7 +171,9 @@ def plan_snapshot(
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, merger_classes) if any(read.merges for read in slices) else None,
+        merge=slice_spec(meta, full, instant_time, merger_classes, memory)
+        if any(read.merges for read in slices)
+        else None,
     )
 
 

@@ -77,6 +77,7 @@ def plan_read(
         as_of=asked.as_of,
         query_type=asked.query_type,
         merger_classes=asked.merger_classes,
+        memory=asked.memory,
     )
 
 

@@ -215,7 +215,11 @@ def _execute(
     spec = write_spec(Schedule(schema, ""), keygen, instant, context)
     columns = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)])
     blocks = BlockRules(meta.config.table_version, meta.timeline.is_visible)
-    reading = SliceSpec(meta.storage, columns, blocks, table_rules(context), spec.key_generator)
+    memory = context.options.memory
+    reading = SliceSpec(
+        meta.storage, columns, blocks, table_rules(context), spec.key_generator, memory.compaction_bytes,
+        memory.spill_folder,
+    )  # fmt: skip
     tasks = service.tasks(plan, context)
     work = service.work(plan, context, spec, reading, run)
     return checked(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))

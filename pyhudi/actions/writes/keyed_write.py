@@ -59,6 +59,7 @@ from pyhudi.model.write_status import WriteStatus
 __all__ = ["KeyedWrite", "Rules", "checked", "commit_body", "log_plan", "stored_slices", "table_index"]
 
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
+_NO_UUID = "00000000-0000-0000-0000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +233,15 @@ class KeyedWrite:
             base_files,
             sizing(context, inserts=any(count.file_id is None for count in counts)),
             closed=closed,
-            new_file_id=lambda location: index.new_file_id(location, context.clock.new_uuid()),
+            new_file_id=lambda location: index.new_file_id(location, _new_uuid(context)),
             drop_inserts=self.rules.deletes or self.rules.drop_unknown,
             logs=log_plan(paths, view, instant, context) if appends else None,
         )
+
+
+def _new_uuid(context: ActionContext) -> str:
+    """For names of file groups. Writers that don't wait for each other must give a bucket the same name."""
+    return _NO_UUID if context.options.concurrency.is_non_blocking else context.clock.new_uuid()
 
 
 def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
@@ -244,7 +250,11 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
     schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     stored_keys = meta.config.populate_meta_fields
-    return SliceSpec(meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen)
+    memory = context.options.memory
+    return SliceSpec(
+        meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
+        memory.spill_folder,
+    )  # fmt: skip
 
 
 def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:

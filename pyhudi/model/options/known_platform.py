@@ -181,13 +181,13 @@ PLATFORM = (
     ),
     Family(
         group="Memory and executors",
-        doc="Batches stream; memory is bounded by row groups.",
+        doc="Batches stream; memory is bounded by row groups and, for log files, by the limits in bytes of this group.",
         keys="""
             common.diskmap.compression.enabled=true common.spillable.diskmap.type=BITCASK
             consistency.check.enabled=false consistency.check.initial_interval_ms=2000 consistency.check.max_checks=7
-            consistency.check.max_interval_ms=300000 memory.compaction.fraction=0.6 memory.compaction.max.size
-            memory.dfs.buffer.max.size=16777216 memory.merge.fraction=0.6 memory.merge.max.size=1073741824
-            memory.spillable.map.path memory.writestatus.failure.fraction=0.1 write.buffer.limit.bytes=4194304
+            consistency.check.max_interval_ms=300000 memory.compaction.fraction=0.6
+            memory.dfs.buffer.max.size=16777216 memory.merge.fraction=0.6 memory.writestatus.failure.fraction=0.1
+            write.buffer.limit.bytes=4194304
             write.buffer.record.cache.limit=131072 write.buffer.record.sampling.rate=64
             write.executor.disruptor.buffer.limit.bytes=1024 write.executor.disruptor.wait.strategy=BLOCKING_WAIT
             write.executor.type=SIMPLE

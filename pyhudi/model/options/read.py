@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from pyhudi.model.options.memory import MemoryOptions, memory_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import resolve
 from pyhudi.model.options.values import Values
@@ -21,6 +22,7 @@ class ReadOptions:
     query_type: str = "snapshot"
     as_of: str | None = None
     merger_classes: tuple[str, ...] = ()
+    memory: MemoryOptions = field(default_factory=MemoryOptions)
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
@@ -31,4 +33,5 @@ class ReadOptions:
             query_type=values.must("hoodie.datasource.query.type"),
             as_of=values.text("as.of.instant"),
             merger_classes=values.names("hoodie.write.record.merge.custom.implementation.classes"),
+            memory=memory_options(values),
         )

@@ -19,6 +19,7 @@ from pyhudi.model.options.honoured_commits import COMMIT_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_concurrency import CONCURRENCY_OPTIONS
 from pyhudi.model.options.honoured_locks import LOCK_OPTIONS
+from pyhudi.model.options.honoured_memory import MEMORY_OPTIONS
 from pyhudi.model.options.honoured_positions import POSITION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
@@ -44,6 +45,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
     *POSITION_OPTIONS,
+    *MEMORY_OPTIONS,
     *CLUSTERING_OPTIONS,
     *BUCKET_OPTIONS,
     *REPLACING_OPTIONS,

@@ -22,6 +22,7 @@ from pyhudi.model.options.commits import CommitOptions, commit_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.concurrency import ConcurrencyOptions, concurrency_options, failed_writes_policy
 from pyhudi.model.options.locks import LockOptions, lock_options
+from pyhudi.model.options.memory import MemoryOptions, memory_options
 from pyhudi.model.options.replacing import ReplacingOptions, replacing_options
 from pyhudi.model.options.spec import Door
 from pyhudi.model.options.table import canonical_keys, resolve, text_of
@@ -103,6 +104,7 @@ class WriteOptions:
     log_file_max_bytes: int = 1073741824
     log_block_max_bytes: int = 268435456
     record_positions: bool = False
+    memory: MemoryOptions = field(default_factory=MemoryOptions)
     # Compaction
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
     archiving: ArchivingOptions = field(default_factory=ArchivingOptions)
@@ -309,6 +311,7 @@ def _file_fields(values: Values) -> dict[str, Any]:
         "log_block_format": values.must("hoodie.logfile.data.block.format"),
         "log_file_max_bytes": values.integer("hoodie.logfile.max.size", minimum=1),
         "record_positions": values.flag("hoodie.write.record.positions"),
+        "memory": memory_options(values),
         "log_block_max_bytes": values.integer("hoodie.logfile.data.block.max.size", minimum=1),
     }
 
