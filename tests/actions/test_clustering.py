@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow.parquet as pq
 import pytest
 
+from pyhudi.actions.services import clustering
 from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError
+from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.timeline.write import TimelineWriter
@@ -259,3 +263,31 @@ def test_tables_without_meta_columns_are_clustered_too(table_type: str) -> None:
     table.cluster(clustering_plan_strategy_sort_columns="v")
     assert table.groups() == {"x": 1, "y": 1}
     assert TestTable.rows(table) == ROWS
+
+
+@pytest.mark.parametrize("layout", ["LINEAR", "HILBERT"])
+@pytest.mark.parametrize("table_type", TYPES)
+def test_groups_that_do_not_fit_into_memory_are_sorted_all_the_same(
+    layout: str, table_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for work in (ClusterGroups, partial(ClusterGroups, memory_bytes=1)):
+        monkeypatch.setattr(clustering, "ClusterGroups", work)
+        table = made("9", table_type)
+        table.bulk_insert(*((f"k{n:03d}", "x", 1, n * 37 % 101) for n in range(100)))
+        before = table.rows(META)
+        table.cluster(clustering_plan_strategy_sort_columns="v,ts", layout_optimize_strategy=layout)
+        assert table.rows(META) == before
+        found.append([values_in_files(table, path, "v") for path in ("x", "y")])
+    assert found[0] == found[1]
+
+
+def test_an_empty_table_has_nothing_to_cluster() -> None:
+    table = Clustered()
+    table.insert(("a", "x", 1, 1))
+    table.delete(("a", "x"))
+    table.cluster()
+    assert table.rows() == []
+    assert str(table.cluster()) == "cluster: nothing to do"
+    table.insert(("b", "x", 1, 1))
+    assert table.rows() == [("b", "x", 1, 1)]
