@@ -29,6 +29,7 @@ from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.pruning import PathValues, partition_ranges, path_values, told_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
+from pyhudi.timeline.history import load_history as load_archived
 
 __all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot"]
 
@@ -190,6 +191,8 @@ def check_query_type(query_type: str) -> None:
 def _check_there_was_something(meta: MetaClient, view: FileSystemView, instant_time: str | None) -> None:
     if instant_time is None or meta.timeline.up_to(instant_time).last_commit() or view.all_base_files():
         return
+    if any(i.action.is_write for i in load_archived(meta.storage, meta.config).times(until=instant_time)):
+        return  # archived since, and it left no rows
     first = next(iter(meta.timeline.commits()), None)
     there = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
     raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
