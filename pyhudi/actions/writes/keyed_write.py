@@ -195,13 +195,14 @@ class KeyedWrite:
         merging, is_ring = table_rules(context), context.options.buckets.consistent
         moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
+        stored = fields if view.all_slices() else ()  # a table whose only write was undone has no columns
         lookup = Lookup(
             engine,
             context.meta.storage,
             view,
             batch,
             None if config.populate_meta_fields else keygen,
-            pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in fields if view.groups]),
+            pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in stored]),
             stored_slices(keygen, context) if config.is_merge_on_read else None,
             only_live=self.rules.drop_known or self.rules.refuse_known,
             completed=frozenset(instant.requested_time for instant in context.meta.timeline.commits()),
