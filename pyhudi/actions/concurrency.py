@@ -5,7 +5,7 @@ Source: spec, timeline 7.2, 7.6; Hudi's schema conflict resolution.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.conflict_strategies import conflict_strategy
-from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, replaced_groups
+from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, replaced_groups
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
+from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_clusterings import pending_clusterings
@@ -24,7 +25,9 @@ from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["check_others", "check_still_held", "with_latest_schema", "with_retries"]
+__all__ = ["check_early", "check_others", "check_still_held", "early_conflicts", "with_latest_schema", "with_retries"]
+
+_SERVICES = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
 
 
 def check_others(
@@ -43,14 +46,11 @@ def check_others(
         conflict_strategy(options),
         logs_are_parted=now.config.table_version >= 8,
     )
-    # Compactions change no row, so it is enough to have known of one.
-    seen = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
     known = {instant.requested_time for instant in began.meta.timeline}
     if options.concurrency.is_non_blocking and body.operation_type != OperationType.BULK_INSERT:
         _check_only_logs(ours)
     else:
-        since = [instant for instant in now.timeline.commits() if instant.requested_time not in seen]
-        check_conflicts(ours, ((instant, now.commits.metadata(instant)) for instant in since))
+        check_conflicts(ours, _completed_since(began, now))
     times = {instant.requested_time for instant in now.timeline.pending()} - known
     if times:
         compactions = pending_compactions(now) if now.config.is_merge_on_read else {}
@@ -60,6 +60,34 @@ def check_others(
             {group: time for group, time in compactions.items() if time in times},
             {group: time for group, time in clusterings.items() if time in times},
         )
+
+
+def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts | None:
+    """How tasks of a write look for other writers; None when the options don't ask for it, and for services."""
+    options = context.options
+    is_service = instant.action in _SERVICES
+    if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:
+        return None
+    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action in _SERVICES)
+    return EarlyConflicts(frozenset(waiting), options.heartbeat_interval_ms, options.heartbeat_misses, context.clock)
+
+
+def check_early(instant: Instant, profile: CommitMetadata | None, began: ActionContext) -> None:
+    """Raises WriteConflict when a commit since the write began has changed file groups that it is about to change."""
+    options = began.options.concurrency
+    if profile is None or not (options.is_optimistic and options.detects_early and options.detects_commits_early):
+        return
+    planned = frozenset(group for group in groups_of(profile) if group.file_id)
+    now = began.meta.reload()
+    ours = OurWrite(instant, now.storage.root, (), planned, conflict_strategy(began.options))
+    check_conflicts(ours, _completed_since(began, now))
+
+
+def _completed_since(began: ActionContext, now: MetaClient) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """Compactions change no row, so it is enough to have known of one."""
+    seen = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
+    since = (instant for instant in now.timeline.commits() if instant.requested_time not in seen)
+    return ((instant, now.commits.metadata(instant)) for instant in since)
 
 
 def _check_only_logs(ours: OurWrite) -> None:

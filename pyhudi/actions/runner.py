@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.concurrency import check_others, check_still_held, with_latest_schema
+from pyhudi.actions.concurrency import check_early, check_others, check_still_held, with_latest_schema
 from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
@@ -72,6 +72,7 @@ def _perform(
     try:
         profile = order.profile
         body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
+        check_early(instant, profile, context)
         inflight = writer.start(instant, body)
         statuses: tuple[WriteStatus, ...] = watch.time("execute", lambda: action.execute(order, context))
     finally:

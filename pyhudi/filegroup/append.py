@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import SchemaMismatch
 from pyhudi.filegroup.base_positions import BasePositions
-from pyhudi.filegroup.markers import APPEND, CREATE, create_marker
+from pyhudi.filegroup.markers import APPEND, CREATE
 from pyhudi.filegroup.meta_columns import no_values, sequence_numbers
 from pyhudi.filegroup.new_base_file import checked_rows, stored_columns
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
@@ -228,7 +228,7 @@ class LogFiles:
         version = self._first_version(own) + len(self._written)
         name = LogFileName(group.file_id, instant_time, version, self._task.write_token)
         path = data_path(group.partition_path, str(name))
-        create_marker(spec.storage, spec.instant_time, path, CREATE if own else APPEND)
+        spec.announce(path, CREATE if own else APPEND)
         ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
         return name, LogFileWriter(spec.storage, path), _Counts()
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import KeyGenError, SchemaMismatch
-from pyhudi.filegroup.markers import create_marker
 from pyhudi.filegroup.meta_columns import constant, no_values, sequence_numbers
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.spec import WriteSpec
@@ -55,7 +54,7 @@ class NewBaseFile:
         self._stored = stored_columns(spec)
         self._bloom = bloom if bloom is not None else _new_bloom(spec)
         self._keys = keys or KeyRange()
-        create_marker(spec.storage, spec.instant_time, self.path, io_type)
+        spec.announce(self.path, io_type)
         ensure_partition_metadata(spec.storage, partition_path, spec.instant_time, clock)
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
         self._writer = new_base_file(spec.storage, self.path, pa.schema([*meta, *self._stored]), spec.file)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from pyhudi.filegroup.early_conflicts import EarlyConflicts
+from pyhudi.filegroup.markers import create_marker
 from pyhudi.formats.base import FileOptions
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.rules import MergeRules
@@ -20,6 +22,7 @@ class WriteSpec:
 
     `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
     `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.
+    `early` looks for other writers of a file group before its file is made; None: nobody looks.
     `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
@@ -35,6 +38,13 @@ class WriteSpec:
     rules: MergeRules | None = None
     file: FileOptions = field(default_factory=FileOptions)
     key_generator: KeyGenerator | None = None
+    early: EarlyConflicts | None = None
+
+    def announce(self, path: str, io_type: str) -> None:
+        """Say by a marker that a data file is about to be made. Raises WriteConflict when that is in vain."""
+        if self.early is not None:
+            self.early.check(self.storage, self.instant_time, path)
+        create_marker(self.storage, self.instant_time, path, io_type)
 
     @property
     def merging(self) -> MergeRules:

@@ -17,6 +17,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.storage import MemoryStorage
 from tests.actions.tables import DEFAULTS, Row, TestTable, rows_of
 
 MODE = "hoodie.write.concurrency.mode"
@@ -169,6 +170,98 @@ def test_every_strategy_finds_two_writers_of_one_file_group(name: str, table: Te
 def test_an_unknown_strategy_is_refused_with_those_there_are(table: TestTable) -> None:
     with pytest.raises(ConfigError, match="PREFER_WRITER"):
         race(table, rows_of(("a", "x", 3, 12)), rows_of(("b", "y", 2, 11)), {**MANY, STRATEGY: "PREFER_SERVICE"})
+
+
+# ---- early -----------------------------------------------------------------------------------------------------------
+
+EARLY = {**MANY, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
+EARLY_COMMITS = {**EARLY, "hoodie.write.concurrency.early.conflict.check.commit.conflict": "true"}
+
+
+def lazy(storage: Any, options: dict[str, str], engine: LocalEngine | None = None) -> TestTable:
+    return TestTable(storage, options, engine=engine or LocalEngine(1), failed_writes_policy="LAZY")
+
+
+def race_in_tasks(table: TestTable, options: dict[str, str], theirs: tuple[Row, ...]) -> list[str]:
+    """Another write begins when the files of the first are announced; what became of it."""
+    seen = []
+
+    def begin_another(verb: str, path: str) -> None:
+        if verb == "open_output" and not seen:
+            seen.append("")
+            try:
+                lazy(table.storage, options).upsert(*theirs)
+                seen.append("committed")
+            except WriteConflict as error:
+                seen.append(str(error))
+
+    watched = WatchedStorage(table.storage, begin_another)
+    lazy(watched, options).upsert(("a", "x", 3, 12))
+    return seen[1:]
+
+
+class WatchedStorage(MemoryStorage):
+    """Tells of each `open_output` before it is done."""
+
+    def __init__(self, storage: Any, told: Callable[[str, str], None]) -> None:
+        self._content, self._name, self._told = storage._content, storage._name, told
+
+    def open_output(self, path: str) -> Any:
+        self._told("open_output", path)
+        return super().open_output(path)
+
+
+def test_a_file_group_that_a_live_writer_has_announced_is_left_to_it(table: TestTable) -> None:
+    assert "early conflict detection" in race_in_tasks(table, EARLY, (("a", "x", 4, 99),))[0]
+
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20)]
+    assert not table.meta.timeline.pending().instants
+
+
+def test_other_file_groups_are_no_early_conflict(table: TestTable) -> None:
+    assert race_in_tasks(table, EARLY, (("b", "y", 4, 99),)) == ["committed"]
+
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 4, 99)]
+
+
+def test_without_early_detection_the_first_to_complete_wins(table: TestTable) -> None:
+    with pytest.raises(WriteConflict, match="changed file groups"):
+        race_in_tasks(table, MANY, (("a", "x", 4, 99),))
+
+    assert table.rows() == [("a", "x", 4, 99), ("b", "y", 1, 20)]
+
+
+def test_the_announcement_of_a_dead_writer_is_no_early_conflict(table: TestTable) -> None:
+    marker = (
+        ".hoodie/.temp/20200101000000000/x/" + group_of(table, "x") + "_0-0-0_20200101000000000.parquet.marker.MERGE"
+    )
+    table.storage.write(marker, b"")
+    lazy(table.storage, EARLY).upsert(("a", "x", 3, 12))
+
+    assert table.rows()[0] == ("a", "x", 3, 12)
+
+
+def test_commits_are_looked_at_before_files_are_made(table: TestTable) -> None:
+    """Between reading the table and making files another write commits."""
+    other = lazy(table.storage, EARLY_COMMITS)
+    calls = []
+
+    class Between(LocalEngine):
+        def extend(self, *args: Any, **kwargs: Any) -> Any:
+            if not calls:
+                calls.append(1)
+                other.upsert(("a", "x", 2, 11))
+                table.storage.reset_faults()
+            return super().extend(*args, **kwargs)
+
+    with pytest.raises(WriteConflict, match="changed file groups"):
+        lazy(table.storage, EARLY_COMMITS, Between(1)).upsert(("a", "x", 3, 12))
+    assert not [path for verb, path in table.storage.log if verb == "open_output" and path.startswith("x/")]
+
+
+def group_of(table: TestTable, partition: str) -> str:
+    names = [info.name for info in table.storage.list(partition) if info.name.endswith(".parquet")]
+    return names[0].partition("_")[0]
 
 
 # ---- options ---------------------------------------------------------------------------------------------------------

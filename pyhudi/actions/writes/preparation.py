@@ -8,6 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule
+from pyhudi.actions.concurrency import early_conflicts
 from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.engine.base import Frame
@@ -99,6 +100,7 @@ def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant
         merge_mode=rules.mode,
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
+        early=early_conflicts(instant, context),
         file=FileOptions(
             format=config.base_file_format,
             codec=options.codec,

@@ -15,7 +15,8 @@ __all__ = ["ConcurrencyOptions", "concurrency_options", "failed_writes_policy"]
 _MODE = "hoodie.write.concurrency.mode"
 _POLICY = "hoodie.clean.failed.writes.policy"
 _PROVIDER = "hoodie.write.lock.provider"
-_SINGLE, _NON_BLOCKING = "SINGLE_WRITER", "NON_BLOCKING_CONCURRENCY_CONTROL"
+_SINGLE, _OPTIMISTIC = "SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"
+_NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
 _REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partition")
 
 
@@ -34,6 +35,11 @@ class ConcurrencyOptions:
     def has_many_writers(self) -> bool:
         """Other processes write to the table, too."""
         return self.mode != _SINGLE
+
+    @property
+    def is_optimistic(self) -> bool:
+        """Writers look for conflicts, and the second of two gives way."""
+        return self.mode == _OPTIMISTIC
 
     @property
     def is_non_blocking(self) -> bool:
