@@ -74,6 +74,18 @@ class CommitBodies:
         """Avro JSON of the table's schema from the newest commit that carries one, None when no commit does."""
         for instant in reversed(timeline.commits().instants):
             body = self.metadata(instant)
-            if body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None:
+            if _tells_schema(body):
                 return body.schema_json
         return None
+
+    def archived_schema_json(self, until: str) -> str | None:
+        """The same from archived commits with a requested time of `until` or less."""
+        for archived in load_history(self._storage, self._config).instants(until=until):
+            body = archived.commit()
+            if body is not None and _tells_schema(body):
+                return body.schema_json
+        return None
+
+
+def _tells_schema(body: CommitMetadata) -> bool:
+    return body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None

@@ -101,3 +101,19 @@ def test_histories_of_real_hudi_say_what_real_hudi_can_read(
     if "hudi_query_timeline_with_archived" in expected:
         shown = {row["Timestamp"] for row in expected["hudi_query_timeline_with_archived"]}
         assert shown == set(history)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_read_as_of_an_archived_commit_has_the_columns_of_then(tmp_path: Path, version: int) -> None:
+    table = table_with(tmp_path, version, 1)
+    wider = table.upsert([{"id": "a", "v": 1, "w": "new"}], options=BY_HAND).instant_time
+    table.upsert([{"id": "b", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
+    table.upsert([{"id": "c", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
+    first = table.history()[-1].instant_time
+    table.archive(options={**KEEP, "hoodie.keep.min.commits": "1", "hoodie.keep.max.commits": "2"})
+
+    def columns(time: str) -> list[str]:
+        return [name for name in table.scan(as_of=time).to_arrow().column_names if not name.startswith("_hoodie")]
+
+    assert [entry.is_archived for entry in table.history()].count(True) >= 2
+    assert (columns(first), columns(wider)) == (["id", "v"], ["id", "v", "w"])
