@@ -11,9 +11,11 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.services.clean_drafting import last_clean
+from pyhudi.actions.services import cleaning
+from pyhudi.actions.services.clean_drafting import CleanDraft, last_clean
 from pyhudi.actions.services.clean_result import CleanResult
 from pyhudi.actions.services.cleaning import clean
+from pyhudi.actions.services.savepoint import savepoint
 from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
@@ -346,6 +348,44 @@ def test_a_plan_that_waits_takes_nothing_that_a_rollback_has_made_the_newest_aga
     call(table)
     assert ("a", "x", 2, 1) in table.rows()
     assert len(files(table)) == 1
+
+
+def test_of_two_at_once_one_cleans(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(**NEVER)
+    update(table, 3)
+    draft, others = cleaning.draft_clean, []
+
+    def slow(context: ActionContext, **how: bool) -> CleanDraft:
+        made = draft(context, **how)
+        if not others:
+            others.append(None)
+            others.append(call(table, schedule_only=True, clean_commits_retained="1").scheduled)
+        return made
+
+    monkeypatch.setattr(cleaning, "draft_clean", slow)
+    result = call(table, clean_commits_retained="1")
+
+    assert result.scheduled is None
+    assert [i.requested_time for i in table.meta.timeline.pending()] == others[1:]
+
+
+def test_a_savepoint_that_is_made_meanwhile_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(**NEVER)
+    update(table, 3)
+    draft, saved = cleaning.draft_clean, []
+
+    def slow(context: ActionContext, **how: bool) -> CleanDraft:
+        made = draft(context, **how)
+        if not saved:
+            saved.append(commits(table)[1])
+            serve(table.storage, partial(savepoint, instant_time=saved[0]), WriteOptions.parse({}), table.engine)
+        return made
+
+    monkeypatch.setattr(cleaning, "draft_clean", slow)
+    call(table, clean_commits_retained="1")
+
+    assert [name for name in files(table) if saved[0] in name]
+    assert table.rows(as_of=saved[0]) == [("a", "x", 2, 1), *START[1:]]
 
 
 def test_nothing_is_cleaned_while_a_restore_is_under_way() -> None:

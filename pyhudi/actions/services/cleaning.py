@@ -132,7 +132,7 @@ def _result(
 
 
 def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[CleanDraft, Instant | None]:
-    """Put a plan on the timeline; None when there is nothing to do. Listing needs no lock."""
+    """Put a plan on the timeline; None when there is nothing to do, or others are at it. Listing needs no lock."""
     check_no_restore(context)
     for _ in range(_DRAFTS):
         draft = draft_clean(context, after_write=after_write)
@@ -140,13 +140,16 @@ def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[Cle
             return draft, None
         with hold(context.lock, context.options.lock.wait_timeout_s):
             now = context.reloaded()
+            if pending_cleans(now.meta.timeline):
+                return draft, None
             if _guards(now) == _guards(context):
                 return draft, _request(draft, now)
         context = now
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
         draft = draft_clean(now, after_write=after_write)
-        return draft, None if draft.is_empty else _request(draft, now)
+        waits = draft.is_empty or pending_cleans(now.meta.timeline)
+        return draft, None if waits else _request(draft, now)
 
 
 def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
