@@ -5,6 +5,7 @@ Source: spec, metadata and indexes 5.4; timeline 4.2, 7.5.
 
 from __future__ import annotations
 
+from pyhudi.errors import PathNotFound
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.clustering_plan import ClusteringPlan
@@ -28,9 +29,15 @@ def pending_clusterings(meta: MetaClient) -> dict[FileGroupId, Instant]:
 
 
 def clustering_plan_of(instant: Instant, meta: MetaClient) -> ClusteringPlan | None:
-    """The plan of an instant, None when it is no clustering. Raises CorruptFile, PathNotFound."""
+    """The plan of an instant, None when it is no clustering, or was dropped since the timeline was read.
+
+    Raises CorruptFile.
+    """
     if instant.action not in _CLUSTERINGS:
         return None
     where = f"{meta.storage.root}: {instant.requested_time}.{instant.action.value}.requested"
-    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED)
+    try:
+        body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED)
+    except PathNotFound:
+        return None
     return decode_clustering_plan(body, where)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.rollback_checks import check_can_be_undone
 from pyhudi.actions.services.rollback_files import requests_of, undo_files
-from pyhudi.errors import TableError, WriteConflict
+from pyhudi.errors import PathNotFound, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import (
     decode_requested_replace,
@@ -279,4 +279,8 @@ def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
         return True
     # Below version 8 a pending clustering is called replacecommit too; its plan tells it from an insert overwrite.
     writer = TimelineWriter(context.meta.storage, context.meta.config)
-    return decode_requested_replace(writer.read_body(instant, State.REQUESTED))["clusteringPlan"] is None
+    try:
+        body = writer.read_body(instant, State.REQUESTED)
+    except PathNotFound:
+        return False  # a plan that was dropped since the timeline was read
+    return decode_requested_replace(body)["clusteringPlan"] is None
