@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.actions.services.cluster_calls import cluster
+from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_commit, decode_requested_replace
 from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, TestTable, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
@@ -142,8 +148,6 @@ def test_rows_of_buckets_go_to_new_file_groups_of_their_buckets(kind: str) -> No
 
 
 def test_an_overwrite_can_be_rolled_back() -> None:
-    from pyhudi.model.options import WriteOptions
-    from pyhudi.writing import rollback_write
 
     for version in VERSIONS:
         table = loaded(version)
@@ -244,3 +248,36 @@ def test_a_new_column_may_come_with_an_overwrite() -> None:
     table = loaded()
     table.write("insert_overwrite", rows_of(("n", "x", 1, 5)).append_column("note", pa.array(["new"])))
     assert sorted(table.read().column("note").to_pylist(), key=repr) == ["new", None]
+
+
+# ---- beside clusterings ----------------------------------------------------------------------------------------------
+
+
+def clustered(table: TestTable, *, schedule_only: bool = False) -> None:
+    options = WriteOptions.parse({"hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true"})
+    serve(table.storage, partial(cluster, schedule_only=schedule_only), options, table.engine)
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_what_a_pending_clustering_reads_is_not_overwritten(version: str) -> None:
+    table = loaded(version)
+    clustered(table, schedule_only=True)
+    for operation in ("insert_overwrite", "insert_overwrite_table", "delete_partition"):
+        with pytest.raises(WriteConflict, match="clustering"):
+            table.write(operation, rows_of(("n", "x", 1, 5)))
+    clustered(table)
+    table.write("insert_overwrite", rows_of(("n", "x", 1, 5)))
+    assert table.rows() == [("c", "y", 1, 3), ("n", "x", 1, 5)]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_clustering_that_was_planned_meanwhile_brings_no_row_back(version: str) -> None:
+    table = loaded(version)
+    engine = InterruptedEngine(lambda: clustered(table, schedule_only=True))
+    slow = TestTable(table.storage, engine=engine, failed_writes_policy="LAZY")
+    with suppress(WriteConflict):
+        slow.write("insert_overwrite", rows_of(("n", "x", 1, 5)))
+    kept = table.rows()
+    with suppress(WriteConflict, TableError):
+        clustered(table)
+    assert table.rows() == kept
