@@ -14,6 +14,7 @@ from pyhudi.storage.clock import Clock, SystemClock
 __all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock"]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
+_AWS_PACKAGE = "org.apache.hudi.aws.transaction.lock."
 
 LOCK_PROVIDERS = Registry(
     kind="lock provider",
@@ -21,22 +22,24 @@ LOCK_PROVIDERS = Registry(
         "IN_PROCESS": "pyhudi.locks.in_process:InProcessLock",
         "FILESYSTEM": "pyhudi.locks.filesystem:FileSystemLock",
         "STORAGE": "pyhudi.locks.storage_based:StorageLock",
+        "ZOOKEEPER": "pyhudi.locks.zookeeper:ZookeeperLock",
+        "ZOOKEEPER_IMPLICIT": "pyhudi.locks.zookeeper:ImplicitPathZookeeperLock",
+        "DYNAMODB": "pyhudi.locks.dynamodb:DynamoLock",
+        "DYNAMODB_IMPLICIT": "pyhudi.locks.dynamodb:ImplicitKeyDynamoLock",
     },
     aliases={
         f"{_PACKAGE}InProcessLockProvider": "IN_PROCESS",
         f"{_PACKAGE}FileSystemBasedLockProvider": "FILESYSTEM",
         f"{_PACKAGE}StorageBasedLockProvider": "STORAGE",
+        f"{_PACKAGE}ZookeeperBasedLockProvider": "ZOOKEEPER",
+        f"{_PACKAGE}ZookeeperBasedImplicitBasePathLockProvider": "ZOOKEEPER_IMPLICIT",
+        f"{_AWS_PACKAGE}DynamoDBBasedLockProvider": "DYNAMODB",
+        f"{_AWS_PACKAGE}DynamoDBBasedImplicitPartitionKeyLockProvider": "DYNAMODB_IMPLICIT",
     },
 )
 
 # Hudi's other providers, by the end of their class names, and what they need.
-_REFUSED = {
-    "ZookeeperBasedLockProvider": "a ZooKeeper ensemble",
-    "ZookeeperBasedImplicitBasePathLockProvider": "a ZooKeeper ensemble",
-    "HiveMetastoreBasedLockProvider": "a Hive metastore",
-    "DynamoDBBasedLockProvider": "a DynamoDB table",
-    "DynamoDBBasedImplicitPartitionKeyLockProvider": "a DynamoDB table",
-}
+_REFUSED = {"HiveMetastoreBasedLockProvider": "a Hive metastore"}
 
 
 def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
@@ -50,8 +53,8 @@ def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None
         raise ConfigError(
             f"The lock provider {name} (on {needs}) is not supported by this release of PyHudi. Writers that do not "
             f"share a lock damage the table, so nothing was written. Let all writers, Hudi's too, use "
-            f"{_PACKAGE}FileSystemBasedLockProvider, or, if this process is the only writer, leave "
-            f"hoodie.write.lock.provider out."
+            f"{_PACKAGE}StorageBasedLockProvider or FileSystemBasedLockProvider, or, if this process is the only "
+            f"writer, leave hoodie.write.lock.provider out."
         )
     provider: LockProvider = LOCK_PROVIDERS.load(name)(options, storage, clock or SystemClock())
     return provider

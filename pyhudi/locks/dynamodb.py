@@ -12,13 +12,13 @@ Source: spec, timeline 7.4; Amazon's lock client.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import socket
 from typing import Any
 
 from pyhudi.errors import ConfigError, StorageError
+from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
 from pyhudi.locks.waiting import Pauses, ask_until
@@ -220,12 +220,11 @@ class DynamoLock:
 
 
 class ImplicitKeyDynamoLock(DynamoLock):
-    """The lock's name follows from the table's path."""
+    """The lock's name follows from the table's path, as in Hudi."""
 
     def _name(self, settings: LockOptions, storage: Storage) -> str:
-        path = storage.full_path("").rstrip("/")
-        path = f"s3://{path[6:]}" if path.startswith("s3a://") else path  # one name, however the table is opened
-        return f"{settings.table_name or ''}-{hashlib.sha256(path.encode()).hexdigest()[:32]}"
+        root = storage.root
+        return hash_id_64(f"s3://{root[6:]}" if root.startswith("s3a://") else root)
 
 
 class _ConditionFailed(Exception):

@@ -1,0 +1,237 @@
+"""Locks at servers: DynamoDB (moto's server) and ZooKeeper (the server in Spark's jars, with Curator as the other)."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyhudi.errors import ConfigError, LockTimeout, StorageError
+from pyhudi.formats.xx_hash import hash_id_64, xx_hash_64
+from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.locks import DynamoOptions, ZookeeperOptions
+from pyhudi.storage import MemoryStorage, SystemClock
+
+Opener = Callable[[str], LockProvider]
+
+
+@pytest.fixture(scope="module")
+def moto_port() -> Iterator[int]:
+    pytest.importorskip("moto.server")
+    pytest.importorskip("boto3")
+    from tests.storage.s3_server import s3_server
+
+    with s3_server() as port:
+        yield port
+
+
+@pytest.fixture(scope="module")
+def zookeeper_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    pytest.importorskip("kazoo")
+    pyspark = pytest.importorskip("pyspark")
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = ["java", "-Xmx64m", "-Dzookeeper.admin.enableServer=false", "-cp", str(jars)]
+    command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), str(tmp_path_factory.mktemp("zookeeper"))]
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except FileNotFoundError:
+        pytest.skip("no java")
+    try:
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(params=["DYNAMODB", pytest.param("ZOOKEEPER", marks=pytest.mark.spark)])
+def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Opener:
+    """Opens handles of locks by the lock's name."""
+    if request.param == "DYNAMODB":
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        url = f"http://127.0.0.1:{request.getfixturevalue('moto_port')}"
+        return lambda name: at("DYNAMODB", dynamo=DynamoOptions("locks", name, "us-east-1", url))
+    port = request.getfixturevalue("zookeeper_port")
+    return lambda name: at("ZOOKEEPER", zookeeper=ZookeeperOptions("127.0.0.1", port, "/hudi", name, 10.0, 30.0))
+
+
+def at(provider: str, **options: Any) -> LockProvider:
+    return open_lock(LockOptions(provider, retry_wait_ms=20, **options), MemoryStorage(), SystemClock())
+
+
+def test_a_second_writer_waits_until_the_first_releases(opener: Opener) -> None:
+    first, second = opener("waits"), opener("waits")
+
+    assert first.try_acquire(0)
+    assert first.is_held
+    assert not second.try_acquire(0)
+    assert not second.try_acquire(0.1)
+    assert not second.is_held
+    first.release()
+    assert not first.is_held
+    assert second.try_acquire(5)
+    second.release()
+
+
+def test_there_are_never_two_holders(opener: Opener) -> None:
+    inside, most = [0], [0]
+
+    def work(_: int) -> None:
+        with hold(opener("one"), 60):
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+            time.sleep(0.002)
+            inside[0] -= 1
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(8)))
+
+    assert most == [1]
+
+
+def test_locks_of_other_names_are_free(opener: Opener) -> None:
+    with hold(opener("this"), 5):
+        other = opener("that")
+        assert other.try_acquire(5)
+        other.release()
+
+
+def test_a_timeout_says_who_holds_the_lock(opener: Opener) -> None:
+    with hold(opener("held"), 5), pytest.raises(LockTimeout, match=r"process [0-9]+ on"), hold(opener("held"), 0.1):
+        pass
+
+
+def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
+    lock = opener("renewed")
+    if not hasattr(lock, "_renew"):
+        pytest.skip("sessions are kept up by the client")
+    assert lock.try_acquire(1)
+    before = lock._version
+    assert lock._renew()
+    assert lock._version != before
+    assert lock.is_held
+    lock.release()
+    assert lock.owner_note == "nobody"
+
+
+def test_an_item_that_nobody_renews_is_taken_over(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = opener("left")
+    if not hasattr(lock, "_renew"):
+        pytest.skip("sessions end with the process")
+    monkeypatch.setattr("pyhudi.locks.dynamodb._LEASE_MS", 300)
+    dead = opener("left")
+    assert dead.try_acquire(1)
+    assert not lock.try_acquire(0.1)
+    assert lock.try_acquire(3)
+    assert not dead._renew()
+    assert not dead.is_held
+    lock.release()
+
+
+@pytest.mark.spark
+def test_curator_and_we_exclude_each_other(zookeeper_port: int, tmp_path: Path) -> None:
+    """The mutex that Hudi uses, in a JVM of its own."""
+    (tmp_path / "Mutex.java").write_text(MUTEX)
+    pyspark = pytest.importorskip("pyspark")
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = ["java", "-cp", str(jars), str(tmp_path / "Mutex.java"), f"127.0.0.1:{zookeeper_port}", "/hudi/shared"]
+    ours = at("ZOOKEEPER", zookeeper=ZookeeperOptions("127.0.0.1", zookeeper_port, "/hudi", "shared", 10.0, 30.0))
+    assert ours.try_acquire(30)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as jvm:
+        assert jvm.stdin
+        assert jvm.stdout
+        try:
+            first = jvm.stdout.readline()
+            if not first:
+                pytest.skip("this Java has no compiler")
+            assert first == "asking\n"
+            got: list[str] = []
+            reading = threading.Thread(target=lambda: got.append(jvm.stdout.readline())  # type: ignore[union-attr])
+            reading.start()
+            reading.join(1)
+            assert got == [], "Curator has the lock that we hold"
+            ours.release()
+            reading.join(20)
+            assert got == ["held\n"]
+            assert not ours.try_acquire(0.3), "we have the lock that Curator holds"
+            print(file=jvm.stdin, flush=True)
+            assert jvm.stdout.readline() == "released\n"
+            assert ours.try_acquire(10)
+            ours.release()
+        finally:
+            jvm.kill()
+
+
+MUTEX = """
+import org.apache.curator.framework.*;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.retry.RetryOneTime;
+
+public class Mutex {
+  public static void main(String[] arguments) throws Exception {
+    CuratorFramework client = CuratorFrameworkFactory.newClient(arguments[0], new RetryOneTime(100));
+    client.start();
+    client.blockUntilConnected();
+    InterProcessMutex mutex = new InterProcessMutex(client, arguments[1]);
+    System.out.println("asking");
+    mutex.acquire();
+    System.out.println("held");
+    System.in.read();
+    mutex.release();
+    System.out.println("released");
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (LockOptions("DYNAMODB"), r"dynamodb\.table is not given"),
+        (LockOptions("DYNAMODB", dynamo=DynamoOptions("t")), r"dynamodb\.partition_key is not given"),
+        (LockOptions("ZOOKEEPER"), r"zookeeper\.url is not given"),
+        (LockOptions("ZOOKEEPER", zookeeper=ZookeeperOptions("h")), r"zookeeper\.base_path is not given"),
+    ],
+)
+def test_what_is_missing_is_named(options: LockOptions, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        open_lock(options, MemoryStorage(), SystemClock())
+
+
+def test_a_server_that_does_not_answer_is_an_error_with_its_address() -> None:
+    pytest.importorskip("kazoo")
+    options = ZookeeperOptions("127.0.0.1:1", None, "/hudi", "x", 1.0, 0.3)
+    with pytest.raises(StorageError, match=r"127\.0\.0\.1:1"):
+        at("ZOOKEEPER", zookeeper=options).try_acquire(0)
+
+
+def test_hudis_keys_reach_the_providers() -> None:
+    options = WriteOptions.parse(
+        {
+            "hoodie.table.name": "trips",
+            "hoodie.write.lock.zookeeper.url": "zk1,zk2",
+            "hoodie.write.lock.zookeeper.port": "2181",
+            "hoodie.write.lock.zookeeper.base_path": "/hudi",
+            "hoodie.write.lock.dynamodb.table": "locks",
+            "hoodie.write.lock.dynamodb.region": "eu-central-1",
+        }
+    ).lock
+    assert (options.table_name, options.zookeeper.port, options.dynamo.region) == ("trips", 2181, "eu-central-1")
+
+
+def test_xx_hash_is_that_of_its_specification() -> None:
+    assert xx_hash_64(b"") == 0xEF46DB3751D8E999
+    assert xx_hash_64(b"abc") == 0x44BC2CF5AD770999
+    assert len(hash_id_64("s3://bucket/table")) == 16
