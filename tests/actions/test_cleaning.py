@@ -419,6 +419,23 @@ def test_lazy_cleaning_undoes_dead_writers() -> None:
     assert not table.meta.timeline.pending().instants
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_change_logs_and_files_of_retried_tasks_go_with_their_slice(version: str) -> None:
+    table = table_of(version, **NEVER)
+    update(table, 4)
+    times = commits(table)
+    for instant in (times[1], times[-1]):
+        file_id = next(name for name in files(table) if instant in name).partition("_")[0]
+        table.storage.write(f"x/.{file_id}_{instant}.log.1_0-1-0.cdc", b"changes")
+        table.storage.write(f"x/{file_id}_7-7-7_{instant}.parquet", b"of a task that was tried twice")
+
+    call(table, clean_commits_retained="1")
+
+    left = files(table)
+    assert not [name for name in left if times[1] in name]
+    assert len([name for name in left if times[-1] in name]) == 3
+
+
 # ---- options ---------------------------------------------------------------------------------------------------------
 
 
