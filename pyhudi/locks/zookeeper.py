@@ -47,7 +47,7 @@ class ZookeeperLock:
 
     @property
     def is_held(self) -> bool:
-        return self._lock is not None and self._lock.is_acquired and self._client.connected
+        return self._lock is not None and bool(self._lock.is_acquired and self._client.connected)
 
     @property
     def owner_note(self) -> str:
@@ -75,7 +75,7 @@ class ZookeeperLock:
                 _close(client)
         if taken:
             self._client, self._lock = client, lock
-        return taken
+        return bool(taken)
 
     def release(self) -> None:
         client, lock, self._client, self._lock = self._client, self._lock, None, None

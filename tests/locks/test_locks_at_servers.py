@@ -158,7 +158,8 @@ def test_curator_and_we_exclude_each_other(zookeeper_port: int, tmp_path: Path) 
                 pytest.skip("this Java has no compiler")
             assert first == "asking\n"
             got: list[str] = []
-            reading = threading.Thread(target=lambda: got.append(jvm.stdout.readline())  # type: ignore[union-attr])
+            answers = jvm.stdout
+            reading = threading.Thread(target=lambda: got.append(answers.readline()))
             reading.start()
             reading.join(1)
             assert got == [], "Curator has the lock that we hold"
