@@ -207,11 +207,13 @@ class Visibility:
             return False
         return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
 
-    def slice_below_8(self, instant_time: str, slices: Iterable[str]) -> str:
+    def slice_below_8(self, instant_time: str, slices: Collection[str]) -> str:
         """The name says the slice, unless it names a delta commit: such log files are of before a downgrade.
 
         Completion times would part these better, but where modification times can't be set there are none.
         """
+        if instant_time in slices:
+            return instant_time
         known = self.meta.timeline.find(instant_time)
         by_compaction = known is not None and known.action is ActionKind.COMMIT
         if by_compaction or instant_time in self.pending_compactions:
