@@ -118,6 +118,8 @@ def test_a_plan_waits_for_another_process(version: str, action: str) -> None:
     assert table.cluster(schedule_only=True).planned == (), "what a plan has is not planned again"
     table.insert(("z", "x", 1, 0))
     assert table.groups() == {"x": 4, "y": 1}
+    with pytest.raises(ConfigError, match="executed as it was made"):
+        table.cluster(instant_time=planned.scheduled, clustering_plan_strategy_sort_columns="id")
     (run,) = table.cluster(instant_time=planned.scheduled).runs
     assert run.instant_time == planned.scheduled
     assert table.groups() == {"x": 2, "y": 1}, "what was inserted meanwhile is not in the plan"

@@ -90,7 +90,7 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, ta
     # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
     # call that changes something.
     changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
-    for kind in KINDS:
+    for kind in KINDS if name == "clustering" else KINDS[:1]:
         for n in changes if kind != "after" else changes[-1:]:
             verb, path = calls[n - 1]
             if kind == "torn" and verb.startswith("delete"):

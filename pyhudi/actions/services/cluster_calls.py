@@ -16,10 +16,12 @@ from pyhudi.actions.services.clustering_staleness import StalePlan
 from pyhudi.actions.services.clustering_updates import drop_expired
 from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_plan
 from pyhudi.actions.services.rollback import undo
+from pyhudi.errors import ConfigError
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.clustering import SORT_COLUMNS
 
 __all__ = ["cluster", "cluster_after_write", "commits_since_clustering"]
 
@@ -42,6 +44,11 @@ def cluster(
         plan = CLUSTERING.plan(context) if _wants(context) else None
         return ClusteringResult(table, () if plan is None else plan.groups)
     if instant_time is not None:
+        if SORT_COLUMNS in context.options.explicit:
+            raise ConfigError(
+                f"{SORT_COLUMNS} goes into a plan when it is made; the plan {instant_time} is executed as it was made. "
+                f"Leave the columns out, or leave out the instant to make another plan."
+            )
         return ClusteringResult(table, runs=(_run(instant_time, context),))
     context = context.reloaded() if drop_expired(context) else context
     waiting = () if schedule_only else pending_plans(CLUSTERING, context)
