@@ -17,7 +17,7 @@ from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable
+from tests.actions.tables import DEFAULTS, TestTable, rows_of
 from tests.actions.versioned import all_reads, take_to
 
 BY_VALUE = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
@@ -159,6 +159,25 @@ def test_complex_keys_of_one_field_are_taken_when_asked_to() -> None:
         take_to(table.storage, 9)
     take_to(table.storage, 9, options={"hoodie.write.complex.keygen.validation.enable": "false"})
     assert table.rows() == [("a", "x", 1, 10)]
+
+
+def test_the_types_of_a_custom_key_generators_fields_are_stored_from_version_8_on() -> None:
+    types = {"hoodie.datasource.write.partitionpath.field": "p:SIMPLE"}
+    options = {"hoodie.datasource.write.keygenerator.type": "CUSTOM", "hoodie.write.table.version": "6", **types}
+    table = TestTable(MemoryStorage(), options)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.upsert(("a", "x", 2, 20))
+
+    take_to(table.storage, 8, options=types)
+
+    assert table.meta.config.properties["hoodie.table.partition.fields"] == "p:SIMPLE"
+    table.write_as_is("upsert", rows_of(("b", "y", 1, 30)))
+    take_to(table.storage, 6)
+    assert table.meta.config.properties["hoodie.table.partition.fields"] == "p"
+    take_to(table.storage, 9)  # as real Hudi, without the types when nobody says them: writes do then
+    table.options = {**options, "hoodie.write.table.version": "9"}
+    table.upsert(("c", "y", 1, 40))
+    assert table.rows() == [("a", "x", 2, 20), ("b", "y", 1, 30), ("c", "y", 1, 40)]
 
 
 def test_a_strategy_of_ones_own_is_not_taken_to_version_6() -> None:

@@ -52,7 +52,7 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
                 f"{key}={said}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
                 f"change this; leave the option out, or write to another path."
             )
-        result[key] = fact
+        result[key] = str(said) if key == _PARTITION and _says_more(said, fact) else fact
     if not _says_its_mode_each_time(table):
         if table.ordering_fields or table.record_merge_mode == "CUSTOM":
             _check_merging(given, explicit, table)
@@ -107,6 +107,11 @@ def _agree(key: str, said: str, fact: str) -> bool:
     if key == _PARTITION:  # version 6 stores no ":TYPE", and plain writers need not repeat it
         return _bare(said) == _bare(fact)
     return said.lower() == fact.lower()
+
+
+def _says_more(said: str | None, fact: str) -> bool:
+    """The types of a CUSTOM key generator's partition fields, which version 6 does not store."""
+    return said is not None and ":" in said and ":" not in fact and _bare(said) == _bare(fact)
 
 
 def _bare(fields: str) -> list[str]:
