@@ -102,7 +102,7 @@ class Cleaned:
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "8", "9"])
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(steps=STEPS, data=st.data())
 def test_whatever_may_be_read_is_as_it_was(
     version: str, table_type: str, steps: list[Any], data: st.DataObject

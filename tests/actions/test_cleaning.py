@@ -462,3 +462,30 @@ def test_the_last_clean_is_what_the_newest_one_says() -> None:
     found = last_clean(table.meta)
     assert found is not None
     assert (found.earliest, found.last_commit) == (commits(table)[-1], commits(table)[-1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.datasource.write.partitionpath.field": ""},
+        {"hoodie.datasource.write.hive_style_partitioning": "true"},
+        {"hoodie.datasource.write.partitionpath.field": "p,ts"},
+        {"hoodie.table.base.file.format": "ORC"},
+        {"hoodie.populate.meta.fields": "false"},
+    ],
+    ids=["no partitions", "hive style", "nested", "orc", "virtual keys"],
+)
+def test_every_kind_of_table_is_cleaned(options: dict[str, str]) -> None:
+    table = TestTable(MemoryStorage(), {**NEVER, **options})
+    odd = "a b%=c"
+    table.bulk_insert(("a", odd, 1, 0), ("b", "y", 1, 0))
+    for value in range(3):
+        table.upsert(("a", odd, 1, value))
+    rows = table.rows(["id", "v"])
+
+    result = call(table, clean_commits_retained="1")
+
+    assert result.runs[0].files_deleted == 2
+    assert table.rows(["id", "v"]) == rows == [("a", 2), ("b", 0)]
+    gone = set(result.files_planned)
+    assert not gone & {info.path for info in table.storage.walk("")}
