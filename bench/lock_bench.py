@@ -7,6 +7,7 @@ release of one to the acquisition of the other; both write the times of a clock 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -32,7 +33,7 @@ def take_turns(folder: str, provider: str, turns: int) -> list[tuple[float, floa
         left = time.monotonic()
         lock.release()
         times.append((got, left))
-        time.sleep(0.001)
+        time.sleep(HOLDS_S / 2)  # the other one waits by now
     return times
 
 
@@ -45,7 +46,7 @@ def hand_overs_ms(provider: str, turns: int) -> list[float]:
         ]
         said = [json.loads(player.communicate()[0]) for player in players]
     holds = sorted((got, left, who) for who, times in enumerate(said) for got, left in times)
-    changes = [(a, b) for a, b in zip(holds, holds[1:], strict=False) if a[2] != b[2]]
+    changes = [(a, b) for a, b in itertools.pairwise(holds) if a[2] != b[2]]
     return [(b[0] - a[1]) * 1000 for a, b in changes]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyhudi.errors import ConfigError, LockTimeout
+from pyhudi.errors import LockTimeout
 from pyhudi.locks.base import LockOptions, LockProvider
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
@@ -26,6 +26,7 @@ LOCK_PROVIDERS = Registry(
         "ZOOKEEPER_IMPLICIT": "pyhudi.locks.zookeeper:ImplicitPathZookeeperLock",
         "DYNAMODB": "pyhudi.locks.dynamodb:DynamoLock",
         "DYNAMODB_IMPLICIT": "pyhudi.locks.dynamodb:ImplicitKeyDynamoLock",
+        "HIVE_METASTORE": "pyhudi.locks.hive_metastore:HiveMetastoreLock",
     },
     aliases={
         f"{_PACKAGE}InProcessLockProvider": "IN_PROCESS",
@@ -35,28 +36,17 @@ LOCK_PROVIDERS = Registry(
         f"{_PACKAGE}ZookeeperBasedImplicitBasePathLockProvider": "ZOOKEEPER_IMPLICIT",
         f"{_AWS_PACKAGE}DynamoDBBasedLockProvider": "DYNAMODB",
         f"{_AWS_PACKAGE}DynamoDBBasedImplicitPartitionKeyLockProvider": "DYNAMODB_IMPLICIT",
+        "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider": "HIVE_METASTORE",
     },
 )
-
-# Hudi's other providers, by the end of their class names, and what they need.
-_REFUSED = {"HiveMetastoreBasedLockProvider": "a Hive metastore"}
 
 
 def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
     """The lock of the table behind `storage`, not yet taken.
 
-    Raises ConfigError for a provider that there is not or that this release does not speak to.
+    Raises ConfigError for a provider that there is not, or that lacks a package or an option.
     """
-    name = options.provider
-    needs = _REFUSED.get(name.rpartition(".")[2])
-    if needs is not None:
-        raise ConfigError(
-            f"The lock provider {name} (on {needs}) is not supported by this release of PyHudi. Writers that do not "
-            f"share a lock damage the table, so nothing was written. Let all writers, Hudi's too, use "
-            f"{_PACKAGE}StorageBasedLockProvider or FileSystemBasedLockProvider, or, if this process is the only "
-            f"writer, leave hoodie.write.lock.provider out."
-        )
-    provider: LockProvider = LOCK_PROVIDERS.load(name)(options, storage, clock or SystemClock())
+    provider: LockProvider = LOCK_PROVIDERS.load(options.provider)(options, storage, clock or SystemClock())
     return provider
 
 

@@ -25,7 +25,7 @@ LOCK = ".hoodie/lock"
 FS = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 
 # One row per provider: every provider that needs no server is put through the tests below.
-PROVIDERS = [name for name in LOCK_PROVIDERS.entries if not name.startswith(("ZOOKEEPER", "DYNAMODB"))]
+PROVIDERS = [name for name in LOCK_PROVIDERS.entries if not name.startswith(("ZOOKEEPER", "DYNAMODB", "HIVE"))]
 
 
 def lock_of(provider: str, storage: Storage, **options: Any) -> LockProvider:
@@ -252,17 +252,6 @@ def test_a_lock_that_was_taken_over_is_not_released_but_reported() -> None:
     assert not lock().try_acquire(0)
     other.release()
     assert storage.paths() == ()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "org.apache.hudi.hive.transaction.lock.HiveMetastoreBasedLockProvider",
-    ],
-)
-def test_hudis_other_providers_are_refused_by_name_with_what_to_use(name: str) -> None:
-    with pytest.raises(ConfigError, match=rf"{name}.*FileSystemBasedLockProvider"):
-        lock_of(name, MemoryStorage())
 
 
 def test_an_unknown_provider_is_refused_with_the_nearest() -> None:

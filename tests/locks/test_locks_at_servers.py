@@ -1,4 +1,4 @@
-"""Locks at servers: DynamoDB (moto's server) and ZooKeeper (the server in Spark's jars, with Curator as the other)."""
+"""Locks at servers: DynamoDB (moto's), ZooKeeper (in Spark's jars, beside Curator), a metastore of locks only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyhudi.errors import ConfigError, LockTimeout, StorageError
 from pyhudi.formats.xx_hash import hash_id_64, xx_hash_64
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.locks import DynamoOptions, ZookeeperOptions
+from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, ZookeeperOptions
 from pyhudi.storage import MemoryStorage, SystemClock
 
 Opener = Callable[[str], LockProvider]
@@ -54,7 +54,53 @@ def zookeeper_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         process.wait()
 
 
-@pytest.fixture(params=["DYNAMODB", pytest.param("ZOOKEEPER", marks=pytest.mark.spark)])
+@pytest.fixture(scope="module")
+def metastore_port() -> int:
+    """A metastore that knows nothing but locks, behind the package's own Thrift code."""
+    pytest.importorskip("hmsclient")
+    from hmsclient.genthrift.hive_metastore import ThriftHiveMetastore, ttypes
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocolFactory
+    from thrift.server.TServer import TThreadedServer
+    from thrift.transport.TSocket import TServerSocket
+    from thrift.transport.TTransport import TBufferedTransportFactory
+
+    class Locks:
+        def __init__(self) -> None:
+            self.mutex, self.last, self.queues = threading.Lock(), 0, {}
+
+        def lock(self, rqst: Any) -> Any:
+            with self.mutex:
+                self.last += 1
+                part = rqst.component[0]
+                queue = self.queues.setdefault((part.dbname, part.tablename), [])
+                queue.append(self.last)
+                state = ttypes.LockState.ACQUIRED if queue[0] == self.last else ttypes.LockState.WAITING
+                return ttypes.LockResponse(self.last, state)
+
+        def unlock(self, rqst: Any) -> None:
+            with self.mutex:
+                self._queue_of(rqst.lockid).remove(rqst.lockid)
+
+        def heartbeat(self, ids: Any) -> None:
+            self._queue_of(ids.lockid)
+
+        def _queue_of(self, lock_id: int) -> list[int]:
+            for queue in self.queues.values():
+                if lock_id in queue:
+                    return queue
+            raise ttypes.NoSuchLockException("no such lock")
+
+    listening = TServerSocket("127.0.0.1", 0)
+    listening.listen()
+    port = listening.handle.getsockname()[1]
+    listening.listen = lambda: None
+    processor = ThriftHiveMetastore.Processor(Locks())
+    server = TThreadedServer(processor, listening, TBufferedTransportFactory(), TBinaryProtocolFactory(), daemon=True)
+    threading.Thread(target=server.serve, daemon=True).start()
+    return int(port)
+
+
+@pytest.fixture(params=["DYNAMODB", "HIVE_METASTORE", pytest.param("ZOOKEEPER", marks=pytest.mark.spark)])
 def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Opener:
     """Opens handles of locks by the lock's name."""
     if request.param == "DYNAMODB":
@@ -62,6 +108,9 @@ def opener(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> O
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
         url = f"http://127.0.0.1:{request.getfixturevalue('moto_port')}"
         return lambda name: at("DYNAMODB", dynamo=DynamoOptions("locks", name, "us-east-1", url))
+    if request.param == "HIVE_METASTORE":
+        uri = f"thrift://127.0.0.1:1,thrift://127.0.0.1:{request.getfixturevalue('metastore_port')}"
+        return lambda name: at("HIVE_METASTORE", hive=HiveLockOptions("lake", name, uri))
     port = request.getfixturevalue("zookeeper_port")
     return lambda name: at("ZOOKEEPER", zookeeper=ZookeeperOptions("127.0.0.1", port, "/hudi", name, 10.0, 30.0))
 
@@ -108,14 +157,18 @@ def test_locks_of_other_names_are_free(opener: Opener) -> None:
 
 
 def test_a_timeout_says_who_holds_the_lock(opener: Opener) -> None:
-    with hold(opener("held"), 5), pytest.raises(LockTimeout, match=r"process [0-9]+ on"), hold(opener("held"), 0.1):
+    with (
+        hold(opener("held"), 5),
+        pytest.raises(LockTimeout, match=r"process [0-9]+ on|lake\.held"),
+        hold(opener("held"), 0.1),
+    ):
         pass
 
 
 def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
     lock = opener("renewed")
-    if not hasattr(lock, "_renew"):
-        pytest.skip("sessions are kept up by the client")
+    if not hasattr(lock, "_version"):
+        pytest.skip("an item is what has a version")
     assert lock.try_acquire(1)
     before = lock._version
     assert lock._renew()
@@ -127,8 +180,8 @@ def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
 
 def test_an_item_that_nobody_renews_is_taken_over(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     lock = opener("left")
-    if not hasattr(lock, "_renew"):
-        pytest.skip("sessions end with the process")
+    if not hasattr(lock, "_version"):
+        pytest.skip("the server gives up what nobody renews")
     monkeypatch.setattr("pyhudi.locks.dynamodb._LEASE_MS", 300)
     dead = opener("left")
     assert dead.try_acquire(1)
@@ -136,6 +189,17 @@ def test_an_item_that_nobody_renews_is_taken_over(opener: Opener, monkeypatch: p
     assert lock.try_acquire(3)
     assert not dead._renew()
     assert not dead.is_held
+    lock.release()
+
+
+def test_a_lock_that_the_metastore_has_given_up_is_not_held_any_more(metastore_port: int) -> None:
+    hive = HiveLockOptions("lake", "given-up", f"thrift://127.0.0.1:{metastore_port}")
+    lock: Any = at("HIVE_METASTORE", hive=hive)
+    assert lock.try_acquire(1)
+    assert lock._renew()
+    lock._lock_id += 1000
+    assert not lock._renew()
+    assert not lock.is_held
     lock.release()
 
 
@@ -202,6 +266,7 @@ public class Mutex {
     [
         (LockOptions("DYNAMODB"), r"dynamodb\.table is not given"),
         (LockOptions("DYNAMODB", dynamo=DynamoOptions("t")), r"dynamodb\.partition_key is not given"),
+        (LockOptions("HIVE_METASTORE"), r"hivemetastore\.database is not given"),
         (LockOptions("ZOOKEEPER"), r"zookeeper\.url is not given"),
         (LockOptions("ZOOKEEPER", zookeeper=ZookeeperOptions("h")), r"zookeeper\.base_path is not given"),
     ],

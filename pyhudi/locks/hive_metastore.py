@@ -1,0 +1,149 @@
+"""Lock provider HIVE_METASTORE: an exclusive lock of a table at a Hive metastore (extra `pyhudi[hive]`).
+
+The requests are those of Hudi's provider, so both exclude each other. The holder sends heartbeats; a lock whose holder
+is silent runs out at the metastore (`hive.txn.timeout`). Source: spec, timeline 7.4; the metastore's Thrift interface.
+"""
+
+from __future__ import annotations
+
+import getpass
+import importlib
+import os
+import socket
+from collections.abc import Callable
+from typing import Any
+
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.locks.base import LockOptions
+from pyhudi.locks.renewal import Renewal
+from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock
+
+__all__ = ["HiveMetastoreLock"]
+
+_KEY = "hoodie.write.lock.hivemetastore."
+_PAUSES: Pauses = (0.1, 1.0)
+_PORT = 9083
+_TIMEOUT_MS = 30_000
+
+
+class HiveMetastoreLock:
+    """A handle on the lock of one table. It is connected only while it asks for the lock or holds it."""
+
+    default_skew_ms = 200  # processes on several machines
+
+    def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
+        options = settings.hive
+        for name, value in (("database", options.database), ("table", options.table), ("uris", options.uris)):
+            if not value:
+                raise ConfigError(f"{_KEY}{name} is not given: the lock is that of a table at a Hive metastore.")
+        self._database, self._table, self._uris = options.database, options.table, str(options.uris)
+        self._hive = _Hive()
+        self._clock = clock
+        wait = settings.retry_wait_ms
+        self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
+        self._connection: tuple[Any, Any] | None = None  # client and transport, while the lock is held
+        self._lock_id: int | None = None
+        self._renewal = Renewal(self._renew, settings.lease_renewal_ms / 2000)
+
+    @property
+    def is_held(self) -> bool:
+        return self._lock_id is not None
+
+    @property
+    def owner_note(self) -> str:
+        return f"another writer, table {self._database}.{self._table} at the Hive metastore {self._uris}"
+
+    def try_acquire(self, timeout_s: float) -> bool:
+        if self._lock_id is not None:
+            return False
+        connection = self._connected()
+        taken = False
+        try:
+            taken = ask_until(lambda: self._attempt(connection[0]), timeout_s, self._pauses, self._clock)
+        finally:
+            if not taken:
+                connection[1].close()
+        if taken:
+            self._connection = connection
+            self._renewal.start()
+        return taken
+
+    def release(self) -> None:
+        self._renewal.stop()
+        connection, lock_id, self._connection, self._lock_id = self._connection, self._lock_id, None, None
+        if connection is None:
+            return
+        try:
+            if lock_id is not None:
+                self._call(lambda: connection[0].unlock(self._hive.types.UnlockRequest(lockid=lock_id)))
+        finally:
+            connection[1].close()
+
+    def _attempt(self, client: Any) -> bool:
+        types = self._hive.types
+        component = types.LockComponent(
+            type=types.LockType.EXCLUSIVE, level=types.LockLevel.TABLE, dbname=self._database, tablename=self._table
+        )
+        host = f"{socket.gethostname()} process {os.getpid()}"
+        request = types.LockRequest(component=[component], user=getpass.getuser(), hostname=host)
+        answer = self._call(lambda: client.lock(request))
+        if answer.state == types.LockState.ACQUIRED:
+            self._lock_id = int(answer.lockid)
+            return True
+        # A request that waits would take the lock when nobody expects it any more.
+        self._call(lambda: client.unlock(types.UnlockRequest(lockid=answer.lockid)))
+        return False
+
+    def _renew(self) -> bool:
+        connection, lock_id = self._connection, self._lock_id
+        if connection is None or lock_id is None:
+            return False
+        types = self._hive.types
+        try:
+            connection[0].heartbeat(types.HeartbeatRequest(lockid=lock_id))
+        except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
+            self._lock_id = None  # the metastore has given it up
+            return False
+        except (self._hive.errors.TException, OSError):
+            return True  # the metastore may answer at the next turn
+        return True
+
+    def _connected(self) -> tuple[Any, Any]:
+        problems = []
+        for uri in self._uris.split(","):
+            host, _, port = uri.strip().rpartition("//")[2].partition(":")
+            plain = self._hive.sockets.TSocket(host, int(port or _PORT))
+            plain.setTimeout(_TIMEOUT_MS)
+            transport = self._hive.transports.TBufferedTransport(plain)
+            try:
+                transport.open()
+            except (self._hive.errors.TException, OSError) as error:
+                problems.append(f"{uri.strip()}: {error}")
+                continue
+            return self._hive.service.Client(self._hive.protocols.TBinaryProtocol(transport)), transport
+        raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {_KEY}uris.")
+
+    def _call(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except (self._hive.errors.TException, OSError) as error:
+            raise StorageError(f"The Hive metastore {self._uris} refused: {error!r}") from error
+
+
+class _Hive:
+    """The modules of the packages hmsclient and thrift."""
+
+    def __init__(self) -> None:
+        try:
+            self.service = importlib.import_module("hmsclient.genthrift.hive_metastore.ThriftHiveMetastore")
+            self.types = importlib.import_module("hmsclient.genthrift.hive_metastore.ttypes")
+            self.sockets = importlib.import_module("thrift.transport.TSocket")
+            self.transports = importlib.import_module("thrift.transport.TTransport")
+            self.protocols = importlib.import_module("thrift.protocol.TBinaryProtocol")
+            self.errors = importlib.import_module("thrift.Thrift")
+        except ImportError as error:
+            raise ConfigError(
+                "The lock provider HIVE_METASTORE needs the package hmsclient: install the extra `pyhudi[hive]`."
+            ) from error
