@@ -18,7 +18,7 @@ from pyhudi.errors import ConfigError, PathNotFound, StorageError
 from pyhudi.storage.arrow_store import ObjectStore, first_line, object_store
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
-from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.memory import MemoryStorage, _Call
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, parent
 
 __all__ = ["VersionedFiles", "versioned_files"]
@@ -70,11 +70,12 @@ class _MemoryFiles:
         return data, _version_of(data)
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
-        with self.storage._content.lock:
-            found = self.read(path)
-            if (found[1] if found is not None else None) != version:
+        with _Call(self.storage, "replace_if", path) as call:
+            found = self.storage._content.files.get(path)
+            if (_version_of(found[0]) if found is not None else None) != version:
                 return None
-            self.storage.write(path, data)
+            if not call.torn:  # as on object stores: all or nothing
+                self.storage._put(path, data)
         return _version_of(data)
 
 

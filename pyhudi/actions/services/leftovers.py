@@ -28,6 +28,11 @@ def forget_completed(context: ActionContext) -> None:
     for entry in storage.list(TEMPORARY_FOLDER):
         if entry.is_dir and is_over(entry.name):
             delete_markers(storage, entry.name)
+    known = {instant.requested_time for instant in timeline}
+    options = context.options
+    silent_since_ms = context.clock.now_ms() - options.heartbeat_interval_ms * options.heartbeat_misses
     for entry in storage.list(HEARTBEAT_FOLDER):
-        if is_over(entry.name):
+        # A heart beats before its instant is there: a writer that died in between has left nothing else.
+        never_began = entry.name not in known and entry.modified_ms < silent_since_ms
+        if is_over(entry.name) or never_began:
             storage.delete(heartbeat_path(entry.name))

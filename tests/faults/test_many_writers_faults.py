@@ -1,0 +1,85 @@
+"""One of many writers dies at any storage call, the lock's among them: readers see before or after, others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import HudiError
+from pyhudi.storage.clock import FixedClock
+from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.tables import Row, TestTable
+
+READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
+NEXT: Row = ("next", "y", 1, 99)
+TEN_MINUTES_MS = 600_000  # heartbeats have stopped by then, and leases have run out
+OPTIMISTIC = {
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "STORAGE",
+}
+NON_BLOCKING = {
+    "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "STORAGE",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.index.type": "BUCKET",
+    "hoodie.bucket.index.num.buckets": "1",
+    "hoodie.compact.inline": "false",
+}
+EARLY = {**OPTIMISTIC, "hoodie.write.concurrency.early.conflict.detection.enable": "true"}
+
+
+def loaded(options: dict[str, str]) -> TestTable:
+    clock = FixedClock(1_760_000_000_000)
+    made = TestTable(MemoryStorage(clock=clock), options, clock, LocalEngine(1), failed_writes_policy="LAZY")
+    made.upsert(*START)
+    return made
+
+
+def copy_of(table: TestTable) -> TestTable:
+    return TestTable(table.storage.clone(), table.options, table.clock, table.engine, failed_writes_policy="LAZY")
+
+
+def in_order(rows: list[Any]) -> list[Any]:
+    return sorted(rows, key=repr)
+
+
+@pytest.mark.filterwarnings("ignore:.*table_lock.json.*", "ignore:.*the compaction after it failed.*")
+@pytest.mark.parametrize("options", [OPTIMISTIC, NON_BLOCKING, EARLY], ids=["optimistic", "non-blocking", "early"])
+def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, str]) -> None:
+    table = loaded(options)
+    act = ("a", "x", 2, 11), ("c", "z", 1, 30)
+    counted = copy_of(table)
+    counted.upsert(*act)
+    before, after = in_order(START), in_order([act[0], START[1], act[1]])
+    assert counted.rows() == after
+
+    seen = set()
+    for kind in KINDS:
+        for n, (verb, path) in enumerate(counted.storage.log, start=1):
+            if kind != "before" and verb in READING:
+                continue
+            attempt = copy_of(table)
+            attempt.storage.fail_at(n, kind)
+            try:
+                attempt.upsert(*act)
+                died = False
+            except HudiError:
+                died = True
+            attempt.storage.reset_faults()
+            where = f"{kind} call {n}: {verb} {path}"
+            found = attempt.rows()
+            assert found in (before, after), where
+            assert died or found == after, where
+            seen.add(found == after)
+
+            table.clock.advance(TEN_MINUTES_MS)
+            attempt.upsert(NEXT)
+            assert attempt.rows() == in_order([*found, NEXT]), where
+            assert not attempt.meta.timeline.pending().instants, where
+            for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
+                assert not list(attempt.storage.walk(folder)), where
+    assert seen == {True, False}
