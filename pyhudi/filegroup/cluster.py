@@ -43,13 +43,15 @@ _LEAST_ROWS = 1000  # a row group is not cut below this, whatever its limit
 class ClusterGroup:
     """A task: slices of one partition, and how many file groups they should become at most.
 
-    `ring`: values and file ids of the nodes of a hash ring, ascending: each row goes to its node's file group.
+    `ring`: values and file ids of the nodes of a hash ring, ascending: each row goes to its node's file group, which is
+    one of `children`.
     """
 
     partition_path: str
     slices: tuple[FileSlice, ...]
     files_max: int
     ring: tuple[tuple[int, str], ...] = ()
+    children: frozenset[str] = frozenset()
 
     @property
     def stored_bytes(self) -> int:
@@ -90,12 +92,12 @@ class ClusterGroups:
                         room = self.memory_bytes // max(1, group.files_max)
                         nodes[place] = stack.enter_context(SortedRows(self.order, room))
                     nodes[place].add(table.filter(pa.array(places == place)))
-            if len(nodes) > group.files_max:
+            strange = [group.ring[place][1] for place in nodes if group.ring[place][1] not in group.children]
+            if strange:
                 raise TableError(
-                    f"{self.spec.storage.root}: a plan says that the rows of {group.slices[0].group.file_id} in "
-                    f"{group.partition_path!r} belong to {group.files_max} nodes of its hash ring, and they belong to "
-                    f"{len(nodes)}. The table was written with other hash fields; give the same "
-                    f"hoodie.bucket.index.hash.field as before."
+                    f"{self.spec.storage.root}: rows of {group.slices[0].group.file_id} in {group.partition_path!r} "
+                    f"belong to the file group {strange[0]} by their hash, which the plan does not expect. The table "
+                    f"was written with other hash fields; give the same hoodie.bucket.index.hash.field as before."
                 )
             for place, rows in sorted(nodes.items()):
                 new = NewFiles(self.spec, task, group.partition_path, iter([group.ring[place][1]]), self.clock)

@@ -126,10 +126,12 @@ def test_a_plan_for_a_ring_that_was_changed_since_is_dropped() -> None:
 
 def test_other_hash_fields_are_noticed_before_rows_get_lost() -> None:
     options = {"datasource_write_recordkey_field": "id,v", "bucket_index_hash_field": "id"}
-    table = ringed(**options)
-    table.upsert(*many(40))
-    with pytest.raises(TableError, match=r"same hoodie\.bucket\.index\.hash\.field"):
-        resized(table, bucket_index_hash_field="v")
+    for rows in (many(2), many(40)):
+        table = ringed(**options)
+        table.upsert(*rows)
+        with pytest.raises(TableError, match=r"same hoodie\.bucket\.index\.hash\.field"):
+            resized(table, bucket_index_hash_field="v")
+        assert table.rows() == rows
     resized(table, bucket_index_hash_field="id")
     table.upsert(*many(40, ts=2))
     assert table.rows() == many(40, ts=2)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups, is_clustering
-from pyhudi.actions.services.clustering_buckets import is_resize, resized_rings
+from pyhudi.actions.services.clustering_buckets import children_of, is_resize, resized_rings
 from pyhudi.actions.services.clustering_result import ClusteringRun
 from pyhudi.actions.services.clustering_staleness import check_fresh
 from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
@@ -99,7 +99,7 @@ class Clustering:
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
         slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
-        rings = resized_rings(plan, "", context.meta) if is_resize(plan) else {}
+        rings, where = resized_rings(plan, "", context.meta) if is_resize(plan) else {}, context.meta.storage.root
         nodes = {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()}
         groups = (
             ClusterGroup(
@@ -107,6 +107,7 @@ class Clustering:
                 tuple(slices[s.group] for s in g.slices),
                 g.output_file_groups,
                 nodes.get(g.partition_path, ()),
+                children_of(g, where) if rings else frozenset(),
             )
             for g in plan.groups
         )

@@ -21,7 +21,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options.clustering import ClusteringOptions
 
-__all__ = ["ConsistentBucket", "is_resize", "merge_runs", "resized_rings", "split_values"]
+__all__ = ["ConsistentBucket", "children_of", "is_resize", "merge_runs", "resized_rings", "split_values"]
 
 _PARTITION, _NODES, _SEQUENCE = (
     "clustering.group.partition",
@@ -158,6 +158,12 @@ def _group(slices: Sequence[FileSlice], children: Sequence[HashNode], ring: Hash
 def is_resize(plan: ClusteringPlan) -> bool:
     """Does a plan change rings?"""
     return any(_NODES in (group.extra_metadata or {}) for group in plan.groups)
+
+
+def children_of(group: ClusteringGroup, where: str) -> frozenset[str]:
+    """The file groups that rows of a group go to. Raises CorruptFile."""
+    nodes = decode_nodes((group.extra_metadata or {}).get(_NODES, ""), where)
+    return frozenset(node.file_id for node in nodes if node.tag != DELETE)
 
 
 def resized_rings(plan: ClusteringPlan, instant_time: str, meta: MetaClient) -> dict[str, HashRing]:
