@@ -15,7 +15,11 @@ from pyhudi.queries.history import load_table_history
 from pyhudi.storage import open_storage
 from tests.conftest import GoldenTable
 
-KEEP = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.clean.commits.retained": "1"}
+KEEP = {
+    "hoodie.keep.min.commits": "2",
+    "hoodie.keep.max.commits": "3",
+    "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",  # cleaning by commits would keep more commits active
+}
 BY_HAND = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}
 SCHEMA = pa.schema([("id", pa.string()), ("v", pa.int64())])
 
