@@ -42,6 +42,10 @@ class Buffer:
 
 def decode_varints(buffer: Buffer, positions: Positions, where: str) -> tuple[npt.NDArray[np.int64], Positions]:
     """One number at each position, and the positions behind them. Raises CorruptFile for more than ten bytes."""
+    first = buffer.data[positions]
+    if not (first & 0x80).any():  # union branches, short texts: one byte each
+        small = first.astype(np.int64)
+        return (small >> 1) ^ -(small & 1), positions + 1
     words = buffer.words[positions]
     ends = ~words & _HIGH_BITS
     short = ends != 0
