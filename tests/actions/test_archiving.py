@@ -163,6 +163,13 @@ def test_nothing_passes_a_pending_write(version: str) -> None:
     assert pending in (result.kept_for or "")
 
 
+def test_a_savepoint_that_its_writer_never_finished_keeps_nothing() -> None:
+    table = table_of()
+    times = upserts(table, 5)
+    table.storage.write(f"{table.meta.config.timeline_path}/{times[0]}.savepoint.inflight", b"")
+    assert archived(table).instant_times == tuple(times[:3])
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_replacecommit_stays_until_its_files_are_cleaned(version: str) -> None:
     table = table_of(version)

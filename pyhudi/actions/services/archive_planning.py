@@ -57,7 +57,7 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
     kept_min, kept_max = kept_commits(timeline, context)
     if len(timeline.commits()) <= kept_max:
         return ArchivePlan()
-    savepoints = frozenset(i.requested_time for i in timeline if i.action is ActionKind.SAVEPOINT)
+    savepoints = frozenset(i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT]))
     limits = sorted(_limits(context, savepoints))
     spared = savepoints if options.beyond_savepoint else frozenset()
     by_version = (kept_min, kept_max) if context.meta.config.table_version < 8 else None
@@ -155,12 +155,14 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
 
 def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
     """The last commit before the first pending instant stays too: readers tell pending from archived files by it."""
-    first = next(iter(timeline.pending()), None)
-    if first is None:
+    # A savepoint that is not complete saves nothing; its writer may have died at it for good.
+    pending = [i for i in timeline.pending() if i.action is not ActionKind.SAVEPOINT]
+    if not pending:
         return
-    if first.action is ActionKind.RESTORE or any(i.action is ActionKind.RESTORE for i in timeline.pending()):
+    if any(i.action is ActionKind.RESTORE for i in pending):
         yield ArchiveLimit("", "a restore that is not finished")
         return
+    first = pending[0]
     before = [i for i in timeline.commits() if i.requested_time < first.requested_time]
     kept = before[-1] if before else first
     yield ArchiveLimit(kept.requested_time, f"{first.requested_time} ({first.action.value}), which is pending")
