@@ -13,7 +13,7 @@ here, or by the next writer if this process can't. Source: house 3.5; spec, time
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
 from pyhudi.actions.concurrency import check_early, check_others, check_still_held, with_latest_schema
@@ -102,14 +102,8 @@ def _request(
             schedule = action.schedule(now)  # the table's schema may have changed
         time = instant_times(now).draw(now.meta.timeline.latest_time)
         heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
-        try:
-            if options.failed_writes_policy == "LAZY":
-                heartbeat.start()  # with EAGER nobody looks at it
+        with heartbeat.begun(options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
             instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
-        except BaseException:
-            with suppress(HudiError, OSError):  # the error that is on its way says more
-                heartbeat.stop()
-            raise
     return schedule, now, instant, heartbeat
 
 

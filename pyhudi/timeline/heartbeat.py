@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from pyhudi.errors import StorageError
 from pyhudi.model.filenames import heartbeat_path
@@ -37,6 +39,18 @@ class Heartbeat:
         self._stopped.clear()
         self._thread = threading.Thread(target=self._run, name=f"hudi-heartbeat-{self.instant_time}", daemon=True)
         self._thread.start()
+
+    @contextmanager
+    def begun(self, wanted: bool) -> Iterator[None]:
+        """Beat from before the block on, if `wanted`; a block that fails ends the beating."""
+        try:
+            if wanted:
+                self.start()
+            yield
+        except BaseException:
+            with suppress(StorageError):  # the error that is on its way says more
+                self.stop()
+            raise
 
     def beat(self) -> None:
         """One sign of life."""

@@ -152,12 +152,9 @@ def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time
     """
     watch = Stopwatch(context.clock)
     storage = context.meta.storage
-    instant, plan, run = watch.time("start", lambda: _start(service, instant_time, context))
-    options = context.options
-    heartbeat = Heartbeat(storage, instant_time, context.clock, options.heartbeat_interval_ms)
+    heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
+    instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context))
     try:
-        if options.failed_writes_policy == "LAZY":
-            heartbeat.start()  # with EAGER nobody looks at it
         context = context.reloaded()
         schema = context.meta.table_schema()
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
@@ -173,8 +170,10 @@ def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time
     return service.result(completed, plan, statuses, watch.seconds)
 
 
-def _start(service: Service[PlanT, RunT], instant_time: str, context: ActionContext) -> tuple[Instant, PlanT, int]:
-    """The inflight instant, its plan, and a number that no other run of it has."""
+def _start(
+    service: Service[PlanT, RunT], instant_time: str, heartbeat: Heartbeat, context: ActionContext
+) -> tuple[Instant, PlanT, int]:
+    """The inflight instant, its plan, and a number that no other run of it has; from now on the heart beats."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()
         found = meta.timeline.find(instant_time, service.kind)
@@ -192,7 +191,9 @@ def _start(service: Service[PlanT, RunT], instant_time: str, context: ActionCont
             _take_back(service, found, plan, context)
         service.check(found, plan, meta)
         run = context.clock.now_ms() % _RUNS
-        return writer.start(found.at(State.REQUESTED)), plan, run
+        # Before others can see the run; with EAGER nobody looks at it.
+        with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):
+            return writer.start(found.at(State.REQUESTED)), plan, run
 
 
 def _check_dead(instant: Instant, context: ActionContext) -> None:
