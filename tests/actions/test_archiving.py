@@ -29,6 +29,7 @@ from pyhudi.timeline.write import TimelineWriter
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead
 from tests.actions.tables import TestTable
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 BY_HAND = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}
 KEEP = {"hoodie.keep.min.commits": "2", "hoodie.keep.max.commits": "3", "hoodie.timeline.compaction.batch.size": "3"}
 ONE_CLEANED = {"hoodie.clean.commits.retained": "1"}

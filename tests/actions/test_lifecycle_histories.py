@@ -65,6 +65,7 @@ class Lived(Cleaned):
                 )
 
 
+@pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "9"])
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
