@@ -123,6 +123,7 @@ WRITING = (
             "write.ignore.failed": "false",
             "fail.job.on.duplicate.data.file.detection": "false",
             "storage.layout.type": "default bucket",
+            "storage.layout.partitioner.class": "org.apache.hudi.table.action.commit.sparkbucketindexpartitioner",
             "time.generator.type": "wait_to_adjust_skew",
             "datasource.write.row.writer.enable": "true false",
         },
