@@ -293,3 +293,18 @@ def test_an_empty_table_has_nothing_to_cluster() -> None:
     assert str(table.cluster()) == "cluster: nothing to do"
     table.insert(("b", "x", 1, 1))
     assert table.rows() == [("b", "x", 1, 1)]
+
+
+@pytest.mark.parametrize("index", ["BLOOM", "GLOBAL_BLOOM"])
+def test_bloom_filters_and_key_ranges_of_new_files_know_all_keys(index: str) -> None:
+    table = Clustered()
+    rows: list[Row] = [(f"k{n:03d}", "xy"[n % 2], 1, n * 37 % 101) for n in range(200)]
+    for first in range(0, 200, 50):
+        table.insert(*rows[first : first + 50])
+    half = str(2 * table.first_body().stats()[0].file_size_in_bytes + 100)
+    table.cluster(clustering_plan_strategy_sort_columns="v", clustering_plan_strategy_target_file_max_bytes=half)
+    assert table.groups() == {"x": 2, "y": 2}
+    later: list[Row] = [(key, path, 2, v) for key, path, _, v in rows]
+    result = table.upsert(*later, index_type=index)
+    assert (result.updated, result.inserted) == (200, 0)
+    assert table.rows() == later
