@@ -1,0 +1,137 @@
+"""What the history keeps of every kind of action: the bodies of its files, in Hudi's fields."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pyhudi.actions.services.cleaning import clean
+from pyhudi.formats.instant_files import decode_avro_record, decode_commit
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.timeline.history import archive_log, lsm_history
+from pyhudi.timeline.write import TimelineWriter
+from tests.actions.tables import TestTable
+from tests.actions.test_archiving import archived
+from tests.actions.test_restore import (
+    clustering,
+    compact,
+    delete,
+    log_compact,
+    merge_on_read,
+    overwrite,
+    rolled_back,
+    served,
+    upsert,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
+States = dict[State, tuple[ActionKind, bytes]]
+
+
+def with_every_action(version: str) -> TestTable:
+    """Deltacommits, compaction, log compaction, overwrite, clustering, rollback and cleans."""
+    table = merge_on_read(version)
+    for step in (upsert, upsert, delete, compact, upsert, upsert, log_compact, overwrite, upsert, upsert, clustering):
+        step(table)
+    upsert(table)
+    rolled_back(table)
+    for _ in range(3):
+        upsert(table)
+        compact(table)
+        served(table, partial(clean), clean_commits_retained="1")
+    for _ in range(3):
+        upsert(table)
+    return table
+
+
+def states_of(table: TestTable) -> dict[Instant, States]:
+    """The bodies of all states of all completed instants of the active timeline."""
+    meta = table.meta
+    folder = {entry.name: entry.path for entry in table.storage.list(meta.config.timeline_path)}
+    found: dict[Instant, States] = {}
+    for instant in meta.timeline.completed():
+        writer = TimelineWriter(meta.storage, meta.config)
+        states: States = {State.COMPLETED: (instant.action, writer.read_body(instant, State.COMPLETED))}
+        for state in (State.REQUESTED, State.INFLIGHT):
+            pending = [
+                n for n in folder if n.startswith(f"{instant.requested_time}.") and n.endswith(state.name.lower())
+            ]
+            word = pending[0].split(".")[1]
+            action = ActionKind.COMMIT if word == "inflight" else ActionKind(word)
+            states[state] = action, table.storage.read(folder[pending[0]])
+        found[instant] = states
+    return found
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_the_merge_tree_keeps_the_bytes_of_results_and_plans(version: str) -> None:
+    table = with_every_action(version)
+    before = states_of(table)
+    gone = archived(table, compact_inline_max_delta_commits="1").archived
+    kinds = {before[i][State.REQUESTED][0] for i in gone}
+    assert kinds >= {
+        ActionKind.DELTACOMMIT, ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.REPLACECOMMIT,
+        ActionKind.CLUSTERING, ActionKind.CLEAN, ActionKind.ROLLBACK,
+    }  # fmt: skip
+
+    kept = {i.instant: i for i in lsm_history(table.storage, table.meta.config).instants()}
+
+    assert set(kept) == set(gone)
+    for instant, states in before.items():
+        if instant not in kept:
+            continue
+        assert kept[instant].metadata == states[State.COMPLETED][1]
+        action, plan = states[State.REQUESTED]
+        if action is ActionKind.REPLACECOMMIT:  # Hudi keeps the profile instead
+            plan = states[State.INFLIGHT][1] or plan
+        has_plan = action not in (ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.ROLLBACK)
+        assert kept[instant].plan == (plan if has_plan else None), action
+
+
+FIELDS = {
+    (ActionKind.COMPACTION, State.REQUESTED): "hoodieCompactionPlan",
+    (ActionKind.LOGCOMPACTION, State.REQUESTED): "hoodieCompactionPlan",
+    (ActionKind.CLEAN, State.REQUESTED): "hoodieCleanerPlan",
+    (ActionKind.CLEAN, State.INFLIGHT): "hoodieCleanerPlan",
+    (ActionKind.CLEAN, State.COMPLETED): "hoodieCleanMetadata",
+    (ActionKind.ROLLBACK, State.COMPLETED): "hoodieRollbackMetadata",
+    (ActionKind.REPLACECOMMIT, State.REQUESTED): "hoodieRequestedReplaceMetadata",
+    (ActionKind.REPLACECOMMIT, State.INFLIGHT): "HoodieInflightReplaceMetadata",
+    (ActionKind.REPLACECOMMIT, State.COMPLETED): "hoodieReplaceCommitMetadata",
+    **{(a, s): "hoodieCommitMetadata" for a in (ActionKind.COMMIT, ActionKind.DELTACOMMIT) for s in State},
+}
+
+
+def test_the_archive_of_version_6_keeps_every_state_in_the_field_of_its_kind() -> None:
+    table = with_every_action("6")
+    before = states_of(table)
+    gone = set(archived(table, compact_inline_max_delta_commits="1").archived)
+    assert {i.action for i in gone} >= {ActionKind.DELTACOMMIT, ActionKind.COMMIT, ActionKind.REPLACECOMMIT}
+
+    kept = {i.instant: i.entries for i in archive_log(table.storage, table.meta.config).instants()}
+
+    assert set(kept) == gone
+    for instant in gone:
+        for state, (action, body) in before[instant].items():
+            entry = kept[instant][state.name]
+            filled = {name for name, value in entry.items() if value is not None and name.lower().startswith("hoodie")}
+            always = (action, state) in FIELDS and action in (ActionKind.COMMIT, ActionKind.DELTACOMMIT)
+            assert (entry["actionType"], entry["commitTime"]) == (action.value, instant.requested_time)
+            assert filled == ({FIELDS[action, state]} if (body and (action, state) in FIELDS) or always else set())
+            if filled:
+                check(entry[filled.pop()], body, action)
+
+
+def check(kept: dict[str, Any], body: bytes, action: ActionKind) -> None:
+    if "partitionToWriteStats" in kept:
+        commit = decode_commit(body)
+        assert {p: [s["fileId"] for s in stats] for p, stats in kept["partitionToWriteStats"].items()} == {
+            p: [s.file_id for s in stats] for p, stats in commit.partition_to_write_stats.items()
+        }
+        assert kept["extraMetadata"] == {**commit.extra_metadata, "ROLLING_STAT": ""}
+        assert kept["operationType"] == commit.operation_type
+    elif action is not ActionKind.REPLACECOMMIT:
+        whole = decode_avro_record(body)
+        assert {name: whole.get(name) for name in kept} == kept
