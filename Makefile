@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test fmt check judge judge-all bench docs clean
+.PHONY: help demo test fmt check judge judge-all stress bench docs clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -50,6 +50,9 @@ judge: $(READY)  ## tables against real Apache Hudi: one per table version (need
 judge-all: $(READY)  ## the same, every kind of table
 	@[ -d $(SHARED)/judge ] || { echo "make judge-all needs $(SHARED)/judge, which is absent"; exit 1; }
 	@$(JAVA) && $(PY) -m pytest tests/judge -m judge $(ARGS)
+
+stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then
+	@$(PY) -m pytest tests/concurrency -m slow -s $(ARGS)
 
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
