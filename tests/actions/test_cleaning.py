@@ -448,7 +448,7 @@ def test_a_number_alone_says_the_policy() -> None:
 
 
 def test_retention_is_checked_against_archiving() -> None:
-    with pytest.warns(HudiOptionWarning, match="so archiving keeps 42 at least"):
+    with pytest.warns(HudiOptionWarning, match="so archiving keeps 41 at least"):
         WriteOptions.parse({RETAINED: 40, "hoodie.keep.min.commits": 30, "hoodie.keep.max.commits": 35})
     with warnings.catch_warnings():
         warnings.simplefilter("error")

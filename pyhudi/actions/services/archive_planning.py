@@ -22,6 +22,7 @@ from typing import Any
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.metadata.retention import readable_since
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
@@ -66,18 +67,16 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
     """How many commits archiving leaves and from how many on it starts: as asked, or more when cleaning keeps more."""
-    options = context.options.archiving
+    options, cleaning = context.options.archiving, context.options.cleaning
     commits = timeline.commits().instants
     needed = 0
-    if options.clean_policy == "KEEP_LATEST_COMMITS" and len(commits) > options.clean_commits_retained > 0:
+    if cleaning.policy == KEEP_LATEST_COMMITS and len(commits) > cleaning.commits_retained > 0:
         # Those after the earliest retained one, and two more.
-        needed = options.clean_commits_retained - 1 + 2
-    elif options.clean_policy == "KEEP_LATEST_BY_HOURS" and commits:
-        newest = parse_instant_time(commits[-1].requested_time, context.meta.config.timeline_zone)
-        since = newest - timedelta(hours=options.clean_hours_retained)
+        needed = cleaning.commits_retained - 1 + 2
+    elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
         zone = context.meta.config.timeline_zone
-        retained = [i for i in commits if parse_instant_time(i.requested_time, zone) >= since]
-        needed = len(retained) - 1 + 2
+        since = parse_instant_time(commits[-1].requested_time, zone) - timedelta(hours=cleaning.hours_retained)
+        needed = sum(parse_instant_time(i.requested_time, zone) >= since for i in commits) - 1 + 2
     more = max(0, needed - options.commits_kept_min)
     return options.commits_kept_min + more, options.commits_kept_max + more
 

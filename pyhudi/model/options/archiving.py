@@ -12,7 +12,7 @@ __all__ = ["ArchivingOptions", "archiving_options"]
 
 @dataclass(frozen=True, slots=True)
 class ArchivingOptions:
-    """Options of archiving. `clean_*`: what cleaning keeps, for archiving keeps those instants active too."""
+    """Options of archiving; what cleaning keeps stays active too."""
 
     automatic: bool = True
     commits_kept_min: int = 20
@@ -23,9 +23,6 @@ class ArchivingOptions:
     fold_files: int = 10
     fold_bytes_max: int = 1048576000
     manifests_kept: int = 3
-    clean_policy: str = "KEEP_LATEST_COMMITS"
-    clean_commits_retained: int = 10
-    clean_hours_retained: int = 24
 
 
 def archiving_options(values: Values) -> ArchivingOptions:
@@ -47,7 +44,4 @@ def archiving_options(values: Values) -> ArchivingOptions:
         fold_files=values.integer("hoodie.timeline.compaction.batch.size", minimum=2),
         fold_bytes_max=values.integer("hoodie.timeline.compaction.target.file.max.bytes", minimum=1),
         manifests_kept=values.integer("hoodie.timeline.manifest.retained.versions", minimum=1),
-        clean_policy=values.must("hoodie.clean.policy"),
-        clean_commits_retained=values.integer("hoodie.clean.commits.retained"),
-        clean_hours_retained=values.integer("hoodie.clean.hours.retained"),
     )

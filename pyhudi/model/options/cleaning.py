@@ -65,7 +65,7 @@ def _check_archiving(options: CleaningOptions, values: Values) -> None:
         warn_caller(
             f"{_KEPT_MIN}={kept} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
             f"{options.commits_retained} commits, and those commits stay on the active timeline, so archiving keeps "
-            f"{options.commits_retained + 2} at least. Retain fewer commits, or give archiving a greater number.",
+            f"{options.commits_retained + 1} at least. Retain fewer commits, or give archiving a greater number.",
             HudiOptionWarning,
         )
 
