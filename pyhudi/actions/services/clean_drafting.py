@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from itertools import chain
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.clean_planning import (
@@ -124,16 +125,16 @@ def _scan(
     meta: MetaClient, partitions: Iterable[str] | None, keep: Retention
 ) -> tuple[tuple[Deletion, ...], tuple[str, ...]]:
     rules = SliceRules.of(meta)
-    going: list[Deletion] = []
+    going: dict[str, tuple[Deletion, ...]] = {}
     deserted: list[str] = []
     for path, files in listed_partitions(meta.storage, partitions):
         partition = rules.partition(path, files)
         found = tuple(deletions(partition, rules, keep))
-        going += found
+        going[path] = found
         if is_deserted(partition, found):
             deserted.append(path)
-    going.sort(key=lambda deletion: (deletion.partition_path, deletion.file_id, deletion.base_instant))
-    return tuple(going), tuple(sorted(deserted))
+    # Folders are listed in the order of names, so the slices of a partition are in theirs.
+    return tuple(chain.from_iterable(going[path] for path in sorted(going))), tuple(sorted(deserted))
 
 
 # ---- what the timeline says ------------------------------------------------------------------------------------------
