@@ -163,11 +163,8 @@ def _scan(
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
     there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
-    fields: dict[str, pa.Field] = {}
-    for field in schema:
-        name, kind = there.get(field.name, (field.name, field.type))
-        if name is not None:
-            fields[name] = pa.field(name, kind)
+    stored = [there.get(field.name, (field.name, field.type)) for field in schema]
+    fields = {name: pa.field(name, kind) for name, kind in stored if name is not None}
     orc = reads[0].base_file.name.endswith(".orc")
     reader = spark.read.schema(spark_from_arrow(pa.schema(fields.values())))
     # The session may let Spark skip what it can't read; rows of a table are never skipped.
