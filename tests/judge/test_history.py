@@ -43,9 +43,9 @@ CASES = [
 RESTORES = [
     (9, "merge on read"),
     pytest.param(8, "merge on read", marks=SLOW),
-    (6, "merge on read"),
+    pytest.param(6, "merge on read", marks=SLOW),
     pytest.param(9, "copy on write", marks=SLOW),
-    (8, "copy on write"),
+    pytest.param(8, "copy on write", marks=SLOW),
     pytest.param(6, "copy on write", marks=SLOW),
 ]
 
