@@ -17,7 +17,8 @@ from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
-from pyhudi.merge.combine import whole
+from pyhudi.merge import merge_mode
+from pyhudi.merge.combine import ordering_columns, whole
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.queries.plan import ReadSlice
@@ -93,8 +94,11 @@ class ChangeSlot:
                 continue
             taken = left & clause.holds(seen)
             left &= ~taken
-            if taken.any():
-                yield from self._made(number, clause, rows.filter(pa.array(taken)), seen.filter(taken))
+            if not taken.any():
+                continue
+            mine = rows.filter(pa.array(taken))
+            for batch in self._made(number, clause, mine, seen.filter(taken)):
+                yield self._in_time(batch, mine) if number in self.write.partial else batch
 
     def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
         count = len(rows)
@@ -120,6 +124,18 @@ class ChangeSlot:
         ]
         schema = pa.schema([*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)])
         yield pa.RecordBatch.from_arrays([*data, *control], schema=schema)
+
+    def _in_time(self, made: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
+        """Partial updates without those whose ordering value is less than the stored row's.
+
+        They change nothing, but would lend their columns to a partial update that comes after them.
+        """
+        if not self.rules.by_ordering:
+            return made
+        fields = self.rules.ordering_fields
+        incoming = ordering_columns(pa.Table.from_batches([made]), fields)
+        wins = merge_mode(self.rules.mode, fields).replaces(ordering_columns(stored, fields), incoming, None)
+        return made if wins.all() else made.filter(pa.array(wins))
 
 
 def _change_numbers(number: int, rows: pa.Table) -> pa.Array:
