@@ -203,7 +203,8 @@ _FILE_OPTIONS = (
         "hoodie.logfile.data.block.format",
         TEXT,
         "parquet",
-        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads all of them.",
+        "Merge-on-read: format of updates in log files. Every Hudi since 0.11 reads both. `hfile`: "
+        "Spark readers of Hudi 1.x fail on such blocks of data tables, on its own too.",
         choices=("parquet", "avro", "hfile"),
     ),
     honoured(
