@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ def test_numbers_and_coordinates_keep_the_order_of_values(name: str, data: st.Da
     assert numbers.tolist() == ordered_values(pa.chunked_array([column.slice(0, 1), column.slice(1)])).tolist()
     for found in (numbers, coordinates(numbers, 16), coordinates(numbers, 8, numbers[::2])):
         by_number = sorted(range(len(cells)), key=lambda at: int(found[at]))
-        for before, after in zip(by_number[:-1], by_number[1:], strict=True):
+        for before, after in pairwise(by_number):
             if found[before] == found[after]:
                 continue
             first, second = cells[before], cells[after]
