@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.services.clean_drafting import CleanDraft, draft_clean
+from pyhudi.actions.services.clean.drafting import CleanDraft, draft_clean
 from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.meta_client import MetaClient

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.restore import restore
-from pyhudi.actions.services.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.services.rollback_to import roll_back
-from pyhudi.actions.services.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
-from pyhudi.actions.services.upgrade import admit_version, change_version
-from pyhudi.actions.services.upgrade_result import VersionChange
+from pyhudi.actions.services.undo.restore import restore
+from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.services.undo.savepoint import Savepoint, Savepoints, delete_savepoint, load_savepoints, savepoint
+from pyhudi.actions.services.versions.result import VersionChange
+from pyhudi.actions.services.versions.upgrade import admit_version, change_version
 from pyhudi.errors import ConfigError
 from pyhudi.table_calls import Options, TableCalls
 
@@ -62,7 +62,8 @@ class TableLifecycle(TableCalls):
     def restore(self, to: str, *, options: Options | None = None, **more: Any) -> RestoreResult:
         """Take the table back to a savepoint, or to another commit whose files are all there.
 
-        Nobody may write meanwhile. What came after is gone for good. A restore that died is finished by the next write or service.
+        Nobody may write meanwhile. What came after is gone for good. A restore that died is finished by the next write
+        or service.
 
         Args:   to: instant time of the commit.
         Raises: TableError when it can't be restored (later savepoints, cleaned or archived), WriteConflict while others

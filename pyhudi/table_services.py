@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.archive_result import ArchiveResult
-from pyhudi.actions.services.archiving import archive
-from pyhudi.actions.services.clean_result import CleanResult
-from pyhudi.actions.services.cleaning import clean
-from pyhudi.actions.services.cluster_calls import cluster
-from pyhudi.actions.services.clustering_result import ClusteringResult
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.archive.archiving import archive
+from pyhudi.actions.services.archive.result import ArchiveResult
+from pyhudi.actions.services.clean.cleaning import clean
+from pyhudi.actions.services.clean.result import CleanResult
+from pyhudi.actions.services.cluster.calls import cluster
+from pyhudi.actions.services.cluster.result import ClusteringResult
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
 from pyhudi.table_calls import Options, TableCalls
 

@@ -19,7 +19,7 @@ from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.services.after_write import serve_after_write
-from pyhudi.actions.services.rollback import rollback as roll_back
+from pyhudi.actions.services.undo.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete import delete

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.leftovers import forget_completed
-from pyhudi.actions.services.restore import finish_restores
-from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.actions.services.undo.restore import finish_restores
+from pyhudi.actions.services.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
 from pyhudi.errors import UnsupportedTable
 from pyhudi.locks import LockProvider, hold, open_lock

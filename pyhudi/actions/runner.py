@@ -20,7 +20,7 @@ from pyhudi.actions.concurrency import check_early, check_others, check_still_he
 from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
-from pyhudi.actions.services.rollback import is_being_rolled_back, undo
+from pyhudi.actions.services.undo.rollback import is_being_rolled_back, undo
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit

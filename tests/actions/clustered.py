@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.cluster_calls import cluster
-from pyhudi.actions.services.clustering_result import ClusteringResult
+from pyhudi.actions.services.cluster.calls import cluster
+from pyhudi.actions.services.cluster.result import ClusteringResult
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.options import WriteOptions

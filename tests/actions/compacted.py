@@ -6,10 +6,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.actions.services.planned import Service
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions

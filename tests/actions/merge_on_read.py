@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.archive_planning import ArchiveLimit, select_instants
-from pyhudi.actions.services.archive_result import ArchiveResult
-from pyhudi.actions.services.archiving import archive
+from pyhudi.actions.services.archive.archiving import archive
+from pyhudi.actions.services.archive.planning import ArchiveLimit, select_instants
+from pyhudi.actions.services.archive.result import ArchiveResult
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_avro_record, encode_commit
 from pyhudi.metadata.file_system_view import FileSystemView

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.clustering_buckets import merge_runs, split_values
-from pyhudi.actions.services.clustering_staleness import StalePlan
+from pyhudi.actions.services.cluster.buckets import merge_runs, split_values
+from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
 from pyhudi.model.instant import ActionKind

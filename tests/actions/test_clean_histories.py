@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.cleaning import clean
-from pyhudi.actions.services.cluster_calls import cluster
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.savepoint import delete_savepoint, load_savepoints, savepoint
+from pyhudi.actions.services.clean.cleaning import clean
+from pyhudi.actions.services.cluster.calls import cluster
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.undo.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.metadata.file_system_view import FileSystemView

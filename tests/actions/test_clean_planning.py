@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.clean_planning import (
+from pyhudi.actions.services.clean.planning import (
     Retention,
     deletions,
     earliest_retained,

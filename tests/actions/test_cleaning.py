@@ -11,11 +11,11 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.services import cleaning
-from pyhudi.actions.services.clean_drafting import CleanDraft, last_clean
-from pyhudi.actions.services.clean_result import CleanResult
-from pyhudi.actions.services.cleaning import clean
-from pyhudi.actions.services.savepoint import savepoint
+from pyhudi.actions.services.clean import cleaning
+from pyhudi.actions.services.clean.cleaning import clean
+from pyhudi.actions.services.clean.drafting import CleanDraft, last_clean
+from pyhudi.actions.services.clean.result import CleanResult
+from pyhudi.actions.services.undo.savepoint import savepoint
 from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record

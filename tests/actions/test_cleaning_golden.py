@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pyhudi.actions.services.clean_drafting import last_clean
-from pyhudi.actions.services.cleaning import clean
+from pyhudi.actions.services.clean.cleaning import clean
+from pyhudi.actions.services.clean.drafting import last_clean
 from pyhudi.errors import UnsupportedTable
 from pyhudi.formats.clean_plans import decode_clean_plan
 from pyhudi.metadata.retention import load_retention

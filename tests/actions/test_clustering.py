@@ -7,8 +7,8 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi.actions.services import clustering
-from pyhudi.actions.services.clustering_staleness import StalePlan
+from pyhudi.actions.services.cluster import clustering
+from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan

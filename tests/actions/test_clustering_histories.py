@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.clustering_staleness import StalePlan
+from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import Instant
 from tests.actions.clustered import TYPES, Clustered

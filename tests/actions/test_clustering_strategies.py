@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, partitions_to_cluster
+from pyhudi.actions.services.cluster.strategies import PLAN_STRATEGIES, partitions_to_cluster
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import ClusteringOptions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from pyhudi.actions.services.clustering_staleness import StalePlan
+from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat

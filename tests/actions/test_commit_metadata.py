@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.actions.services.clean_drafting import last_clean
-from pyhudi.actions.services.cleaning import clean
+from pyhudi.actions.services.clean.cleaning import clean
+from pyhudi.actions.services.clean.drafting import last_clean
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, TableError, UnsupportedTable, WriteConflict
 from pyhudi.formats.base import open_base_file

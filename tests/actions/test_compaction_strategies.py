@@ -7,8 +7,8 @@ from datetime import date, datetime, timezone
 
 import pytest
 
-from pyhudi.actions.services.compaction import delta_commits
-from pyhudi.actions.services.compaction_strategies import (
+from pyhudi.actions.services.compact.compaction import delta_commits
+from pyhudi.actions.services.compact.strategies import (
     STRATEGIES,
     DeltaCommits,
     is_due,
@@ -167,7 +167,7 @@ def test_hudis_class_names_name_the_strategies() -> None:
     assert STRATEGIES.canonical(f"{package}LogFileSizeBasedCompactionStrategy") == "LOG_FILE_SIZE"
     assert STRATEGIES.canonical("UnBoundedCompactionStrategy") == "UNBOUNDED"
     assert {STRATEGIES.load(name).__module__ for name in STRATEGIES.entries} == {
-        "pyhudi.actions.services.compaction_strategies"
+        "pyhudi.actions.services.compact.strategies"
     }
     with pytest.raises(ConfigError, match="compaction strategy"):
         ordered((), options("NO_SUCH"))

@@ -110,8 +110,8 @@ def slices(table: TestTable) -> list[Any]:
 def compact(table: TestTable) -> None:
     from functools import partial
 
-    from pyhudi.actions.services.compacting import call
-    from pyhudi.actions.services.compaction import COMPACTION
+    from pyhudi.actions.services.compact.calls import call
+    from pyhudi.actions.services.compact.compaction import COMPACTION
     from pyhudi.model.options import WriteOptions
     from tests.actions.tables import DEFAULTS
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
 from pyhudi.actions.writes.delete_partition import matching
 from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
 from pyhudi.formats.instant_files import decode_requested_replace

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.archiving import archive
-from pyhudi.actions.services.restore import restore
-from pyhudi.actions.services.rollback_to import roll_back
+from pyhudi.actions.services.archive.archiving import archive
+from pyhudi.actions.services.undo.restore import restore
+from pyhudi.actions.services.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.metadata.retention import load_retention
 from pyhudi.timeline.history import load_history

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.services.cluster_calls import cluster
+from pyhudi.actions.services.cluster.calls import cluster
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_commit, decode_requested_replace
 from pyhudi.model.instant import ActionKind, State

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.cluster_calls import cluster
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.restore import restore
-from pyhudi.actions.services.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.services.rollback_to import roll_back
-from pyhudi.actions.services.savepoint import Savepoint, delete_savepoint, load_savepoints, savepoint
+from pyhudi.actions.services.cluster.calls import cluster
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.undo.restore import restore
+from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.services.undo.savepoint import Savepoint, delete_savepoint, load_savepoints, savepoint
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.formats.savepoint_files import decode_restore_metadata, decode_restore_plan, decode_savepoint
 from pyhudi.model.instant import ActionKind, State

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.actions.services.savepoint import delete_savepoint, savepoint
+from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
 from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.formats.savepoint_files import (

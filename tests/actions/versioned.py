@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.upgrade import admit_version, change_version
-from pyhudi.actions.services.upgrade_result import VersionChange
+from pyhudi.actions.services.versions.result import VersionChange
+from pyhudi.actions.services.versions.upgrade import admit_version, change_version
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve

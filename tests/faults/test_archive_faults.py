@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from pyhudi.actions.services.archiving import archive
+from pyhudi.actions.services.archive.archiving import archive
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.model.options import WriteOptions

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.services.cleaning import clean
+from pyhudi.actions.services.clean.cleaning import clean
 from pyhudi.errors import HudiError, TableError
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve

@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from pyhudi.actions.services.restore import restore
-from pyhudi.actions.services.rollback_to import roll_back
-from pyhudi.actions.services.savepoint import delete_savepoint, savepoint
+from pyhudi.actions.services.undo.restore import restore
+from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.model.instant import ActionKind

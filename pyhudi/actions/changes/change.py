@@ -24,7 +24,7 @@ from pyhudi.actions.changes.slots import ChangeSlot
 from pyhudi.actions.changes.stored import StoredRows
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
-from pyhudi.actions.services.clustering_updates import groups_to_keep_off
+from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.keyed_write import (
     KeyedWrite,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.archiving import archive_after_write
-from pyhudi.actions.services.cleaning import clean_after_write
-from pyhudi.actions.services.cluster_calls import cluster_after_write
-from pyhudi.actions.services.compacting import compact_after_write
+from pyhudi.actions.services.archive.archiving import archive_after_write
+from pyhudi.actions.services.clean.cleaning import clean_after_write
+from pyhudi.actions.services.cluster.calls import cluster_after_write
+from pyhudi.actions.services.compact.calls import compact_after_write
 from pyhudi.actions.services.partition_ttl import expire_after_write
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, WriteConflict

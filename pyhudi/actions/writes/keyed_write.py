@@ -28,7 +28,7 @@ from pyhudi.actions.rows import (
     delete_flag_columns,
     marker_columns,
 )
-from pyhudi.actions.services.clustering_updates import groups_to_keep_off
+from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.version_steps.base import Converted, PropertyChange, VersionStep
+from pyhudi.actions.services.versions.steps.base import Converted, PropertyChange, VersionStep
 from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH

@@ -6,10 +6,10 @@ Source: spec, timeline 2.3, 2.6, 6.6; the golden tables of Hudi's own upgrades a
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.version_steps.archives import archive_to_history, history_to_archive
-from pyhudi.actions.services.version_steps.base import Converted, PropertyChange, VersionStep
-from pyhudi.actions.services.version_steps.completion_times import completion_times
-from pyhudi.actions.services.version_steps.timeline_layouts import copy_timeline, delete_layout
+from pyhudi.actions.services.versions.steps.archives import archive_to_history, history_to_archive
+from pyhudi.actions.services.versions.steps.base import Converted, PropertyChange, VersionStep
+from pyhudi.actions.services.versions.steps.completion_times import completion_times
+from pyhudi.actions.services.versions.steps.timeline_layouts import copy_timeline, delete_layout
 from pyhudi.errors import UnsupportedTable
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (

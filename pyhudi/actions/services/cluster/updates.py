@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.rollback import undo
+from pyhudi.actions.services.undo.rollback import undo
 from pyhudi.errors import WriteConflict
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.metadata.pending_clusterings import pending_clusterings
@@ -27,7 +27,7 @@ from pyhudi.timeline.heartbeat import is_expired
 __all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_to_keep_off"]
 
 _JAVA = "org.apache.hudi.client.clustering.update.strategy."
-_HERE = "pyhudi.actions.services.clustering_updates:"
+_HERE = "pyhudi.actions.services.cluster.updates:"
 _NAMES = {
     "REJECT": "SparkRejectUpdateStrategy",
     "ALLOW": "SparkAllowUpdateStrategy",

@@ -6,9 +6,9 @@ Each is a rollback of its own on the timeline; one that dies is finished by the 
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.restore_result import RollbackResult
-from pyhudi.actions.services.rollback import roll_back_failed_writes, rollback
-from pyhudi.actions.services.rollback_checks import check_replaced_files_exist
+from pyhudi.actions.services.undo.checks import check_replaced_files_exist
+from pyhudi.actions.services.undo.restore_result import RollbackResult
+from pyhudi.actions.services.undo.rollback import roll_back_failed_writes, rollback
 from pyhudi.errors import TableError
 from pyhudi.model.instant import Instant
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.runner import instant_times
-from pyhudi.actions.services.clean_drafting import CleanDraft, commits_since_clean, draft_clean
-from pyhudi.actions.services.clean_result import CleanResult, CleanRun
-from pyhudi.actions.services.clean_runs import check_no_restore, pending_cleans, run_cleans
-from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.actions.services.clean.drafting import CleanDraft, commits_since_clean, draft_clean
+from pyhudi.actions.services.clean.result import CleanResult, CleanRun
+from pyhudi.actions.services.clean.runs import check_no_restore, pending_cleans, run_cleans
+from pyhudi.actions.services.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.locks import hold

@@ -10,10 +10,10 @@ Source: spec, metadata and indexes 5.2, 5.3; docs/compatibility.md for when a wr
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.compaction import COMPACTION, compaction_is_due
-from pyhudi.actions.services.compaction_result import CompactionResult
-from pyhudi.actions.services.folding import Folding
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.compaction import COMPACTION, compaction_is_due
+from pyhudi.actions.services.compact.folding import Folding
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.actions.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
 
 __all__ = ["call", "compact_after_write"]

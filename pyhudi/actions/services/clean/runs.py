@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.rolling_metadata import with_rolling_values
 from pyhudi.actions.runner import instant_times
-from pyhudi.actions.services.clean_drafting import savepointed_files
-from pyhudi.actions.services.clean_result import CleanRun
+from pyhudi.actions.services.clean.drafting import savepointed_files
+from pyhudi.actions.services.clean.result import CleanRun
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_metadata
 from pyhudi.locks import hold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from pyhudi.actions.services.clean_planning import Deletion
+from pyhudi.actions.services.clean.planning import Deletion
 
 __all__ = ["CleanResult", "CleanRun"]
 

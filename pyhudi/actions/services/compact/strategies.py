@@ -21,7 +21,7 @@ from pyhudi.registry import Registry
 __all__ = ["STRATEGIES", "CompactionStrategy", "DeltaCommits", "is_due", "metrics_of", "narrowed", "ordered"]
 
 _JAVA = "org.apache.hudi.table.action.compact.strategy."
-_HERE = "pyhudi.actions.services.compaction_strategies:"
+_HERE = "pyhudi.actions.services.compact.strategies:"
 _JAVA_NAMES = {
     "LOG_FILE_SIZE": "LogFileSizeBasedCompactionStrategy",
     "LOG_FILE_NUM": "LogFileNumBasedCompactionStrategy",

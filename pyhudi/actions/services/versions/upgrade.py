@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
-from pyhudi.actions.services.upgrade_result import StepResult, VersionChange
-from pyhudi.actions.services.version_steps import STEPS, steps_between
-from pyhudi.actions.services.version_steps.base import PropertyChange, VersionStep
-from pyhudi.actions.services.version_steps.quiet_table import Quieted, is_quiet, quieten
-from pyhudi.actions.services.version_steps.timeline_layouts import check_layout
+from pyhudi.actions.services.versions.result import StepResult, VersionChange
+from pyhudi.actions.services.versions.steps import STEPS, steps_between
+from pyhudi.actions.services.versions.steps.base import PropertyChange, VersionStep
+from pyhudi.actions.services.versions.steps.quiet_table import Quieted, is_quiet, quieten
+from pyhudi.actions.services.versions.steps.timeline_layouts import check_layout
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
 from pyhudi.metadata.removal import check_metadata_table_gone

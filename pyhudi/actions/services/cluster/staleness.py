@@ -7,7 +7,7 @@ Source: spec, metadata and indexes 5.4; timeline 7.2.
 from __future__ import annotations
 
 from pyhudi.actions.conflicts import groups_of
-from pyhudi.actions.services.clustering_buckets import is_resize, resized_rings
+from pyhudi.actions.services.cluster.buckets import is_resize, resized_rings
 from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.compaction_result import CompactionRun
+from pyhudi.actions.services.compact.result import CompactionRun
 from pyhudi.actions.services.plan_files import delete_files_of_run, slices_of
 from pyhudi.engine.base import FanOutWork
 from pyhudi.filegroup.read import SliceSpec

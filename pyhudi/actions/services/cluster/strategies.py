@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Protocol
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.compaction_strategies import metrics_of
+from pyhudi.actions.services.compact.strategies import metrics_of
 from pyhudi.errors import ConfigError
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringSlice
 from pyhudi.model.file_group import FileSlice
@@ -29,7 +29,7 @@ __all__ = ["PLAN_STRATEGIES", "ClusteringStrategy", "group_of", "partitions_to_c
 _JAVA = "org.apache.hudi.client.clustering.plan.strategy."
 _BASE = "org.apache.hudi.table.action.cluster.strategy."
 _RUN = "org.apache.hudi.client.clustering.run.strategy."
-_HERE = "pyhudi.actions.services.clustering_strategies:"
+_HERE = "pyhudi.actions.services.cluster.strategies:"
 _NAMES = {
     "SIZE_BASED": (f"{_JAVA}SparkSizeBasedClusteringPlanStrategy", f"{_JAVA}FlinkSizeBasedClusteringPlanStrategy"),
     "SINGLE_FILE_SORT": (f"{_JAVA}SparkSingleFileSortPlanStrategy",),
@@ -55,7 +55,7 @@ PLAN_STRATEGIES = Registry(
         "SELECTED_PARTITIONS": f"{_HERE}SelectedPartitions",
         "COMMIT_BASED": f"{_HERE}CommitBased",
         "STREAM_COPY": f"{_HERE}StreamCopy",
-        "CONSISTENT_BUCKET": "pyhudi.actions.services.clustering_buckets:ConsistentBucket",
+        "CONSISTENT_BUCKET": "pyhudi.actions.services.cluster.buckets:ConsistentBucket",
     },
     {
         spelling: name

@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.archive_planning import plan_archive
-from pyhudi.actions.services.archive_result import ArchiveResult
+from pyhudi.actions.services.archive.planning import plan_archive
+from pyhudi.actions.services.archive.result import ArchiveResult
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.archive_entries import archive_entry
 from pyhudi.formats.history_files import HISTORY_SCHEMA

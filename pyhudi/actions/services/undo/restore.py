@@ -17,10 +17,10 @@ from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import is_clustering
-from pyhudi.actions.services.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.services.rollback import roll_back_failed_writes, undo_planned
-from pyhudi.actions.services.rollback_checks import check_replaced_files_exist
-from pyhudi.actions.services.rollback_files import requests_of, requests_of_slices
+from pyhudi.actions.services.undo.checks import check_replaced_files_exist
+from pyhudi.actions.services.undo.files import requests_of, requests_of_slices
+from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.services.undo.rollback import roll_back_failed_writes, undo_planned
 from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import decode_rollback_plan, encode_rollback_plan

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
-from pyhudi.actions.services.compaction import check_merge_on_read, operation_of
-from pyhudi.actions.services.folding import Folding
+from pyhudi.actions.services.compact.compaction import check_merge_on_read, operation_of
+from pyhudi.actions.services.compact.folding import Folding
 from pyhudi.actions.services.planned import pending_writes
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import WriteConflict

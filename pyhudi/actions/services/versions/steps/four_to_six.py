@@ -8,7 +8,7 @@ Source: spec, timeline 1.2, 6.6.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.version_steps.base import VersionStep
+from pyhudi.actions.services.versions.steps.base import VersionStep
 from pyhudi.errors import UnsupportedTable
 from pyhudi.model.filenames import AUXILIARY_FOLDER
 

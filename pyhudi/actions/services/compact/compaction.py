@@ -12,8 +12,8 @@ from datetime import datetime, timezone
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
-from pyhudi.actions.services.compaction_strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
-from pyhudi.actions.services.folding import Folding
+from pyhudi.actions.services.compact.folding import Folding
+from pyhudi.actions.services.compact.strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
 from pyhudi.actions.services.planned import pending_writes
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict

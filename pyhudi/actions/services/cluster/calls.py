@@ -10,12 +10,12 @@ Source: spec, metadata and indexes 5.4.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.clustering import CLUSTERING
-from pyhudi.actions.services.clustering_result import ClusteringResult, ClusteringRun
-from pyhudi.actions.services.clustering_staleness import StalePlan
-from pyhudi.actions.services.clustering_updates import drop_expired
+from pyhudi.actions.services.cluster.clustering import CLUSTERING
+from pyhudi.actions.services.cluster.result import ClusteringResult, ClusteringRun
+from pyhudi.actions.services.cluster.staleness import StalePlan
+from pyhudi.actions.services.cluster.updates import drop_expired
 from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_plan
-from pyhudi.actions.services.rollback import undo
+from pyhudi.actions.services.undo.rollback import undo
 from pyhudi.errors import ConfigError
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.metadata.pending_clusterings import clustering_plan_of

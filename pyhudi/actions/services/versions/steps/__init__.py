@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pyhudi.actions.services.version_steps.base import VersionStep
-from pyhudi.actions.services.version_steps.eight_and_nine import EIGHT_TO_NINE, NINE_TO_EIGHT
-from pyhudi.actions.services.version_steps.four_to_six import FIVE_TO_SIX, FOUR_TO_FIVE
-from pyhudi.actions.services.version_steps.six_and_eight import EIGHT_TO_SIX, SIX_TO_EIGHT
+from pyhudi.actions.services.versions.steps.base import VersionStep
+from pyhudi.actions.services.versions.steps.eight_and_nine import EIGHT_TO_NINE, NINE_TO_EIGHT
+from pyhudi.actions.services.versions.steps.four_to_six import FIVE_TO_SIX, FOUR_TO_FIVE
+from pyhudi.actions.services.versions.steps.six_and_eight import EIGHT_TO_SIX, SIX_TO_EIGHT
 
 __all__ = ["STEPS", "steps_between"]
 

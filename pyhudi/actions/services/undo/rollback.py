@@ -14,8 +14,8 @@ Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.rollback_checks import check_can_be_undone
-from pyhudi.actions.services.rollback_files import requests_of, undo_files
+from pyhudi.actions.services.undo.checks import check_can_be_undone
+from pyhudi.actions.services.undo.files import requests_of, undo_files
 from pyhudi.errors import PathNotFound, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import (

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from itertools import chain
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.clean_planning import (
+from pyhudi.actions.services.clean.planning import (
     Deletion,
     Retention,
     deletions,

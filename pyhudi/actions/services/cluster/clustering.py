@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups, is_clustering
-from pyhudi.actions.services.clustering_buckets import children_of, is_resize, resized_rings
-from pyhudi.actions.services.clustering_result import ClusteringRun
-from pyhudi.actions.services.clustering_staleness import check_fresh
-from pyhudi.actions.services.clustering_strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
+from pyhudi.actions.services.cluster.buckets import children_of, is_resize, resized_rings
+from pyhudi.actions.services.cluster.result import ClusteringRun
+from pyhudi.actions.services.cluster.staleness import check_fresh
+from pyhudi.actions.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
 from pyhudi.actions.services.plan_files import slices_of
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import ConfigError, CorruptFile

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.busy_groups import busy_groups
-from pyhudi.actions.services.compacting import call
-from pyhudi.actions.services.compaction import COMPACTION
-from pyhudi.actions.services.log_compaction import LOG_COMPACTION
+from pyhudi.actions.services.compact.calls import call
+from pyhudi.actions.services.compact.compaction import COMPACTION
+from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.actions.services.planned import pending_plans, pending_writes, run_plan
-from pyhudi.actions.services.rollback import roll_back_failed_writes
+from pyhudi.actions.services.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.options.compaction import CompactionOptions

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.clustering_strategies import group_of
+from pyhudi.actions.services.cluster.strategies import group_of
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import DELETE, MAX_HASH, REPLACE, HashNode, HashRing, decode_nodes, encode_nodes
 from pyhudi.index.consistent_hashing import load_ring

@@ -1,0 +1,1 @@
+"""Archiving: old instants move to the history."""

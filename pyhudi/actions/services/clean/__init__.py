@@ -1,0 +1,1 @@
+"""Cleaning: files that no allowed query needs go."""

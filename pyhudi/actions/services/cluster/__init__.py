@@ -1,0 +1,1 @@
+"""Clustering: small or unsorted file groups are written anew."""

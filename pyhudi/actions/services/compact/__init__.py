@@ -1,0 +1,1 @@
+"""Compaction and log compaction: log files are folded."""

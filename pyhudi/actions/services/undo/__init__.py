@@ -1,0 +1,1 @@
+"""Rollback, savepoints, restore."""
