@@ -23,7 +23,7 @@ __all__ = ["TableServices"]
 
 
 class TableServices(TableCalls):
-    """compact, log_compact."""
+    """compact, log_compact, clean, archive, cluster."""
 
     def compact(
         self,

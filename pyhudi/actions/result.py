@@ -8,6 +8,7 @@ from html import escape
 
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.text_table import readable_bytes
 
 __all__ = ["WriteResult"]
 
@@ -93,7 +94,7 @@ class WriteResult:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
-        files += f" ({_size(self.bytes_written)})"
+        files += f" ({readable_bytes(self.bytes_written)})"
         if self.file_groups_replaced:
             files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
@@ -111,7 +112,7 @@ class WriteResult:
             ("files rewritten", f"{self.files_rewritten:,}"),
             ("log files written", f"{self.log_files_written:,}"),
             ("file groups replaced", f"{len(self.file_groups_replaced):,}"),
-            ("bytes", _size(self.bytes_written)),
+            ("bytes", readable_bytes(self.bytes_written)),
             *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
             ("total, s", f"{self.total_s:.2f}"),
         ]
@@ -121,12 +122,3 @@ class WriteResult:
     def _rows(self) -> tuple[tuple[str, int], ...]:
         counts = (self.inserted, self.updated, self.deleted, self.unchanged)
         return tuple(zip(("inserted", "updated", "deleted", "unchanged"), counts, strict=True))
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

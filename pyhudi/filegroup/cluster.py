@@ -27,7 +27,6 @@ from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.hash_ring import places_on_ring
 from pyhudi.merge.combine import whole
-from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import RECORD_KEY
@@ -229,19 +228,9 @@ class NewFiles:
         """Finish the open file."""
         file = self._file
         assert file is not None
-        size_bytes = file.close()
+        status = file.close_created(self._started_s, self._clock)
         self._file = None
-        stat = WriteStat(
-            file_id=file.file_id,
-            path=file.path,
-            partition_path=file.partition_path,
-            num_writes=file.rows,
-            num_inserts=file.rows,
-            total_write_bytes=size_bytes,
-            file_size_in_bytes=size_bytes,
-            create_time_ms=int((self._clock.monotonic_s() - self._started_s) * 1000),
-        )
-        return WriteStatus(stat, rows_read=file.rows)
+        return status
 
     def abandon(self) -> None:
         """Let go of the open file after an error; its marker stays."""

@@ -16,7 +16,6 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.markers import CREATE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
@@ -205,21 +204,11 @@ class _PartitionFiles:
         file = self._file
         if file is None:
             return
-        size_bytes = file.close()
+        status = file.close_created(self._started_s, self._clock)
         self._file = None
-        self._bytes_seen += size_bytes
+        self._bytes_seen += status.stat.file_size_in_bytes
         self._rows_seen += file.rows
-        stat = WriteStat(
-            file_id=file.file_id,
-            path=file.path,
-            partition_path=file.partition_path,
-            num_writes=file.rows,
-            num_inserts=file.rows,
-            total_write_bytes=size_bytes,
-            file_size_in_bytes=size_bytes,
-            create_time_ms=int((self._clock.monotonic_s() - self._started_s) * 1000),
-        )
-        self._finished.append(WriteStatus(stat, rows_read=file.rows))
+        self._finished.append(status)
 
 
 class _PartitionedWriter:

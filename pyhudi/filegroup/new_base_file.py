@@ -16,8 +16,10 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
+from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
@@ -113,6 +115,21 @@ class NewBaseFile:
                 avro_schema=schema_json,
             )
         return self._writer.close(footer)
+
+    def close_created(self, started_s: float, clock: Clock) -> WriteStatus:
+        """Close a file whose rows are all new in its group; what the commit says of it."""
+        size_bytes = self.close()
+        stat = WriteStat(
+            file_id=self.file_id,
+            path=self.path,
+            partition_path=self.partition_path,
+            num_writes=self.rows,
+            num_inserts=self.rows,
+            total_write_bytes=size_bytes,
+            file_size_in_bytes=size_bytes,
+            create_time_ms=int((clock.monotonic_s() - started_s) * 1000),
+        )
+        return WriteStatus(stat, rows_read=self.rows)
 
     def abandon(self) -> None:
         """Stop after an error; the marker stays, so that the rollback finds what is there."""

@@ -21,7 +21,7 @@ from pyhudi.formats.compaction_plans import decode_compaction_plan
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock
-from pyhudi.formats.timeline_schemas import RECORDS, schema_of
+from pyhudi.formats.timeline_schemas import FIRST_STATISTICS, RECORDS, schema_of
 from pyhudi.formats.write_stats import stat_to_avro
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, State
@@ -56,25 +56,7 @@ _RECORDS: Mapping[str, str] = {
     """,
     "HoodieCommitMetadata": _COMMIT,
     "HoodieReplaceCommitMetadata": _COMMIT + "partitionToReplaceFileIds {[string]}?",
-    "HoodieWriteStat": """
-        fileId string?
-        path string?
-        prevCommit string?
-        numWrites long?
-        numDeletes long?
-        numUpdateWrites long?
-        totalWriteBytes long?
-        totalWriteErrors long?
-        partitionPath string?
-        totalLogRecords long?
-        totalLogFiles long?
-        totalUpdatedRecordsCompacted long?
-        numInserts long?
-        totalLogBlocks long?
-        totalCorruptLogBlock long?
-        totalRollbackBlocks long?
-        fileSizeInBytes long?
-    """,
+    "HoodieWriteStat": FIRST_STATISTICS,
     "HoodieCompactionMetadata": "partitionToCompactionWriteStats {[HoodieCompactionWriteStat]}?!",
     "HoodieCompactionWriteStat": """
         partitionPath string?
@@ -98,7 +80,7 @@ _RECORDS: Mapping[str, str] = {
         preserveHoodieMetadata boolean?
     """,
 }
-_STAT_FIELDS = tuple(line.split()[0] for line in _RECORDS["HoodieWriteStat"].splitlines() if line.strip())
+_STAT_FIELDS = tuple(line.split()[0] for line in FIRST_STATISTICS.splitlines() if line.strip())
 # Every archived commit has this entry, empty: Hudi cuts a statistic of old releases out by it.
 _ROLLING_STAT = {"ROLLING_STAT": ""}
 _WRITES = (ActionKind.COMMIT, ActionKind.DELTACOMMIT)

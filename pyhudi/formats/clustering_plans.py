@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import encode_container
 from pyhudi.formats.instant_files import decode_requested_replace
+from pyhudi.formats.planned_slices import planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import OperationType
-from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.filenames import data_path
 
 __all__ = ["decode_clustering_plan", "encode_clustering_plan"]
 
@@ -113,22 +114,5 @@ def _group(body: Mapping[str, Any], where: str) -> ClusteringGroup:
 
 
 def _slice(body: Mapping[str, Any], where: str) -> ClusteringSlice:
-    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
-    segments = partition_path.split("/")
-    if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
-        raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
-    if body.get("bootstrapFilePath"):
-        raise UnsupportedTable(f"{where}: the plan clusters bootstrapped files; let Apache Hudi run it.")
-    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
-    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
-    parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
-    for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
-        if name is None or name.file_id != file_id:
-            raise CorruptFile(
-                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
-            )
-    return ClusteringSlice(partition_path, file_id, data_file, logs)
-
-
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
+    found = planned_slice(body, where, "clusters")
+    return ClusteringSlice(found.partition_path, found.file_id, found.data_file, found.logs)

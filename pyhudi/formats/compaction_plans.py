@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import decode_container, encode_container
+from pyhudi.formats.planned_slices import planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
-from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
 
 __all__ = ["decode_compaction_plan", "encode_compaction_plan"]
@@ -81,29 +81,12 @@ def _operation_dict(operation: CompactionOperation) -> dict[str, Any]:
 
 
 def _operation(body: Mapping[str, Any], where: str) -> CompactionOperation:
-    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
-    segments = partition_path.split("/")
-    if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
-        raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
-    if body.get("bootstrapFilePath"):
-        raise UnsupportedTable(f"{where}: the plan compacts bootstrapped files; let Apache Hudi run it.")
-    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
-    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
-    parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
-    for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
-        if name is None or name.file_id != file_id:
-            raise CorruptFile(
-                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
-            )
+    found = planned_slice(body, where, "compacts")
     return CompactionOperation(
-        partition_path=partition_path,
-        file_id=file_id,
+        partition_path=found.partition_path,
+        file_id=found.file_id,
         base_instant=body.get("baseInstantTime") or "",
-        data_file_name=data_file,
-        log_file_names=logs,
+        data_file_name=found.data_file,
+        log_file_names=found.logs,
         metrics=body.get("metrics") or {},
     )
-
-
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]

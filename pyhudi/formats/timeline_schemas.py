@@ -21,7 +21,7 @@ from typing import Any
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["NAMESPACE", "RECORDS", "body_schema", "schema_of"]
+__all__ = ["FIRST_STATISTICS", "NAMESPACE", "RECORDS", "body_schema", "schema_of"]
 
 NAMESPACE = "org.apache.hudi.avro.model"
 
@@ -32,6 +32,26 @@ _COMMIT = """
     version int/1
     operationType string?
 """
+# Of a written file: what archive files of version 6 have, too.
+FIRST_STATISTICS = """
+    fileId string?
+    path string?
+    prevCommit string?
+    numWrites long?
+    numDeletes long?
+    numUpdateWrites long?
+    totalWriteBytes long?
+    totalWriteErrors long?
+    partitionPath string?
+    totalLogRecords long?
+    totalLogFiles long?
+    totalUpdatedRecordsCompacted long?
+    numInserts long?
+    totalLogBlocks long?
+    totalCorruptLogBlock long?
+    totalRollbackBlocks long?
+    fileSizeInBytes long?
+"""
 _VERSIONED_EXTRA = """
     extraMetadata {string}?
     version int/1
@@ -40,24 +60,8 @@ _VERSIONED_EXTRA = """
 RECORDS: Mapping[str, str] = {
     "HoodieCommitMetadata": _COMMIT,
     "HoodieReplaceCommitMetadata": _COMMIT + "partitionToReplaceFileIds {[string]}?",
-    "HoodieWriteStat": """
-        fileId string?
-        path string?
-        prevCommit string?
-        numWrites long?
-        numDeletes long?
-        numUpdateWrites long?
-        totalWriteBytes long?
-        totalWriteErrors long?
-        partitionPath string?
-        totalLogRecords long?
-        totalLogFiles long?
-        totalUpdatedRecordsCompacted long?
-        numInserts long?
-        totalLogBlocks long?
-        totalCorruptLogBlock long?
-        totalRollbackBlocks long?
-        fileSizeInBytes long?
+    "HoodieWriteStat": FIRST_STATISTICS
+    + """
         logVersion int?
         logOffset long?
         baseFile string?

@@ -58,16 +58,20 @@ def _version_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _read(storage: Storage, path: str) -> tuple[bytes, str] | None:
+    try:
+        data = storage.read(path)
+    except PathNotFound:
+        return None
+    return data, _version_of(data)
+
+
 @dataclass(frozen=True, slots=True)
 class _MemoryFiles:
     storage: MemoryStorage
 
     def read(self, path: str) -> tuple[bytes, str] | None:
-        try:
-            data = self.storage.read(path)
-        except PathNotFound:
-            return None
-        return data, _version_of(data)
+        return _read(self.storage, path)
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with _Call(self.storage, "replace_if", path) as call:
@@ -84,11 +88,7 @@ class _LocalFiles:
     storage: LocalStorage
 
     def read(self, path: str) -> tuple[bytes, str] | None:
-        try:
-            data = self.storage.read(path)
-        except PathNotFound:
-            return None
-        return data, _version_of(data)
+        return _read(self.storage, path)
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         with self._alone(path):

@@ -8,6 +8,7 @@ from html import escape
 
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.text_table import readable_bytes
 
 __all__ = ["ClusteringResult", "ClusteringRun"]
 
@@ -76,7 +77,7 @@ class ClusteringResult:
     def __str__(self) -> str:
         done = [
             f"cluster {run.instant_time}: {run.groups:,} groups, {run.file_slices:,} slices → {run.files_written:,} "
-            f"files, {run.rows_written:,} rows ({_size(run.bytes_written)}); {run.total_s:.2f} s"
+            f"files, {run.rows_written:,} rows ({readable_bytes(run.bytes_written)}); {run.total_s:.2f} s"
             for run in self.runs
         ]
         if done:
@@ -98,12 +99,3 @@ class ClusteringResult:
             for group in self.planned
         )
         return f"<div>{escape(str(self))}</div><table><tr>{head}</tr>{rows}</table>"
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

@@ -8,6 +8,7 @@ from html import escape
 
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.text_table import readable_bytes
 
 __all__ = ["CompactionResult", "CompactionRun"]
 
@@ -94,7 +95,7 @@ class CompactionResult:
         name = self.operation.lower().replace("_", " ")
         done = [
             f"{name} {run.instant_time}: {run.file_slices:,} slices, {run.log_files:,} log files, "
-            f"{run.log_records:,} log records → {run.rows_written:,} rows ({_size(run.bytes_written)}); "
+            f"{run.log_records:,} log records → {run.rows_written:,} rows ({readable_bytes(run.bytes_written)}); "
             f"{run.total_s:.2f} s"
             for run in self.runs
         ]
@@ -104,7 +105,8 @@ class CompactionResult:
             return f"{name}: nothing to do"
         logs = sum(len(operation.log_file_names) for operation in self.planned)
         state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"
-        return f"{name} {state}: {len(self.planned):,} slices, {logs:,} log files ({_size(self.log_bytes_planned)})"
+        size = readable_bytes(self.log_bytes_planned)
+        return f"{name} {state}: {len(self.planned):,} slices, {logs:,} log files ({size})"
 
     def _repr_html_(self) -> str:
         if self.runs or not self.planned:
@@ -117,12 +119,3 @@ class CompactionResult:
             for o in self.planned
         )
         return f"<div>{escape(str(self))}</div><table>{head}{rows}</table>"
-
-
-def _size(size_bytes: int) -> str:
-    size = float(size_bytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

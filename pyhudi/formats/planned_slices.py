@@ -1,0 +1,52 @@
+"""The part that compaction and clustering plans share: which files make up a slice. Checked, for a plan is untrusted.
+
+Source: spec, timeline 4.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.model.filenames import BaseFileName, LogFileName
+
+__all__ = ["PlannedSlice", "planned_slice"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSlice:
+    """Files are bare names in the folder of `partition_path`; `data_file` is None for a slice of logs only."""
+
+    partition_path: str
+    file_id: str
+    data_file: str | None
+    logs: tuple[str, ...]
+
+
+def planned_slice(body: Mapping[str, Any], where: str, does: str) -> PlannedSlice:
+    """The files that an entry of a plan names.
+
+    Args:    where: the plan, for messages; does: what the plan does to the files ("compacts").
+    Raises:  CorruptFile for partitions and files that can't be meant, UnsupportedTable for bootstrapped files.
+    """
+    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
+    segments = partition_path.split("/")
+    if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
+        raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
+    if body.get("bootstrapFilePath"):
+        raise UnsupportedTable(f"{where}: the plan {does} bootstrapped files; let Apache Hudi run it.")
+    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
+    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
+    parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
+    for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
+        if name is None or name.file_id != file_id:
+            raise CorruptFile(
+                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
+            )
+    return PlannedSlice(partition_path, file_id, data_file, logs)
+
+
+def _file_name(path: str) -> str:
+    return path.rpartition("/")[2]
