@@ -15,9 +15,10 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -126,7 +127,10 @@ def main(folder: Path) -> int:
     make_history(storage, history.folder, 10_000)
     files = len(history.files())
     assert len(history.times()) == 10_000
-    scan = lambda columns: [read_history_file(storage, f"{history.folder}/{f.name}", columns) for f in history.files()]  # noqa: E731
+
+    def scan(columns: Sequence[str] | None) -> list[Any]:
+        return [read_history_file(storage, f"{history.folder}/{file.name}", columns) for file in history.files()]
+
     times = ("instantTime", "completionTime", "action")
     note = f"{files} files"
     good &= tell("history of 10,000 instants, times as columns", best_ms(lambda: scan(times)), 32, note)

@@ -11,13 +11,12 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
-from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.tables import TestTable
+from tests.faults.dying import KINDS, READING, on_clone
 
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 KEEP = {
     "hoodie.keep.min.commits": "1",
     "hoodie.keep.max.commits": "2",
@@ -48,11 +47,6 @@ def run(table: TestTable) -> None:
         {**KEEP, "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS"}, table=load_table_config(table.storage)
     )
     serve(table.storage, archive, parsed, table.engine)
-
-
-def on_clone(table: TestTable) -> TestTable:
-    assert isinstance(table.storage, MemoryStorage)
-    return TestTable(table.storage.clone(), table.options, engine=table.engine)
 
 
 def instants(table: TestTable) -> tuple[list[str], list[str]]:

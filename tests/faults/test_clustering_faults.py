@@ -9,12 +9,10 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
-from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.clustered import Clustered
 from tests.actions.tables import Row
+from tests.faults.dying import KINDS, READING, changing_calls, died_before_completing, on_clone
 
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30), ("d", "x", 1, 4)]
 ENGINE = {"index_type": "BUCKET", "index_bucket_engine": "CONSISTENT_HASHING"}
 LATER: Row = ("a", "x", 9, 99)
@@ -30,13 +28,6 @@ def made(version: str, table_type: str) -> Clustered:
     return table
 
 
-def on_clone(table: Clustered) -> Clustered:
-    assert isinstance(table.storage, MemoryStorage)
-    clone = Clustered()
-    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
-    return clone
-
-
 def with_plan(version: str, table_type: str) -> Clustered:
     table = made(version, table_type)
     table.cluster(schedule_only=True)
@@ -46,17 +37,7 @@ def with_plan(version: str, table_type: str) -> Clustered:
 def with_dead_run(version: str, table_type: str) -> Clustered:
     """A run died when it had written its files."""
     table = with_plan(version, table_type)
-    attempt = on_clone(table)
-    attempt.cluster()
-    log = attempt.storage.log  # type: ignore[attr-defined]
-    completed = next(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith("commit"))
-    table = on_clone(table)
-    table.storage.fail_at(completed, "before")  # type: ignore[attr-defined]
-    with pytest.raises(HudiError):
-        table.cluster()
-    table = on_clone(table)
-    assert table.pending()
-    return table
+    return died_before_completing(table, lambda attempt: attempt.cluster())
 
 
 def with_stale_plan(version: str, table_type: str) -> Clustered:
@@ -87,9 +68,7 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, ta
     assert counted.rows() == ROWS
     calls = list(counted.storage.log)  # type: ignore[attr-defined]
 
-    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
-    # call that changes something.
-    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    changes = changing_calls(calls)
     for kind in KINDS if name == "clustering" else KINDS[:1]:
         for n in changes if kind != "after" else changes[-1:]:
             verb, path = calls[n - 1]

@@ -9,13 +9,11 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
-from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.compacted import Compacted
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import Row
+from tests.faults.dying import KINDS, changing_calls, died_before_completing, on_clone
 
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30)]
 LATER: Row = ("a", "x", 9, 99)
 
@@ -27,13 +25,6 @@ def made(version: str) -> Compacted:
     table.upsert(("a", "x", 2, 11), ("c", "y", 4, 99))
     table.delete(("b", "x"))
     return table
-
-
-def on_clone(table: Compacted) -> Compacted:
-    assert isinstance(table.storage, MemoryStorage)
-    clone = Compacted()
-    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
-    return clone
 
 
 def with_plan(version: str) -> Compacted:
@@ -48,17 +39,7 @@ def with_dead_run(version: str) -> Compacted:
     """A run died when it had written its files."""
     table = made(version)
     table.compact(schedule_only=True)
-    attempt = on_clone(table)
-    attempt.compact()
-    log = attempt.storage.log  # type: ignore[attr-defined]
-    completed = next(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith("commit"))
-    table = on_clone(table)
-    table.storage.fail_at(completed, "before")  # type: ignore[attr-defined]
-    with pytest.raises(HudiError):
-        table.compact()
-    table = on_clone(table)
-    assert table.pending()
-    return table
+    return died_before_completing(table, lambda attempt: attempt.compact())
 
 
 AFTER_PLAN = [ROWS[0], ("c", "y", 6, 31)]
@@ -81,9 +62,7 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str) ->
     calls = list(counted.storage.log)  # type: ignore[attr-defined]
     data_files = len(counted.paths())
 
-    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
-    # call that changes something.
-    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    changes = changing_calls(calls)
     for kind in KINDS:
         for n in changes if kind != "after" else changes[-1:]:
             verb, path = calls[n - 1]

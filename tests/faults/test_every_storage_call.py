@@ -10,13 +10,12 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, TableNotFound
 from pyhudi.model.options import WriteOptions
-from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.writing import rollback_write
 from tests.actions.tables import DEFAULTS, Row, TestTable
+from tests.faults.dying import KINDS, READING, on_clone
 
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 NEXT: Row = ("next", "y", 1, 99)
 
@@ -56,10 +55,6 @@ def with_metadata_table(version: str) -> TestTable:
     for name in ("hoodie.properties", "x", "y"):
         table.storage.write(f".hoodie/metadata/.hoodie/{name}", b"#\n")
     return table
-
-
-def on_clone(table: TestTable) -> TestTable:
-    return TestTable(table.storage.clone(), table.options, engine=table.engine)
 
 
 def roll_back_last(table: TestTable) -> None:

@@ -9,11 +9,10 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.storage.clock import FixedClock
-from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.storage.memory import MemoryStorage
 from tests.actions.tables import Row, TestTable
+from tests.faults.dying import KINDS, READING
 
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 NEXT: Row = ("next", "y", 1, 99)
 TEN_MINUTES_MS = 600_000  # heartbeats have stopped by then, and leases have run out

@@ -20,8 +20,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.tables import TestTable
 from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
-
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
+from tests.faults.dying import changing_calls, on_clone
 
 
 def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str, list[list[tuple[Any, ...]]]]:
@@ -39,13 +38,6 @@ def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str
     return table, time, states
 
 
-def on_clone(table: TestTable) -> TestTable:
-    assert isinstance(table.storage, MemoryStorage)
-    clone = type(table)()
-    clone.storage, clone.options, clone.engine = table.storage.clone(), table.options, table.engine
-    return clone
-
-
 def deaths(table: TestTable, act: Callable[[TestTable], object]) -> Any:
     """For each storage call of an action: what a death there leaves behind."""
     counted = on_clone(table)
@@ -54,7 +46,7 @@ def deaths(table: TestTable, act: Callable[[TestTable], object]) -> Any:
     calls = list(counted.storage.log)
     # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
     # call that changes something. Deleting is whole or not at all.
-    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    changes = changing_calls(calls)
     for kind, places in {"before": changes, "after": changes[-1:], "torn": changes}.items():
         for n in places:
             verb, path = calls[n - 1]

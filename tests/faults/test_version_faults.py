@@ -13,9 +13,7 @@ from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import TestTable
 from tests.actions.test_versions import copy_on_write, merge_on_read
 from tests.actions.versioned import all_reads, take_to
-
-READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+from tests.faults.dying import KINDS, changing_calls
 
 
 def clone(table: TestTable) -> TestTable:
@@ -37,7 +35,7 @@ def places(calls: list[tuple[str, str]], kind: FaultKind) -> list[int]:
     """Calls to die at. A death after one that changes something leaves the same behind as one before the next; of those
     that fold log files a few do, for compactions have a test of their own.
     """
-    changes = [n for n, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+    changes = changing_calls(calls)
     if kind == "after":
         return changes[-1:]
     if kind == "torn":

@@ -5,6 +5,8 @@ Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyhudi.model.options.row import honoured
 from pyhudi.model.options.spec import Kind, OptionSpec
 
@@ -16,8 +18,8 @@ _GROUP = "Locks"
 _LOCK = "hoodie.write.lock."
 
 
-def _row(name: str, kind: Kind, default: str | None, doc: str, *aliases: str, **more: tuple[str, ...]) -> OptionSpec:
-    return honoured(_GROUP, _LOCK + name, kind, default, doc, *(_LOCK + alias for alias in aliases), **more)  # type: ignore[arg-type]
+def _row(name: str, kind: Kind, default: str | None, doc: str, *aliases: str, **more: Any) -> OptionSpec:
+    return honoured(_GROUP, _LOCK + name, kind, default, doc, *(_LOCK + alias for alias in aliases), **more)
 
 
 LOCK_OPTIONS: tuple[OptionSpec, ...] = (
