@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
 from pyhudi.queries.as_of import parse_as_of
 from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
@@ -46,6 +47,7 @@ class Scan:
         query_type: str = "snapshot",
         spark: Any = None,
         merger_classes: Sequence[str] = (),
+        memory: MemoryOptions = DEFAULT_MEMORY,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -56,6 +58,7 @@ class Scan:
         self._query_type = query_type
         self._spark = spark
         self._merger_classes = tuple(merger_classes)
+        self._memory = memory
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -71,6 +74,7 @@ class Scan:
                     as_of=self._as_of,
                     query_type=self._query_type,
                     merger_classes=self._merger_classes,
+                    memory=self._memory,
                 )
             return self._planned
 

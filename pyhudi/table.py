@@ -12,24 +12,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options import ReadOptions, merged_options
-from pyhudi.model.table_config import TableConfig
-from pyhudi.model.timeline import Timeline
-from pyhudi.queries.history import History, load_table_history
-from pyhudi.queries.read_schema import read_schema
-from pyhudi.scan import FILES_SCHEMA, Scan
+from pyhudi.model.options import merged_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table_calls import Options, session_options
+from pyhudi.table_calls import Options
 from pyhudi.table_changes import Merge, delete_where, update
 from pyhudi.table_lifecycle import TableLifecycle
 from pyhudi.table_overwrites import TableOverwrites
+from pyhudi.table_reads import TableReads
 from pyhudi.table_services import TableServices
 from pyhudi.table_writes import create, write
 from pyhudi.timeline.table_properties import table_exists
@@ -44,12 +36,9 @@ _MERGER_KEYS = (
     "hoodie.write.record.merge.custom.implementation.classes",
     "hoodie.datasource.write.record.merger.impls",
 )
-_PARTITIONS_SCHEMA = pa.schema(
-    [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
-)
 
 
-class HudiTable(TableOverwrites, TableServices, TableLifecycle):
+class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(self, meta: MetaClient, spark: Any = None, options: Options | None = None) -> None:
@@ -124,109 +113,6 @@ class HudiTable(TableOverwrites, TableServices, TableLifecycle):
         """True when there is a Hudi table at the path."""
         return table_exists(open_storage(path, storage_options or {}))
 
-    # ---- looking at it
-
-    @property
-    def path(self) -> str:
-        """Where the table is."""
-        return self._meta.storage.root
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
-        fields = read_schema(self._fresh(), None)
-        return pa.schema([field for field in fields if field.name not in META_COLUMNS])
-
-    @property
-    def config(self) -> TableConfig:
-        """The table's properties, typed."""
-        return self._fresh().config
-
-    @property
-    def timeline(self) -> Timeline:
-        """The active instants."""
-        return self._fresh().timeline
-
-    def history(
-        self,
-        limit: int | None = None,
-        *,
-        archived: bool = True,
-        since: str | None = None,
-        until: str | None = None,
-    ) -> History:
-        """The newest `limit` instants (None: all), newest first; prints as a table.
-
-        Args:
-            archived: also those that archiving took off the active timeline.
-            since, until: only instant times in this range, both ends included; with it a long history is read in part.
-        """
-        return load_table_history(self._fresh(), limit, archived=archived, since=since, until=until)
-
-    def files(self) -> pa.Table:
-        """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
-        rows = [
-            {
-                "partition_path": s.group.partition_path,
-                "file_id": s.group.file_id,
-                "path": s.base_file.path if s.base_file else None,
-                "instant_time": s.base_instant,
-                "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
-                "log_files": len(s.log_files),
-            }
-            for s in FileSystemView.load(self._fresh()).all_slices()
-        ]
-        return pa.Table.from_pylist(rows, FILES_SCHEMA)
-
-    def partitions(self) -> pa.Table:
-        """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
-        view = FileSystemView.load(self._fresh())
-        rows = []
-        for partition in view.partitions():
-            slices = view.slices(partition)
-            logs = [log for s in slices for log in s.log_files]
-            size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
-            rows.append(dict(zip(_PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
-        return pa.Table.from_pylist(rows, _PARTITIONS_SCHEMA)
-
-    # ---- reading
-
-    def scan(
-        self,
-        columns: Sequence[str] | None = None,
-        where: Any = None,
-        as_of: Any = None,
-        query_type: str = "snapshot",
-    ) -> Scan:
-        """Describe a query; nothing is read until rows are asked for.
-
-        Args:
-            columns: names in the wanted order; None: Hudi's meta columns and all data columns.
-            where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
-                tuples that all must hold, or a `pyarrow.compute` expression.
-            as_of: the table at that moment: an instant time, a date, a time (text or object; without a zone it is
-                in the table's timeline zone).
-            query_type: "snapshot", or "read_optimized" for the base files of a merge-on-read table.
-        Raises: ConfigError for what can't be meant; the rest when rows are asked for.
-        """
-        return Scan(
-            self._fresh(),
-            columns=columns,
-            where=where,
-            as_of=as_of,
-            query_type=query_type,
-            spark=self._spark,
-            merger_classes=self._merger_classes(),
-        )
-
-    def to_arrow(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> pa.Table:
-        """`scan(...).to_arrow()`."""
-        return self.scan(columns, where, as_of).to_arrow()
-
-    def to_pandas(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> Any:
-        """`scan(...).to_pandas()`."""
-        return self.scan(columns, where, as_of).to_pandas()
-
     # ---- writing
 
     def upsert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
@@ -284,14 +170,6 @@ class HudiTable(TableOverwrites, TableServices, TableLifecycle):
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None
         return result
-
-    def _merger_classes(self) -> tuple[str, ...]:
-        session = {key: text for key, text in session_options(self._spark).items() if key in _MERGER_KEYS}
-        return ReadOptions.parse(self._mergers, session).merger_classes
-
-    def _fresh(self) -> MetaClient:
-        self._meta = self._meta.reload()
-        return self._meta
 
     def __repr__(self) -> str:
         config = self._meta.config

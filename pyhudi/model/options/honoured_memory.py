@@ -30,7 +30,6 @@ MEMORY_OPTIONS: tuple[OptionSpec, ...] = (
         Kind.INTEGER,
         "268435456",
         "Compaction, log compaction and clustering: as hoodie.memory.merge.max.size. Hudi: a share of the heap.",
-        doors=_BOTH,
     ),
     honoured(
         _GROUP,
