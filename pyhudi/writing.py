@@ -19,7 +19,6 @@ from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.services.after_write import serve_after_write
-from pyhudi.actions.services.undo.rollback import rollback as roll_back
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete import delete
@@ -33,12 +32,11 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.plans import RollbackMetadata
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["OPERATIONS", "change_table", "rollback_write", "write_table"]
+__all__ = ["OPERATIONS", "change_table", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
@@ -137,21 +135,3 @@ def _action(
     if meta.config.is_merge_on_read and isinstance(action, KeyedWrite | BulkInsert):
         return replace(action, kind=ActionKind.DELTACOMMIT)
     return action
-
-
-def rollback_write(
-    table: Storage | str | os.PathLike[str],
-    instant_time: str,
-    options: WriteOptions,
-    engine: Engine,
-    *,
-    clock: Clock = _SYSTEM_CLOCK,
-) -> RollbackMetadata:
-    """Undo the newest completed write of a table, or a pending one, by its instant time. Raises TableError."""
-    storage = table if isinstance(table, Storage) else open_storage(table)
-    meta = MetaClient.load(storage, clock)
-    check_writable(meta.config, options)
-    target = meta.timeline.find(instant_time)
-    policy = "NEVER" if target is not None and not target.is_completed else options.failed_writes_policy
-    context, _ = ready(meta, engine, options, clock, policy)
-    return roll_back(context, instant_time)

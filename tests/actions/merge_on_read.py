@@ -20,8 +20,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.writing import rollback_write
-from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rows_of
+from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rollback_write, rows_of
 
 VERSIONS = ("6", "8", "9")
 BLOCK_FORMATS = ("avro", "parquet", "hfile")

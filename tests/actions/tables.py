@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.actions.services.undo.restore_result import RollbackResult
+from pyhudi.actions.services.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
+from pyhudi.serving import serve
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
@@ -96,6 +100,11 @@ class TestTable:
             return []  # a table without commits has no columns yet
         table = table.select(list(columns))
         return sorted(zip(*(table.column(name).to_pylist() for name in columns), strict=True), key=repr)
+
+
+def rollback_write(storage: Storage, instant_time: str, options: WriteOptions, engine: LocalEngine) -> RollbackResult:
+    """Undo a write as `HudiTable.rollback` does."""
+    return serve(storage, partial(roll_back, instant_time=instant_time), options, engine)
 
 
 def sorted_rows(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -25,8 +25,7 @@ from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import InjectedFault, MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import rollback_write
-from tests.actions.tables import DEFAULTS, TestTable, rows_of
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 
 VERSIONS = ("6", "8", "9")
 START = [("a", "x", 1, 0), ("b", "x", 1, 2), ("c", "y", 1, 3)]

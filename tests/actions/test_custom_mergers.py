@@ -83,6 +83,27 @@ def test_without_its_merger_a_table_is_read_from_its_base_files_only(tmp_path: P
     assert opened.scan(["state"], query_type="read_optimized").to_arrow().num_rows == 2
 
 
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_undoing_and_keeping_house_need_no_merger(tmp_path: Path, table_type: str) -> None:
+    table = table_of(tmp_path / "t", BY_ROWS, NewestParts.strategy_id, table_type=table_type)
+    for seq, state in enumerate(("created", "changed", "paid"), 1):
+        table.upsert(orders.event("o1", seq, state))
+    first = table.timeline.commits().instants[0].requested_time
+    opened = HudiTable.open(tmp_path / "t")
+
+    def states() -> list[str]:
+        return table.to_arrow(["state"])["state"].to_pylist()
+
+    opened.clean()
+    opened.rollback()
+    assert states() == ["changed"]
+    opened.savepoint(first)
+    opened.restore(first)
+    assert states() == ["created"]
+    opened.archive()
+    assert states() == ["created"]
+
+
 def test_the_first_class_with_the_table_s_strategy_id_is_taken(tmp_path: Path) -> None:
     orders.run(tmp_path / "t")
     named = f"org.apache.hudi.HoodieSparkRecordMerger,{BY_ROWS},order_events:OrderEvents"

@@ -12,9 +12,8 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
-from tests.actions.tables import rows_of
+from tests.actions.tables import rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
 BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}

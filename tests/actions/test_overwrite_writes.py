@@ -18,8 +18,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import rollback_write
-from tests.actions.tables import DEFAULTS, TestTable, rows_of
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
 START = [("a", "x", 1, 1), ("b", "x", 1, 2), ("c", "y", 1, 3)]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pyhudi.actions.services.undo.restore_result import RollbackResult
 from pyhudi.errors import HudiError, TableError
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.model.instant import ActionKind, State
@@ -14,8 +15,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import rollback_write
-from tests.actions.tables import DEFAULTS, TestTable
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write
 
 
 @pytest.fixture(params=["6", "8", "9"])
@@ -25,7 +25,7 @@ def table(request: pytest.FixtureRequest) -> TestTable:
     return made
 
 
-def roll_back(table: TestTable, instant_time: str) -> Any:
+def roll_back(table: TestTable, instant_time: str) -> RollbackResult:
     return rollback_write(table.storage, instant_time, WriteOptions.parse(DEFAULTS), table.engine)
 
 
@@ -84,7 +84,7 @@ def test_the_newest_commit_is_undone_on_demand(table: TestTable) -> None:
 
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20)]
     assert table.meta.timeline.find(result.instant_time) is None
-    assert done.total_files_deleted == 2
+    assert (done.instant_times, done.files_deleted) == ((result.instant_time,), 2)
     table.upsert(("c", "z", 1, 31))
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20), ("c", "z", 1, 31)]
 
@@ -138,7 +138,10 @@ def test_paths_in_plans_have_no_scheme(tmp_path: Path) -> None:
     table = TestTable(LocalStorage(str(tmp_path)))
     table.bulk_insert(("a", "x", 1, 10))
     result = table.upsert(("a", "x", 2, 11))
-    done = roll_back(table, result.instant_time)
+    roll_back(table, result.instant_time)
 
-    (path,) = done.partitions["x"].success_delete_files
+    meta = table.meta
+    (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
+    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.COMPLETED)
+    (path,) = decode_rollback_metadata(body).partitions["x"].success_delete_files
     assert path.startswith(f"{tmp_path}/x/")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.model.options import WriteOptions
-from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write
 
 
 @pytest.mark.parametrize("version", ["6", "8", "9"])

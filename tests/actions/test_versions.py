@@ -15,9 +15,8 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.writing import rollback_write
 from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable, rows_of
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.versioned import all_reads, take_to
 
 BY_VALUE = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"

@@ -12,8 +12,7 @@ from pyhudi.errors import HudiError, TableNotFound
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.table_properties import update_table_config
-from pyhudi.writing import rollback_write
-from tests.actions.tables import DEFAULTS, Row, TestTable
+from tests.actions.tables import DEFAULTS, Row, TestTable, rollback_write
 from tests.faults.dying import KINDS, READING, on_clone
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
