@@ -192,8 +192,7 @@ def test_random_changes_end_like_a_dict(
         changed.check()
 
 
-@pytest.mark.parametrize("version", [8, 9])
-@pytest.mark.parametrize("ordering", ["ts", None])
+@pytest.mark.parametrize(("version", "ordering"), [(9, "ts"), (9, None), (8, "ts")])
 def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(version: int, ordering: str | None):
     changed = Changed("MERGE_ON_READ", version, ordering)
     changed.upsert(*(row(number) for number in range(8)))
@@ -209,8 +208,11 @@ def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(vers
     assert changed.table.to_arrow(["note"], "v >= 6").column(0).to_pylist() == [None, None]
 
 
-def test_below_version_8_whole_rows_go_to_the_log():
-    changed = Changed("MERGE_ON_READ", 6, "ts")
+@pytest.mark.parametrize(("version", "ordering"), [(8, None), (6, "ts"), (6, None)])
+def test_whole_rows_go_to_the_log_where_hudi_of_the_tables_version_reads_no_partial_ones(
+    version: int, ordering: str | None
+):
+    changed = Changed("MERGE_ON_READ", version, ordering)
     changed.upsert(*(row(number) for number in range(8)))
     changed.update("v = 6", lambda row: row["v"] == 6, {"note": "six"}, note="six")
     assert [block.is_partial for block in blocks(changed.table)] == [False]

@@ -211,10 +211,14 @@ def _partial_columns(
     """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
 
     Where rows win by ordering value, the ordering columns go along: without them real Hudi's readers compare the value
-    with the int 0 that they take for "none", and fail on the whole slice.
+    with the int 0 that they take for "none", and fail on the whole slice. Where the row written last wins, Hudi 1.0,
+    the reader of version 8, has no merger for partial updates and fails on the slice too.
     """
     config = context.meta.config
-    if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields or rules.needs_pairs:
+    least_version = 8 if rules.by_ordering else 9
+    if config.table_version < least_version or not config.is_merge_on_read or not config.populate_meta_fields:
+        return {}
+    if rules.needs_pairs:
         return {}
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
     found = {}
