@@ -11,7 +11,7 @@ Source: spec, files and records 1.2, 1.3; timeline 1.3, 3.6.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
+_LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow taker
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 _CDC_SUFFIX = ".cdc"
 
@@ -104,18 +105,20 @@ def listed_partitions(
     Folders are listed side by side; `.hoodie` at the root is never entered.
     """
     descend = partitions is None
+    folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
-        for path in ("",) if partitions is None else tuple(dict.fromkeys(partitions)):
-            waiting[pool.submit(storage.list, path)] = path
-        while waiting:
+        while waiting or folders:
+            while folders and len(waiting) < _LISTED_AHEAD:
+                path = folders.popleft()
+                waiting[pool.submit(storage.list, path)] = path
             for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                 path = waiting.pop(done)
                 entries = done.result()
                 if descend:
                     for entry in entries:
                         if entry.is_dir and entry.path != ".hoodie":
-                            waiting[pool.submit(storage.list, entry.path)] = entry.path
+                            folders.append(entry.path)
                 if any(is_partition_metadata(entry.name) for entry in entries):
                     yield path, [entry for entry in entries if not entry.is_dir]
 

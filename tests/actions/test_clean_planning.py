@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +17,9 @@ from pyhudi.actions.services.clean.planning import (
     partitions_of,
     supersedes,
 )
-from pyhudi.metadata.stored_slices import StoredPartition, StoredSlice
+from pyhudi.metadata.stored_slices import StoredPartition, slices_of_files
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.timeline import Timeline
@@ -111,23 +110,16 @@ def test_partitions_that_groups_left_are_looked_at_too() -> None:
 INSTANTS = [f"{i:03d}" for i in range(1, 13)]
 
 
-class Slices:
-    """Slices of groups as they are given here, in the place of those that files say."""
-
-    def __init__(self, groups: dict[str, list[str]]) -> None:
-        self.groups = groups
-
-    def slices(self, partition: Any, file_id: str) -> list[StoredSlice]:
-        return [StoredSlice(i, [f"{file_id}_{i}"]) for i in sorted(self.groups[file_id], reverse=True)]
-
-
-def stored(groups: dict[str, list[str]]) -> StoredPartition:
-    return StoredPartition("p", {g: [(i, f"{g}_{i}") for i in times] for g, times in groups.items()}, {}, ())
+def stored(groups: dict[str, list[str]], path: str = "p", pending_files: int = 0) -> StoredPartition:
+    """A partition whose slices are as they are given here."""
+    files = [(group, time, f"{group}_{time}") for group, times in groups.items() for time in times]
+    columns = [pa.array(column, pa.string()) for column in zip(*files, strict=True)]
+    slices = slices_of_files(pa.table(columns, names=["file_id", "base_instant", "name"]))
+    return StoredPartition(path, slices, len(files) + pending_files)
 
 
 def going(groups: dict[str, list[str]], keep: Retention) -> set[tuple[str, str]]:
-    found = deletions(stored(groups), Slices(groups), keep)  # type: ignore[arg-type]
-    return {(deletion.file_id, deletion.base_instant) for deletion in found}
+    return {(deletion.file_id, deletion.base_instant) for deletion in deletions(stored(groups), keep)}
 
 
 def read_as_of(times: list[str], instant: str, replaced: str | None) -> str | None:
@@ -177,10 +169,10 @@ def test_versions_are_counted(times: list[str], versions: int) -> None:
 
 def test_what_a_pending_plan_reads_stays_and_counts_as_one_version() -> None:
     groups = {"a": ["001", "002", "003", "004"]}
-    needed = {FileGroupId("p", "a"): "003"}
+    needed = {"p": {"a": "003"}}
     by_versions = Retention(KEEP_LATEST_FILE_VERSIONS, versions=2, needed=needed)
     assert going(groups, by_versions) == {("a", "001")}
-    by_commits = Retention(KEEP_LATEST_COMMITS, "012", needed={FileGroupId("p", "a"): "002"})
+    by_commits = Retention(KEEP_LATEST_COMMITS, "012", needed={"p": {"a": "002"}})
     assert going(groups, by_commits) == {("a", "001")}
     assert going(groups, Retention(KEEP_LATEST_FILE_VERSIONS, replaced={"p": {"a": "009"}}, needed=needed)) == {
         ("a", "001"),
@@ -191,7 +183,7 @@ def test_what_a_pending_plan_reads_stays_and_counts_as_one_version() -> None:
 def test_a_reason_is_given() -> None:
     groups = {"a": ["001", "002", "003"], "b": ["001"]}
     keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={"p": {"b": "005"}})
-    reasons = [d.reason for d in deletions(stored(groups), Slices(groups), keep)]  # type: ignore[arg-type]
+    reasons = [d.reason for d in deletions(stored(groups), keep)]
     assert (
         reasons
         == [
@@ -202,14 +194,8 @@ def test_a_reason_is_given() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "pending_files", "expected"), [("p", (), True), ("p", ("x",), False), ("", (), False)]
-)
-def test_a_partition_is_deserted_when_no_file_is_left(
-    path: str, pending_files: tuple[str, ...], expected: bool
-) -> None:
-    groups = {"b": ["001"]}
-    partition = StoredPartition(path, stored(groups).bases, {}, pending_files)
+@pytest.mark.parametrize(("path", "pending_files", "expected"), [("p", 0, True), ("p", 1, False), ("", 0, False)])
+def test_a_partition_is_deserted_when_no_file_is_left(path: str, pending_files: int, expected: bool) -> None:
+    partition = stored({"b": ["001"]}, path, pending_files)
     keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={path: {"b": "005"}})
-    found = tuple(deletions(partition, Slices(groups), keep))  # type: ignore[arg-type]
-    assert is_deserted(partition, found) is expected
+    assert is_deserted(partition, deletions(partition, keep)) is expected

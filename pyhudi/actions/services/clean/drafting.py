@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from itertools import chain
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.clean.deletions import Deletions
 from pyhudi.actions.services.clean.planning import (
-    Deletion,
     Retention,
     deletions,
     earliest_retained,
@@ -54,7 +53,7 @@ class CleanDraft:
 
     policy: str
     earliest: Instant | None
-    going: tuple[Deletion, ...] = ()
+    going: Deletions = field(default_factory=Deletions)
     deserted: tuple[str, ...] = ()
     last_commit: str = ""
     savepoints: tuple[str, ...] = ()
@@ -66,8 +65,8 @@ class CleanDraft:
     def plan(self) -> CleanPlan:
         """The plan as it goes to the timeline."""
         files: dict[str, list[str]] = {path: [] for path in self.deserted}
-        for deletion in self.going:
-            files.setdefault(deletion.partition_path, []).extend(deletion.names)
+        for path, names in self.going.names_by_partition():
+            files.setdefault(path, []).extend(names)
         first = self.earliest
         return CleanPlan(
             policy=self.policy,
@@ -83,7 +82,7 @@ class CleanDraft:
     def _extra_metadata(self) -> dict[str, str]:
         extra = {SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {}
         if self.earliest is None and self.going:
-            extra[READABLE_SINCE] = max(deletion.superseded for deletion in self.going)
+            extra[READABLE_SINCE] = self.going.last_superseded
         return extra
 
 
@@ -121,20 +120,17 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
     )
 
 
-def _scan(
-    meta: MetaClient, partitions: Iterable[str] | None, keep: Retention
-) -> tuple[tuple[Deletion, ...], tuple[str, ...]]:
+def _scan(meta: MetaClient, partitions: Iterable[str] | None, keep: Retention) -> tuple[Deletions, tuple[str, ...]]:
     rules = SliceRules.of(meta)
-    going: dict[str, tuple[Deletion, ...]] = {}
+    going: dict[str, Deletions] = {}
     deserted: list[str] = []
     for path, files in listed_partitions(meta.storage, partitions):
         partition = rules.partition(path, files)
-        found = tuple(deletions(partition, rules, keep))
-        going[path] = found
+        found = going[path] = deletions(partition, keep)
         if is_deserted(partition, found):
             deserted.append(path)
     # Folders are listed in the order of names, so the slices of a partition are in theirs.
-    return tuple(chain.from_iterable(going[path] for path in sorted(going))), tuple(sorted(deserted))
+    return Deletions.together(going[path] for path in sorted(going)), tuple(sorted(deserted))
 
 
 # ---- what the timeline says ------------------------------------------------------------------------------------------
@@ -219,13 +215,14 @@ def _replaced(meta: MetaClient) -> dict[str, dict[str, str]]:
     return found
 
 
-def _needed(meta: MetaClient) -> dict[FileGroupId, str]:
-    """File groups of pending plans, and the oldest slice that a plan reads of each."""
+def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
+    """Partition path → file groups of pending plans → the oldest slice that a plan reads of each."""
     writer = TimelineWriter(meta.storage, meta.config)
-    found: dict[FileGroupId, str] = {}
+    found: dict[str, dict[str, str]] = {}
 
     def need(group: FileGroupId, base_instant: str) -> None:
-        found[group] = min(base_instant, found.get(group, base_instant))
+        known = found.setdefault(group.partition_path, {})
+        known[group.file_id] = min(base_instant, known.get(group.file_id, base_instant))
 
     for instant in meta.timeline.pending():
         if instant.action in _COMPACTIONS:

@@ -13,20 +13,24 @@ Slices with savepointed files and those that pending plans read stay. Source: sp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from pyhudi.metadata.stored_slices import SliceRules, StoredPartition, StoredSlice
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.services.clean.deletions import Deletions
+from pyhudi.metadata.stored_slices import StoredPartition
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.timeline import Timeline
 
 __all__ = [
-    "Deletion",
     "Retention",
     "deletions",
     "earliest_retained",
@@ -35,26 +39,14 @@ __all__ = [
     "supersedes",
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class Deletion:
-    """A slice that goes. `reason`: in words, for the one who asks. `superseded`: the instant from which on no query
-    reads it.
-    """
-
-    partition_path: str
-    file_id: str
-    base_instant: str
-    names: tuple[str, ...]
-    reason: str
-    superseded: str
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
     """What stays. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id → the
-    instant that took the group out. `saved`: partition path → names of savepointed files. `needed`: group → base
-    instant of the oldest slice that a pending plan reads.
+    instant that took the group out. `saved`: partition path → names of savepointed files. `needed`: partition
+    path → file id → base instant of the oldest slice that a pending plan reads.
     """
 
     policy: str
@@ -62,7 +54,7 @@ class Retention:
     versions: int = 1
     replaced: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     saved: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    needed: Mapping[FileGroupId, str] = field(default_factory=dict)
+    needed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 # ---- since when ------------------------------------------------------------------------------------------------------
@@ -119,54 +111,99 @@ def supersedes(body: CommitMetadata) -> bool:
 # ---- which slices ----------------------------------------------------------------------------------------------------
 
 
-def deletions(partition: StoredPartition, rules: SliceRules, keep: Retention) -> Iterator[Deletion]:
+def deletions(partition: StoredPartition, keep: Retention) -> Deletions:
     """The slices of one partition that go."""
-    path, saved = partition.path, keep.saved.get(partition.path, frozenset())
-    replaced = keep.replaced.get(path, {})
-    for file_id in partition.file_ids:
-        if partition.is_single(file_id) and file_id not in replaced:
-            continue
-        slices = rules.slices(partition, file_id)
-        gone, needed = replaced.get(file_id), keep.needed.get(FileGroupId(path, file_id)) if keep.needed else None
-        for n, reason in _of_group(slices, gone, needed, keep):
-            going = slices[n]
-            if (needed is not None and going.base_instant >= needed) or not saved.isdisjoint(going.names):
-                continue
-            end = slices[n - 1].base_instant if n else gone
-            assert end is not None, "the newest slice of a group goes only with the group"
-            yield Deletion(path, file_id, going.base_instant, tuple(going.names), reason, end)
-
-
-def _of_group(
-    slices: Sequence[StoredSlice], replaced: str | None, needed: str | None, keep: Retention
-) -> Iterable[tuple[int, str]]:
-    """Numbers of the slices, newest first, that the policy does not keep, and why."""
+    slices = _Slices(partition, keep)
     by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
-    if replaced is not None:
-        return _all(slices, f"replaced by {replaced}") if by_versions or replaced < keep.earliest else ()
-    return _by_versions(slices, needed, keep) if by_versions else _by_instant(slices, keep)
+    going = _by_versions(slices, keep) if by_versions else _by_instant(slices, keep)
+    if slices.replaced.null_count < len(going):
+        with_group = by_versions | _mask(pc.less(slices.replaced, keep.earliest))
+        going = np.where(_mask(pc.is_valid(slices.replaced)), with_group, going)
+    rows = np.flatnonzero(going & ~(slices.is_needed | slices.is_saved))
+    if not len(rows):
+        return Deletions()
+    if by_versions:
+        reasons = pa.repeat(f"{keep.versions} newer versions are kept", len(rows))
+    else:
+        words = f"reads since {keep.earliest} begin with the version of "
+        reasons = _told(words, slices.instants.take(_first_read(slices, keep)[rows]))
+    replaced = slices.replaced.take(rows)
+    reasons = pc.coalesce(_told("replaced by ", replaced), reasons)
+    newer = slices.instants.take(np.maximum(rows - 1, 0))
+    superseded = pc.if_else(slices.is_newest[rows], replaced, newer)
+    return Deletions.of(partition.path, partition.slices.take(rows), reasons, superseded)
 
 
-def _all(slices: Sequence[StoredSlice], reason: str) -> Iterable[tuple[int, str]]:
-    return ((n, reason) for n in range(len(slices)))
+class _Slices:
+    """Columns over the slices of a partition, groups one after the other, the newest slice of each first.
+
+    `instants`, `replaced` (what took the group out), `needed` (since when a pending plan reads the group): arrays.
+    `is_...`: masks.
+    """
+
+    def __init__(self, partition: StoredPartition, keep: Retention) -> None:
+        path, file_ids = partition.path, _column(partition.slices, "file_id")
+        self.instants = _column(partition.slices, "base_instant")
+        self.is_newest = np.diff(file_ids.dictionary_encode().indices.to_numpy(), prepend=-1) != 0
+        self.replaced = _looked_up(file_ids, keep.replaced.get(path))
+        self.needed = _looked_up(file_ids, keep.needed.get(path))
+        self.is_needed = self.is_saved = np.zeros(len(file_ids), dtype=bool)
+        if path in keep.needed:
+            self.is_needed = _mask(pc.greater_equal(self.instants, self.needed))
+        if path in keep.saved and len(file_ids):
+            names = _column(partition.slices, "names")
+            hits = _mask(pc.is_in(names.flatten(), pa.array(keep.saved[path], pa.string())))
+            self.is_saved = np.logical_or.reduceat(hits, names.offsets.to_numpy()[:-1] - names.offsets[0].as_py())
 
 
-def _by_versions(slices: Sequence[StoredSlice], needed: str | None, keep: Retention) -> Iterable[tuple[int, str]]:
-    free = [n for n, s in enumerate(slices) if needed is None or s.base_instant < needed]
-    kept = keep.versions - (needed is not None)  # what a plan reads counts as one version
-    reason = f"{keep.versions} newer versions are kept"
-    return ((n, reason) for n in free[max(0, kept) :])
+def _by_versions(slices: _Slices, keep: Retention) -> Mask:
+    """All but the newest ones. What a plan reads counts as one version, and its slices are the newest of a group."""
+    counted = np.cumsum(~slices.is_needed)
+    newer = counted - 1 - np.maximum.accumulate(np.where(slices.is_newest, counted - ~slices.is_needed, 0))
+    kept = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
+    going: Mask = newer >= kept
+    return going
 
 
-def _by_instant(slices: Sequence[StoredSlice], keep: Retention) -> Iterable[tuple[int, str]]:
+def _by_instant(slices: _Slices, keep: Retention) -> Mask:
     """All after the newest one before the earliest instant: what reads since then begin with."""
-    start = next((n for n, s in enumerate(slices) if s.base_instant < keep.earliest), len(slices))
-    if start + 1 >= len(slices):
-        return ()
-    reason = f"reads since {keep.earliest} begin with the version of {slices[start].base_instant}"
-    return ((n, reason) for n in range(start + 1, len(slices)))
+    before = np.roll(_mask(pc.less(slices.instants, keep.earliest)), 1)
+    going: Mask = ~slices.is_newest & before
+    return going
 
 
-def is_deserted(partition: StoredPartition, going: Iterable[Deletion]) -> bool:
+def _first_read(slices: _Slices, keep: Retention) -> npt.NDArray[np.int64]:
+    """For each slice that goes by instant: the row of the one that reads since the earliest instant begin with."""
+    begins = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
+    return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+
+
+def _told(words: str, instants: pa.Array) -> pa.Array:
+    """A text for each instant, null for none. There are few instants."""
+    known = instants.dictionary_encode()
+    texts = pa.array([words + instant for instant in known.dictionary.to_pylist()], pa.string())
+    return texts.take(known.indices)
+
+
+def _looked_up(file_ids: pa.Array, known: Mapping[str, str] | None) -> pa.Array:
+    """The values of some groups; null for the others."""
+    if not known:
+        return pa.nulls(len(file_ids), pa.string())
+    places = pc.index_in(file_ids, pa.array(known, pa.string()))
+    return pa.array(known.values(), pa.string()).take(places)
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
+
+
+def _mask(values: pa.Array) -> Mask:
+    """Nulls are not true."""
+    filled = pc.fill_null(values, False) if values.null_count else values
+    mask: Mask = filled.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def is_deserted(partition: StoredPartition, going: Deletions) -> bool:
     """Will the partition be without any data file, committed or not? A table without partitions always has its one."""
-    return partition.path != "" and sum(len(deletion.names) for deletion in going) == partition.file_count
+    return partition.path != "" and going.file_count == partition.file_count

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
-from pyhudi.actions.services.clean.planning import Deletion
+from pyhudi.actions.services.clean.deletions import Deletions
+from pyhudi.model.filenames import data_path
 
 __all__ = ["CleanResult", "CleanRun"]
 
@@ -36,7 +37,7 @@ class CleanResult:
     table: str
     policy: str
     earliest: str | None = None
-    planned: tuple[Deletion, ...] = ()
+    planned: Deletions = field(default_factory=Deletions)
     partitions_planned: tuple[str, ...] = ()
     scheduled: str | None = None
     runs: tuple[CleanRun, ...] = ()
@@ -51,9 +52,9 @@ class CleanResult:
     def files_planned(self) -> tuple[str, ...]:
         """Paths of the files of the plan, relative to the table."""
         return tuple(
-            f"{deletion.partition_path}/{name}" if deletion.partition_path else name
-            for deletion in self.planned
-            for name in deletion.names
+            data_path(partition_path, name)
+            for partition_path, names in self.planned.names_by_partition()
+            for name in names
         )
 
     def __str__(self) -> str:
@@ -66,7 +67,7 @@ class CleanResult:
             return "\n".join(done)
         if not self.planned and not self.partitions_planned:
             return f"clean ({self.policy}): nothing to do{_since(self.earliest)}"
-        files = sum(len(deletion.names) for deletion in self.planned)
+        files = self.planned.file_count
         state = f"scheduled as {self.scheduled}" if self.scheduled else f"({self.policy}) would delete"
         head = f"clean {state}: {files:,} files{_and_partitions(self.partitions_planned)}{_since(self.earliest)}"
         lines = [
