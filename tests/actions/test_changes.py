@@ -219,6 +219,16 @@ def test_whole_rows_go_to_the_log_where_hudi_of_the_tables_version_reads_no_part
     changed.check()
 
 
+def test_whole_rows_go_to_the_log_when_partial_updates_are_switched_off():
+    changed = Changed("MERGE_ON_READ", 9, "ts")
+    changed.upsert(*(row(number) for number in range(8)))
+    changed.options = {**changed.options, "hoodie.spark.sql.merge.into.partial.updates": "false"}
+    changed.update("v = 6", lambda row: row["v"] == 6, {"note": "six"}, note="six")
+    changed.merge([{**row(7, 9), "gone": False}])
+    assert [block.is_partial for block in blocks(changed.table)] == [False, False]
+    changed.check()
+
+
 def test_log_compaction_keeps_partial_updates_partial():
     changed = Changed("MERGE_ON_READ", 9, "ts")
     changed.upsert(*(row(number) for number in range(8)))

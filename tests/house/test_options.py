@@ -12,10 +12,8 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import (
     KEYWORDS,
     OPTIONS,
-    Door,
     HudiOptionWarning,
     Kind,
-    LockOptions,
     ReadOptions,
     Support,
     WriteOptions,
@@ -23,10 +21,7 @@ from pyhudi.model.options import (
     options_from_keywords,
     resolve,
 )
-from pyhudi.model.options import write as write_module
 from pyhudi.model.options.page import options_page
-from pyhudi.model.options.values import Values
-from tests.house.source import attribute_chains, modules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEY = "hoodie.datasource.write.recordkey.field"
@@ -77,23 +72,6 @@ def test_every_default_of_an_honoured_option_is_a_value_of_it():
             assert spec.normalise(spec.default) == spec.default, spec.key
 
 
-def test_every_honoured_write_option_is_read(monkeypatch):
-    seen: list[Values] = []
-
-    class Watched(Values):
-        def __init__(self, given):
-            super().__init__(given)
-            seen.append(self)
-
-    monkeypatch.setattr(write_module, "Values", Watched)
-    WriteOptions.parse({})
-    by_prefix = {spec.key for spec in OPTIONS if spec.key.startswith("hoodie.keygen.")}
-    by_prefix.add("hoodie.datasource.write.commitmeta.key.prefix")
-    by_prefix.add("hoodie.write.complex.keygen.new.encoding")
-    honoured = {spec.key for spec in OPTIONS if spec.support is Support.HONOURED and Door.WRITE in spec.doors}
-    assert honoured - seen[0].read - by_prefix == set()
-
-
 def test_the_defaults_of_the_class_are_those_of_the_table():
     parsed = WriteOptions.parse({})
     untouched = WriteOptions(
@@ -102,17 +80,6 @@ def test_the_defaults_of_the_class_are_those_of_the_table():
     assert {f.name: getattr(parsed, f.name) for f in fields(parsed)} == {
         f.name: getattr(untouched, f.name) for f in fields(untouched)
     }
-
-
-def test_every_write_option_is_used_by_somebody():
-    """An option that is accepted and ignored is worse than one that is refused."""
-    used = {
-        name.rpartition(".")[2]
-        for path, tree in modules().items()
-        if not path.startswith("pyhudi/model/")
-        for name, _ in attribute_chains(tree)
-    }
-    assert {f.name for cls in (WriteOptions, LockOptions) for f in fields(cls)} - used == set()
 
 
 def test_the_page_is_printed_from_the_table():

@@ -218,7 +218,7 @@ def _partial_columns(
     least_version = 8 if rules.by_ordering else 9
     if config.table_version < least_version or not config.is_merge_on_read or not config.populate_meta_fields:
         return {}
-    if rules.needs_pairs:
+    if rules.needs_pairs or not context.options.partial_updates:
         return {}
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
     found = {}

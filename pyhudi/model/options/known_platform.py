@@ -213,7 +213,7 @@ PLATFORM = (
         group="Spark SQL",
         doc="This release has no SQL statements.",
         keys="""
-            spark.sql.insert.into.operation=insert spark.sql.merge.into.partial.updates=true
+            spark.sql.insert.into.operation=insert
             spark.sql.optimized.writes.enable=true sql.bulk.insert.enable=false sql.insert.mode=upsert
         """,
     ),

@@ -15,7 +15,7 @@ READING = (
         group="Reading",
         doc="PyHudi plans its reads itself.",
         keys="""
-            datasource.merge.type=payload_combine !datasource.query.incremental.format=latest_state
+            !datasource.merge.type=payload_combine !datasource.query.incremental.format=latest_state
             !datasource.read.begin.instanttime !datasource.read.create.filesystem.relation=false
             !datasource.read.end.instanttime !datasource.read.extract.partition.values.from.path=false
             datasource.read.file.index.list.partitions.from.catalog=false

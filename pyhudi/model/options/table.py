@@ -19,8 +19,8 @@ from pyhudi.model.options.honoured_commits import COMMIT_OPTIONS
 from pyhudi.model.options.honoured_compaction import COMPACTION_OPTIONS
 from pyhudi.model.options.honoured_concurrency import CONCURRENCY_OPTIONS
 from pyhudi.model.options.honoured_locks import LOCK_OPTIONS
+from pyhudi.model.options.honoured_log_blocks import LOG_BLOCK_OPTIONS
 from pyhudi.model.options.honoured_memory import MEMORY_OPTIONS
-from pyhudi.model.options.honoured_positions import POSITION_OPTIONS
 from pyhudi.model.options.honoured_read import READ_OPTIONS
 from pyhudi.model.options.honoured_replacing import REPLACING_OPTIONS
 from pyhudi.model.options.honoured_table import TABLE_OPTIONS
@@ -44,7 +44,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *CLEANING_OPTIONS,
     *ARCHIVING_OPTIONS,
     *VERSION_OPTIONS,
-    *POSITION_OPTIONS,
+    *LOG_BLOCK_OPTIONS,
     *MEMORY_OPTIONS,
     *CLUSTERING_OPTIONS,
     *BUCKET_OPTIONS,

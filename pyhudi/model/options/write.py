@@ -104,6 +104,7 @@ class WriteOptions:
     log_file_max_bytes: int = 1073741824
     log_block_max_bytes: int = 268435456
     record_positions: bool = False
+    partial_updates: bool = True
     memory: MemoryOptions = field(default_factory=MemoryOptions)
     # Compaction
     compaction: CompactionOptions = field(default_factory=CompactionOptions)
@@ -311,6 +312,7 @@ def _file_fields(values: Values) -> dict[str, Any]:
         "log_block_format": values.must("hoodie.logfile.data.block.format"),
         "log_file_max_bytes": values.integer("hoodie.logfile.max.size", minimum=1),
         "record_positions": values.flag("hoodie.write.record.positions"),
+        "partial_updates": values.flag("hoodie.spark.sql.merge.into.partial.updates"),
         "memory": memory_options(values),
         "log_block_max_bytes": values.integer("hoodie.logfile.data.block.max.size", minimum=1),
     }

@@ -1,4 +1,4 @@
-"""Row of the option table: record positions in log blocks.
+"""Rows of the option table: what log blocks hold.
 
 Source: Hudi's documented keys; the side taken is in docs/compatibility.md.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 from pyhudi.model.options.row import honoured
 from pyhudi.model.options.spec import Kind, OptionSpec
 
-__all__ = ["POSITION_OPTIONS"]
+__all__ = ["LOG_BLOCK_OPTIONS"]
 
-POSITION_OPTIONS: tuple[OptionSpec, ...] = (
+LOG_BLOCK_OPTIONS: tuple[OptionSpec, ...] = (
     honoured(
         "Files",
         "hoodie.write.record.positions",
@@ -18,5 +18,13 @@ POSITION_OPTIONS: tuple[OptionSpec, ...] = (
         "false",
         "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys stand, which saves "
         "Hudi's readers a look at keys and costs writes one. PyHudi's readers go by keys.",
+    ),
+    honoured(
+        "Files",
+        "hoodie.spark.sql.merge.into.partial.updates",
+        Kind.FLAG,
+        "true",
+        "Merge-on-read from version 8 on: update and merge write only the changed columns to log files; false: whole "
+        "rows, which are written in any case where rows merge column by column or by a merger of yours.",
     ),
 )
