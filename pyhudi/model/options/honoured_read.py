@@ -34,7 +34,7 @@ READ_OPTIONS: tuple[OptionSpec, ...] = (
         "hoodie.schema.on.read.enable",
         Kind.FLAG,
         "false",
-        "Reading follows the schema history of a table that has one, and warns about false. Writing with true is refused.",
+        "Reading follows the schema history of a table that has one, and warns of false. Writing with true is refused.",
         doors=frozenset({Door.READ, Door.WRITE}),
     ),
 )
