@@ -85,6 +85,12 @@ class TestTable:
         return self.write("delete", table, **options)
 
     @property
+    def memory(self) -> MemoryStorage:
+        """The storage of a table in memory: its log of calls, its faults, copies of it."""
+        assert isinstance(self.storage, MemoryStorage), self.storage
+        return self.storage
+
+    @property
     def meta(self) -> MetaClient:
         return MetaClient.load(self.storage)
 

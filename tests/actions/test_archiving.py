@@ -102,9 +102,9 @@ def test_far_from_the_limit_a_write_asks_the_store_for_nothing_more() -> None:
     calls = []
     for table in (with_it, without):
         upserts(table, 2)
-        before = len(table.storage.log)  # type: ignore[attr-defined]
+        before = len(table.memory.log)
         table.upsert(("a", "x", 9, 9))
-        calls.append(len(table.storage.log) - before)  # type: ignore[attr-defined]
+        calls.append(len(table.memory.log) - before)
     assert calls[0] == calls[1]
 
 
@@ -317,7 +317,7 @@ def test_the_log_of_an_archived_late_delta_commit_stays_in_the_slice_that_it_com
     inflight = writer.start(writer.request(late, ActionKind.DELTACOMMIT))
     table.failed_writes_policy = "NEVER"
     donor = MergeOnRead(version, archive_automatic="false")
-    donor.storage = table.storage.clone()  # type: ignore[attr-defined]
+    donor.storage = table.memory.clone()
     donor.failed_writes_policy = "NEVER"
     at = donor.upsert(("a", "x", 7, 7)).instant_time
     (with_log,) = FileSystemView.load(donor.meta).all_slices()

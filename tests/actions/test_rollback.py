@@ -31,14 +31,14 @@ def roll_back(table: TestTable, instant_time: str) -> RollbackResult:
 
 def die_before_completing(table: TestTable, *rows: Any) -> str:
     """An upsert whose process dies when all files are written; the instant that it leaves behind."""
-    rehearsal = TestTable(table.storage.clone(), table.options, engine=table.engine)  # type: ignore[attr-defined]
+    rehearsal = TestTable(table.memory.clone(), table.options, engine=table.engine)
     rehearsal.upsert(*rows)
-    log = rehearsal.storage.log  # type: ignore[attr-defined]
+    log = rehearsal.memory.log
     last = max(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith(".commit"))
-    table.storage.fail_at(last)  # type: ignore[attr-defined]
+    table.memory.fail_at(last)
     with pytest.raises(HudiError):
         table.upsert(*rows)
-    table.storage.reset_faults()  # type: ignore[attr-defined]
+    table.memory.reset_faults()
     (pending,) = table.meta.timeline.pending().instants
     return pending.requested_time
 

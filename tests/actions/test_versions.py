@@ -212,7 +212,7 @@ def test_a_failed_write_is_undone_first_and_a_living_one_is_waited_for(source: i
 def test_a_change_of_real_hudi_that_died_half_way_is_left_to_real_hudi(source: int, target: int) -> None:
     """It moves instant files before it changes the properties: what it has moved is nowhere else."""
     table = copy_on_write(str(source))
-    moved = TestTable(table.storage.clone(), table.options)  # type: ignore[attr-defined]
+    moved = TestTable(table.memory.clone(), table.options)
     take_to(moved.storage, target)
     ours, theirs = table.meta.config.timeline_path, moved.meta.config.timeline_path
     entry = next(e for e in moved.storage.list(theirs) if e.name.endswith(".commit"))

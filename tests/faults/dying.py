@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from pyhudi.errors import HudiError
-from pyhudi.storage.memory import FaultKind, MemoryStorage
+from pyhudi.storage.memory import FaultKind
 from tests.actions.tables import TestTable
 
 READING = frozenset({"read", "open_input", "list", "walk", "stat"})
@@ -20,9 +20,8 @@ Table = TypeVar("Table", bound=TestTable)
 
 def on_clone(table: Table) -> Table:
     """The same table on a copy of its storage, without faults and with an empty log of calls."""
-    assert isinstance(table.storage, MemoryStorage)
     clone = copy.copy(table)
-    clone.storage = table.storage.clone()
+    clone.storage = table.memory.clone()
     return clone
 
 
@@ -39,12 +38,12 @@ def died_before_completing(table: Table, act: Callable[[Table], object]) -> Tabl
     """What is left of a run that had written its files, and not yet its completed file."""
     attempt = on_clone(table)
     act(attempt)
-    log = attempt.storage.log  # type: ignore[attr-defined]
+    log = attempt.memory.log
     completed = next(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith("commit"))
     dying = on_clone(table)
-    dying.storage.fail_at(completed, "before")  # type: ignore[attr-defined]
+    dying.memory.fail_at(completed, "before")
     with pytest.raises(HudiError):
         act(dying)
     left = on_clone(dying)
-    assert left.pending()  # type: ignore[attr-defined]
+    assert left.meta.timeline.pending().instants
     return left

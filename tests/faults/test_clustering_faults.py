@@ -66,7 +66,7 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, ta
     with suppress(HudiError):
         act(counted)
     assert counted.rows() == ROWS
-    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    calls = list(counted.memory.log)
 
     changes = changing_calls(calls)
     for kind in KINDS if name == "clustering" else KINDS[:1]:
@@ -76,10 +76,10 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, ta
                 continue  # as before it
             where = f"{kind} call {n}: {verb} {path}"
             attempt = on_clone(table)
-            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            attempt.memory.fail_at(n, kind)
             with suppress(HudiError):
                 act(attempt)
-            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            attempt.memory.reset_faults()
             assert attempt.rows() == ROWS, where
 
             again = on_clone(attempt)
@@ -118,7 +118,7 @@ def test_buckets_are_split_whole_or_not_at_all() -> None:
     counted = on_clone(table)
     split(counted)
     assert counted.groups() == {"x": 3}
-    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    calls = list(counted.memory.log)
     later: list[Row] = [(key, path, 2, v) for key, path, _, v in rows]
     for kind in ("before", "torn"):
         for n, (verb, path) in enumerate(calls, start=1):
@@ -126,10 +126,10 @@ def test_buckets_are_split_whole_or_not_at_all() -> None:
                 continue
             where = f"{kind} call {n}: {verb} {path}"
             attempt = on_clone(table)
-            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            attempt.memory.fail_at(n, kind)
             with suppress(HudiError):
                 split(attempt)
-            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            attempt.memory.reset_faults()
             assert attempt.rows() == rows, where
             again = on_clone(attempt)
             again.cluster(**ENGINE)

@@ -59,7 +59,7 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str) ->
     counted = on_clone(table)
     act(counted)
     assert counted.rows() == rows
-    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    calls = list(counted.memory.log)
     data_files = len(counted.paths())
 
     changes = changing_calls(calls)
@@ -68,10 +68,10 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str) ->
             verb, path = calls[n - 1]
             where = f"{kind} call {n}: {verb} {path}"
             attempt = on_clone(table)
-            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            attempt.memory.fail_at(n, kind)
             with suppress(HudiError):
                 act(attempt)
-            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            attempt.memory.reset_faults()
             assert attempt.rows() == rows, where
 
             again = on_clone(attempt)

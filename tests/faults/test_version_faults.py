@@ -62,7 +62,7 @@ def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], 
     before = all_reads(table)
     counted = clone(table)
     take_to(counted.storage, target)
-    calls = list(counted.storage.log)  # type: ignore[attr-defined]
+    calls = list(counted.memory.log)
     files = len(meta_files(counted))
     data_files = len([info for info in counted.storage.walk("") if not info.path.startswith(".hoodie")])
 
@@ -72,10 +72,10 @@ def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], 
             verb, path = calls[n - 1]
             where = f"{kind} call {n}: {verb} {path}"
             attempt = clone(table)
-            attempt.storage.fail_at(n, kind)  # type: ignore[attr-defined]
+            attempt.memory.fail_at(n, kind)
             with suppress(HudiError):
                 take_to(attempt.storage, target)
-            attempt.storage.reset_faults()  # type: ignore[attr-defined]
+            attempt.memory.reset_faults()
             versions.add(attempt.meta.config.table_version)
             assert attempt.rows() == before[None], where
 
