@@ -123,11 +123,12 @@ def with_latest_schema(
 
 
 def check_still_held(lock: LockProvider, ours: Instant, now: MetaClient) -> None:
-    """Raises WriteConflict when the lock ran out while it was held: another writer may have it."""
+    """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
     if not lock.is_held:
         raise WriteConflict(
-            f"{now.storage.root}: the table's lock ran out before {ours.requested_time} could complete. Nothing of it "
-            f"is visible; write again, and give the lock a longer validity."
+            f"{now.storage.root}: the table's lock ran out, or was removed by another writer, before "
+            f"{ours.requested_time} could complete. Nothing of it is visible; write again, and if it happens often "
+            f"give the lock a longer validity (docs/locks.md)."
         )
 
 

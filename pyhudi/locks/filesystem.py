@@ -4,6 +4,10 @@ The file lies in the table's `.hoodie`, or where `hoodie.write.lock.filesystem.p
 so both exclude each other. Its content says who made it; Hudi does not look at that. Give `expire_min` more minutes
 than any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over. The file
 of a process of this machine that is dead for certain is taken over at once.
+
+Real Hudi's provider deletes the file twice: when it gives its lock back, and some milliseconds later when it closes,
+without a look at whose it is by then. So after waiting for a lock of Hudi's a new one is looked at again before it
+counts, and `is_held` is what the file says.
 Only for stores with exclusive create. Source: spec, timeline 7.4.
 """
 
@@ -12,7 +16,7 @@ from __future__ import annotations
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound
 from pyhudi.locks.base import LockOptions
-from pyhudi.locks.process import is_surely_dead, note_of_this_process
+from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
 from pyhudi.locks.waiting import Pauses, ask_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.storage import open_storage
@@ -24,6 +28,7 @@ __all__ = ["FileSystemLock"]
 
 _NEAR: Pauses = (0.002, 0.01)  # this machine's disks: looking costs microseconds
 _FAR: Pauses = (0.05, 1.0)
+_HUDI_CLOSES_S = 0.05  # seen: up to 4 ms between Hudi's two deletions, on a busy machine
 
 
 class FileSystemLock:
@@ -39,10 +44,14 @@ class FileSystemLock:
         self._pauses = _pauses(settings, self._storage)
         self._clock = clock
         self._content: bytes | None = None  # what our own lock file holds, None while we hold none
+        self._has_waited_for_hudi = False
 
     @property
     def is_held(self) -> bool:
-        return self._content is not None
+        if self._content is None:
+            return False
+        found = self._seen(self._path)
+        return found is not None and found[0] == self._content
 
     @property
     def owner_note(self) -> str:
@@ -55,7 +64,7 @@ class FileSystemLock:
         return f"{who}, file {self._storage.full_path(self._path)} made {age_s} s ago"
 
     def try_acquire(self, timeout_s: float) -> bool:
-        content = self._note()
+        content, self._has_waited_for_hudi = self._note(), False
         return ask_until(lambda: self._attempt(content), timeout_s, self._pauses, self._clock)
 
     def _attempt(self, content: bytes) -> bool:
@@ -67,7 +76,16 @@ class FileSystemLock:
                     return False
             else:
                 self._content = content
-                return True
+                return self._outlives_hudi()
+
+    def _outlives_hudi(self) -> bool:
+        """Is the new lock file still there when Hudi, whose lock we waited for, must have closed it?"""
+        if self._has_waited_for_hudi:
+            self._clock.sleep_s(_HUDI_CLOSES_S)
+            if not self.is_held:
+                self._content = None
+                return False
+        return True
 
     def release(self) -> None:
         content, self._content = self._content, None
@@ -79,8 +97,8 @@ class FileSystemLock:
             return
         warn_caller(
             f"The lock file {self._storage.full_path(self._path)} was taken over while it was held: "
-            f"hoodie.write.lock.filesystem.expire is shorter than a write holds the lock. Two writers may have "
-            f"overlapped; raise it.",
+            f"hoodie.write.lock.filesystem.expire is shorter than a write holds the lock (raise it), or real Hudi "
+            f"deleted it when it closed its own (docs/locks.md). Two writers may have overlapped.",
             RuntimeWarning,
         )
 
@@ -93,6 +111,7 @@ class FileSystemLock:
         found = self._seen(self._path)
         if found is None:
             return True
+        self._has_waited_for_hudi |= not is_note(found[0])
         if not self._is_left_behind(found):
             return False
         mark = f"{self._path}.expired.{found[1]}"

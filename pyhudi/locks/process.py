@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-__all__ = ["is_surely_dead", "note_of_this_process"]
+__all__ = ["is_note", "is_surely_dead", "note_of_this_process"]
 
 _PROC = Path("/proc")
 
@@ -31,16 +31,26 @@ def note_of_this_process(token: str) -> bytes:
     return json.dumps(note).encode("utf-8")
 
 
+def is_note(content: bytes) -> bool:
+    """Was it made by `note_of_this_process`, in whatever process?"""
+    return isinstance(_said(content).get("pid"), int)
+
+
 def is_surely_dead(note: bytes) -> bool:
     """Was the note made by a process of this machine that does not run any more? False when one can't know."""
-    try:
-        said: Any = json.loads(note)
-    except ValueError:
-        return False
-    if not isinstance(said, dict) or not isinstance(said.get("pid"), int) or not said.get("started"):
+    said = _said(note)
+    if not is_note(note) or not said.get("started"):
         return False
     place = _place()
     return place is not None and said.get("place") == place and _started(said["pid"]) != said["started"]
+
+
+def _said(note: bytes) -> dict[str, Any]:
+    try:
+        said = json.loads(note)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _place() -> str | None:
