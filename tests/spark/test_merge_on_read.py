@@ -181,7 +181,7 @@ def test_the_examples_of_the_pages_run_with_a_session(page: str, spark: Any, tmp
         exec(compile(example, f"docs/{page}.md", "exec"), given)
 
     if page == "updating":
-        left = {row["id"]: row for row in found(spark, str(tmp_path / "rides"))}
+        left = {row["id"]: row for row in found(spark, str(tmp_path / "fares"))}
         assert {name: (row["fare"], row["status"]) for name, row in left.items()} == {
             "a": (5.0, "late"),
             "d": (7.0, "new"),
