@@ -12,6 +12,7 @@ __all__ = [
     "KEEP_LATEST_BY_HOURS",
     "KEEP_LATEST_COMMITS",
     "KEEP_LATEST_FILE_VERSIONS",
+    "PARTITION_FILTER",
     "READABLE_SINCE",
     "SAVEPOINTED",
     "CleanMetadata",
@@ -24,9 +25,11 @@ KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
 KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 
-# Extra metadata: savepoints that a clean saw, with commas; and, by versions, since when the table can be read (ours).
+# Extra metadata: savepoints that a clean saw, with commas; and ours: by versions, since when the table can be read; the
+# filter of a clean that was not allowed to look at all partitions.
 SAVEPOINTED = "savepointed_timestamps"
 READABLE_SINCE = "pyhudi.readable_since"
+PARTITION_FILTER = "pyhudi.partition_filter"
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,23 @@ CLEANING_OPTIONS: tuple[OptionSpec, ...] = (
     ),
     honoured(
         _GROUP,
+        "hoodie.clean.partition.filter.selected",
+        TEXT,
+        None,
+        "Clean these partitions only: paths with commas between them. Needs `hoodie.clean.incremental.enabled=false`.",
+        "hoodie.cleaner.partition.filter.selected",
+    ),
+    honoured(
+        _GROUP,
+        "hoodie.clean.partition.filter.regex",
+        TEXT,
+        None,
+        "Clean only partitions whose whole path matches this regular expression, unless some are selected by name. "
+        "Needs `hoodie.clean.incremental.enabled=false`.",
+        "hoodie.cleaner.partition.filter.regex",
+    ),
+    honoured(
+        _GROUP,
         "hoodie.clean.trigger.strategy",
         TEXT,
         "NUM_COMMITS",

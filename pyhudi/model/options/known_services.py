@@ -18,8 +18,6 @@ SERVICES = (
             clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
             clean.multiple.enabled=false<clean.allow.multiple
             clean.optimize.using.local.engine.context=true clean.parallelism=200<cleaner.parallelism
-            clean.partition.filter.regex<cleaner.partition.filter.regex
-            clean.partition.filter.selected<cleaner.partition.filter.selected
         """,
         accepted={
             "clean.async.enabled": "false",

@@ -8,7 +8,8 @@ somebody still needs.
     the table's schema    the newest commit that carries it
     time travel           the newest clean, and the one that took the most
 
-Planning looks at the timeline and at the plan of the last clean only. Source: spec, timeline 5.3.
+Planning looks at the timeline and at the plan of the last clean only, or of more when that one left partitions out.
+Source: spec, timeline 5.3.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.metadata.retention import readable_since
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, PARTITION_FILTER
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
@@ -142,8 +143,9 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
         yield from _of_compaction(timeline, options)
     if savepoints and not options.archiving.beyond_savepoint:
         yield ArchiveLimit(min(savepoints), "a savepoint: delete it, or set hoodie.archive.beyond.savepoint=true")
-    cleaned = last_clean_plan(context)
-    yield from _of_replaced(timeline, cleaned)
+    plans = tuple(_clean_plans(context))
+    cleaned = plans[0] if plans else None
+    yield from _of_replaced(timeline, plans[-1] if plans and _is_whole(plans[-1]) else None)
     earliest = (cleaned or {}).get("earliestInstantToRetain") or {}
     if options.archiving.stops_at_latest_clean and earliest.get("timestamp"):
         yield ArchiveLimit(earliest["timestamp"], "the earliest commit that the latest clean kept")
@@ -214,12 +216,17 @@ def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:
             return
 
 
-def last_clean_plan(context: ActionContext) -> Mapping[str, Any] | None:
-    """The plan of the newest completed clean, with its `requested_time`; None when there is none."""
-    cleans = context.meta.timeline.completed().of([ActionKind.CLEAN]).instants
-    if not cleans:
-        return None
-    newest = cleans[-1]
-    body = TimelineWriter(context.meta.storage, context.meta.config).read_body(newest, State.REQUESTED)
-    where = f"{context.meta.storage.root}: {newest.requested_time}.clean.requested"
-    return {**decode_avro_record(body, where), "requested_time": newest.requested_time}
+def _clean_plans(context: ActionContext) -> Iterator[Mapping[str, Any]]:
+    """Plans of completed cleans with their `requested_time`, newest first, up to one that looked at all partitions."""
+    for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
+        body = TimelineWriter(context.meta.storage, context.meta.config).read_body(clean, State.REQUESTED)
+        where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
+        plan = {**decode_avro_record(body, where), "requested_time": clean.requested_time}
+        yield plan
+        if _is_whole(plan):
+            return
+
+
+def _is_whole(plan: Mapping[str, Any]) -> bool:
+    """Did a clean look at all partitions that had something to clean?"""
+    return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

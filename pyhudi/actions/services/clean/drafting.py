@@ -1,8 +1,9 @@
 """Making a clean plan: what the timeline says is looked up, partitions are listed, and the rules are applied.
 
 Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
-last clean, or when a savepoint is gone, at all of them. A clean that a write makes lists nothing unless one of these
-changes left something behind. Source: spec, metadata and indexes 5.5.
+last clean, when a savepoint is gone, or when the last clean left partitions out, at all of them. A clean that a write
+makes lists nothing unless one of these changes left something behind.
+Source: spec, metadata and indexes 5.5.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pyhudi.actions.services.clean.planning import (
     Retention,
     deletions,
     earliest_retained,
+    is_allowed,
     is_deserted,
     partitions_of,
     supersedes,
@@ -31,6 +33,7 @@ from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.metadata.stored_slices import SliceRules
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_FILE_VERSIONS,
+    PARTITION_FILTER,
     READABLE_SINCE,
     SAVEPOINTED,
     CleanMetadata,
@@ -40,6 +43,7 @@ from pyhudi.model.clean_plan import (
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.cleaning import PartitionFilter
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["CleanDraft", "commits_since_clean", "draft_clean", "last_clean", "savepointed_files"]
@@ -57,6 +61,7 @@ class CleanDraft:
     deserted: tuple[str, ...] = ()
     last_commit: str = ""
     savepoints: tuple[str, ...] = ()
+    partition_filter: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +88,8 @@ class CleanDraft:
         extra = {SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {}
         if self.earliest is None and self.going:
             extra[READABLE_SINCE] = self.going.last_superseded
+        if self.partition_filter:
+            extra[PARTITION_FILTER] = self.partition_filter
         return extra
 
 
@@ -104,12 +111,13 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
     saved = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
     is_first = before is None or (known != "" and not _is_active(known, meta))
-    scan_all = by_versions or not options.is_incremental or not known or is_first or _lost_savepoint(before, saved)
-    if after_write and not any(map(supersedes, changes)) and not _lost_savepoint(before, saved):
+    left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
+    scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
+    if after_write and not any(map(supersedes, changes)) and not left_behind:
         return draft
     keep = _retention(context, earliest, saved)
-    partitions = None if scan_all else partitions_of(changes)
-    going, deserted = _scan(meta, partitions, keep)
+    partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
+    going, deserted = _scan(meta, partitions, keep, options.partitions)
     last = meta.timeline.last_commit()
     return replace(
         draft,
@@ -117,14 +125,19 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
         deserted=deserted,
         last_commit="" if last is None else last.requested_time,
         savepoints=tuple(saved),
+        partition_filter=str(options.partitions) if options.partitions else "",
     )
 
 
-def _scan(meta: MetaClient, partitions: Iterable[str] | None, keep: Retention) -> tuple[Deletions, tuple[str, ...]]:
+def _scan(
+    meta: MetaClient, partitions: Iterable[str] | None, keep: Retention, allowed: PartitionFilter
+) -> tuple[Deletions, tuple[str, ...]]:
     rules = SliceRules.of(meta)
     going: dict[str, Deletions] = {}
     deserted: list[str] = []
     for path, files in listed_partitions(meta.storage, partitions):
+        if not is_allowed(path, allowed):
+            continue
         partition = rules.partition(path, files)
         found = going[path] = deletions(partition, keep)
         if is_deserted(partition, found):
@@ -186,6 +199,11 @@ def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
     """Is there something to clean that a savepoint has protected so far?"""
     known = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
     return bool({name for name in known if name} - set(saved))
+
+
+def _left_partitions(before: CleanMetadata | None) -> bool:
+    """Was the last clean allowed to look at some partitions only?"""
+    return before is not None and PARTITION_FILTER in before.extra_metadata
 
 
 def _retention(

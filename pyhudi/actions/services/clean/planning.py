@@ -13,6 +13,7 @@ Slices with savepointed files and those that pending plans read stay. Source: sp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -27,13 +28,14 @@ from pyhudi.metadata.stored_slices import StoredPartition
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, format_instant_time
-from pyhudi.model.options.cleaning import CleaningOptions
+from pyhudi.model.options.cleaning import CleaningOptions, PartitionFilter
 from pyhudi.model.timeline import Timeline
 
 __all__ = [
     "Retention",
     "deletions",
     "earliest_retained",
+    "is_allowed",
     "is_deserted",
     "partitions_of",
     "supersedes",
@@ -99,6 +101,13 @@ def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
     for body in bodies:
         found |= dict.fromkeys((*body.partition_to_write_stats, *(body.partition_to_replace_file_ids or {})))
     return tuple(found)
+
+
+def is_allowed(path: str, partitions: PartitionFilter) -> bool:
+    """Does a filter let a clean look at a partition?"""
+    if partitions.selected:
+        return path in partitions.selected
+    return not partitions.regex or re.fullmatch(partitions.regex, path, re.DOTALL) is not None
 
 
 def supersedes(body: CommitMetadata) -> bool:
