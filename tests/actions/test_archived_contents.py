@@ -12,8 +12,8 @@ from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.history import archive_log, lsm_history
 from pyhudi.timeline.write import TimelineWriter
+from tests.actions.archived import archived
 from tests.actions.tables import TestTable
-from tests.actions.test_archiving import archived
 from tests.actions.test_restore import (
     clustering,
     compact,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pyhudi.storage.local import LocalStorage
+from tests.actions.archived import archived, upserts
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import SCHEMA
-from tests.actions.test_archiving import archived, upserts
 from tests.actions.test_read_by_hudi_rs import read_by_hudi_rs, rows
 from tests.actions.test_restore import TABLES, compact, restored, saved
 

@@ -23,9 +23,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter
+from tests.actions.archived import archived, clean, rows_of_one
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead
 from tests.actions.tables import TestTable
-from tests.actions.test_archiving import archived, clean, rows_of_one
 
 BY_HAND = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}
 
