@@ -1,7 +1,7 @@
 """Writing a DataFrame: save modes, options, and who does the work.
 
-Small inputs (under the limits below) are fetched once and written by this process: a warm Spark job that runs Python
-costs more than the whole write. Larger ones go to Spark. Either way it is the same action on the same files.
+Small inputs are fetched once and written by this process (`fetching`), larger ones by Spark. Either way it is the same
+action on the same files.
 Source: design, decision 1; Hudi's meaning of Spark's save modes.
 """
 
@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import types as st
 
 from pyhudi.actions.create import new_table
 from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
@@ -24,7 +22,8 @@ from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import canonical_keys
-from pyhudi.spark.engine import SparkEngine, collect_arrow
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.fetching import fetched
 from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.storage import open_storage
@@ -38,10 +37,6 @@ SAVE_MODES = ("append", "overwrite", "ignore", "error", "errorifexists", "defaul
 
 _OPERATION = "hoodie.datasource.write.operation"
 _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
-_LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.max.bytes"})
-# On a local master the driver's machine is the whole cluster, so more is worth doing here.
-_LOCAL_MASTER_BYTES = 256 << 20
-_WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
 
 
 def write_frame(
@@ -85,7 +80,7 @@ def write_frame(
         new_table_properties(new_table(parsed))
         _check_fields(parsed, df.columns)
         check_place(storage, overwrite=replaced)
-    rows = _fetched(df, parsed, canonical_keys([*given, *session]))
+    rows = fetched(df, parsed, canonical_keys([*given, *session]))
     if replaced:
         if rows is None:
             _check_not_read_from(df, storage)
@@ -98,7 +93,7 @@ def write_frame(
 def source_rows(df: DataFrame, options: WriteOptions, said: Iterable[str]) -> tuple[Any, Engine]:
     """Rows of a DataFrame for a merge, and the engine that takes them. `said`: the options that the caller gave."""
     _check_columns(df)
-    rows = _fetched(df, options, canonical_keys([*said, *hudi_options(df.sparkSession)]))
+    rows = fetched(df, options, canonical_keys([*said, *hudi_options(df.sparkSession)]))
     return (rows, LocalEngine()) if rows is not None else (df, SparkEngine(df.sparkSession))
 
 
@@ -164,38 +159,3 @@ def _check_not_read_from(df: DataFrame, storage: Storage) -> None:
 def _plain_path(uri: str) -> str:
     parts = urlsplit(uri)
     return unquote(parts.netloc + parts.path)
-
-
-# ---- who does the work -----------------------------------------------------------------------------------------------
-
-
-def _fetched(df: DataFrame, options: WriteOptions, said: Iterable[str]) -> pa.Table | None:
-    """The input's rows if this process is to write them, None if Spark is."""
-    if options.engine == "local":
-        return collect_arrow(df)
-    if options.engine == "spark" or options.operation.lower() == "bulk_insert":
-        return None
-    rows_max = _rows_max(df, options, frozenset(said))
-    if rows_max <= 0:
-        return None
-    probe = collect_arrow(df.limit(rows_max + 1))
-    return probe if probe.num_rows <= rows_max else None
-
-
-def _rows_max(df: DataFrame, options: WriteOptions, said: frozenset[str]) -> int:
-    """The most rows that this process writes: by rows and by the bytes that they probably take."""
-    limits_are_the_users = bool(said & _LIMIT_KEYS)
-    if not limits_are_the_users and SparkEngine(df.sparkSession).is_local_master:
-        return _LOCAL_MASTER_BYTES // _width_bytes(df.schema)
-    return min(options.local_max_rows, options.local_max_bytes // _width_bytes(df.schema))
-
-
-def _width_bytes(kind: st.DataType) -> int:
-    """About how many bytes of Arrow data a value takes."""
-    if isinstance(kind, st.StructType):
-        return max(1, sum(_width_bytes(field.dataType) for field in kind.fields))
-    if isinstance(kind, st.ArrayType):
-        return 4 + 4 * _width_bytes(kind.elementType)
-    if isinstance(kind, st.MapType):
-        return 4 + 4 * (_width_bytes(kind.keyType) + _width_bytes(kind.valueType))
-    return _WIDTH_BYTES.get(type(kind), 8)
