@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TypeVar
 
 import pyarrow as pa
@@ -43,19 +44,19 @@ class LsmInstant:
     """A completed instant. Its bodies stay in the rows that they were read with until they are asked for."""
 
     instant: Instant
-    _metadata: pa.Scalar = field(repr=False, compare=False)
-    _plan: pa.Scalar = field(repr=False, compare=False)
+    _rows: pa.Table = field(repr=False, compare=False)
+    _row: int = field(repr=False, compare=False)
 
     @property
     def metadata(self) -> bytes | None:
         """The bytes of its completed file."""
-        body: bytes | None = self._metadata.as_py()
+        body: bytes | None = self._rows.column("metadata")[self._row].as_py()
         return body
 
     @property
     def plan(self) -> bytes | None:
         """The bytes of its plan, where Hudi keeps it."""
-        body: bytes | None = self._plan.as_py()
+        body: bytes | None = self._rows.column("plan")[self._row].as_py()
         return body
 
     def commit(self) -> CommitMetadata | None:
@@ -90,7 +91,7 @@ class LsmHistory:
 
         In memory are the bodies of one row group at a time, or of a few where files overlap in time.
         """
-        told: set[Instant] = set()  # those of the newest time told; older ones are yet to come
+        told: list[Instant] = []  # those of the newest time told; older ones are yet to come
         attempts = _ATTEMPTS
         while True:
             try:
@@ -99,7 +100,7 @@ class LsmHistory:
                         told.clear()
                     if found.instant not in told:
                         until = found.instant.requested_time
-                        told.add(found.instant)
+                        told.append(found.instant)
                         yield found
                 return
             except PathNotFound:  # compaction and cleaning took files away that an older manifest had named
@@ -229,14 +230,14 @@ def _sorted(table: pa.Table) -> pa.Table:
 def _rows_newest_first(tables: Sequence[pa.Table]) -> Iterator[LsmInstant]:
     rows = pa.concat_tables(tables)
     columns = (rows.column(name).to_pylist() for name in ("instantTime", "action", "completionTime"))
+    completed_as = {word: action.completed_as for word, action in _ACTIONS.items()}
     known = [
-        (time, _ACTIONS[word].completed_as, done, n)
+        (time, completed_as[word], done, n)
         for n, (time, word, done) in enumerate(zip(*columns, strict=True))
-        if time and word in _ACTIONS
+        if time and word in completed_as
     ]
-    metadata, plans = rows.column("metadata"), rows.column("plan")
     last: tuple[str, ActionKind] | None = None
-    for time, action, done, n in sorted(known, key=lambda row: row[:2], reverse=True):
+    for time, action, done, n in sorted(known, key=itemgetter(0, 1), reverse=True):
         if (time, action) != last:  # archived twice
             last = (time, action)
-            yield LsmInstant(Instant(time, action, State.COMPLETED, done), metadata[n], plans[n])
+            yield LsmInstant(Instant(time, action, State.COMPLETED, done), rows, n)
