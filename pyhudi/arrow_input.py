@@ -27,15 +27,15 @@ def to_arrow_rows(data: Any, schema: pa.Schema | None = None) -> pa.Table | pa.R
     Args:
         data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame (its index is left out); an
             object with `__arrow_c_stream__` (polars, DuckDB) or `__arrow_c_array__`; a list of dicts.
-        schema: the table's columns; only a list of dicts needs it, for the types of its values.
+        schema: the table's columns: they type a list of dicts, and columns that hold nothing but nulls.
     Raises: ConfigError for anything else, or for values without one Arrow type.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return data
+        return _with_typed_nulls(data, schema)
     if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
+        return _with_typed_nulls(pa.Table.from_batches([data]), schema)
     try:
-        return _converted(data, schema)
+        return _with_typed_nulls(_converted(data, schema), schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ConfigError(
             f"The data ({_name(data)}) has a column without one Arrow type: {error}. Give each column one type."
@@ -61,8 +61,32 @@ def _converted(data: Any, schema: pa.Schema | None) -> pa.Table | pa.RecordBatch
     )
 
 
+def _with_typed_nulls(
+    data: pa.Table | pa.RecordBatchReader, schema: pa.Schema | None
+) -> pa.Table | pa.RecordBatchReader:
+    """A column without a value has no type of its own in pandas and Arrow; it gets the table's."""
+    known = set() if schema is None else set(schema.names)
+    untyped = [field.name for field in data.schema if pa.types.is_null(field.type) and field.name in known]
+    if schema is None or not untyped:
+        return data
+    typed = pa.schema([schema.field(field.name) if field.name in untyped else field for field in data.schema])
+
+    def filled(batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [
+            pa.nulls(len(batch), field.type) if field.name in untyped else column
+            for field, column in zip(typed, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=typed)
+
+    if isinstance(data, pa.Table):
+        return pa.Table.from_batches(map(filled, data.to_batches()), typed)
+    return pa.RecordBatchReader.from_batches(typed, map(filled, data))
+
+
 def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> pa.Table:
     """Columns in the order of their first appearance, with the table's types where it has them."""
+    if not rows and schema is not None:
+        return schema.empty_table()
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = []
     for name in names:

@@ -135,6 +135,10 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
         """
         if (data is None) == (where is None):
             raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")
+        if isinstance(data, str):
+            raise ConfigError(
+                f"delete takes rows with the keys to delete, found a text; delete(where={data!r}) filters."
+            )
         if where is not None:
             return delete_where(self._meta.storage, where, self._options(options, more), self._spark)
         return self._write(data, "delete", options, more)

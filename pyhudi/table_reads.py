@@ -15,6 +15,7 @@ from pyhudi.model.options import ReadOptions
 from pyhudi.model.options.table import canonical_keys
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
+from pyhudi.queries.as_of import parse_as_of
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.scan import FILES_SCHEMA, Scan
@@ -59,16 +60,19 @@ class TableReads(TableCalls):
         limit: int | None = None,
         *,
         archived: bool = True,
-        since: str | None = None,
-        until: str | None = None,
+        since: Any = None,
+        until: Any = None,
     ) -> History:
         """The newest `limit` instants (None: all), newest first; prints as a table.
 
         Args:
             archived: also those that archiving took off the active timeline.
-            since, until: only instant times in this range, both ends included; with it a long history is read in part.
+            since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
+                so a date is its first moment. With them a long history is read in part.
         """
-        return load_table_history(self._fresh(), limit, archived=archived, since=since, until=until)
+        meta = self._fresh()
+        first, last = (None if end is None else parse_as_of(end, meta.config.timeline_zone) for end in (since, until))
+        return load_table_history(meta, limit, archived=archived, since=first, until=last)
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""

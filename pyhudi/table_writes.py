@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyhudi.actions.create import create_from_options
+from pyhudi.actions.create import check_fields, create_from_options, new_table
 from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.arrow_input import is_spark_frame, to_arrow_rows
@@ -18,6 +18,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, TableExists
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
@@ -39,7 +40,7 @@ def create(storage: Storage, schema: Any, options: Mapping[str, Any], spark: Any
     if not len(columns):
         raise ConfigError("The schema has no columns; a table needs one at least.")
     parsed = WriteOptions.parse(_with_name(options, storage), session_options(spark), None)
-    _check_fields(parsed, columns)
+    check_fields(parsed, columns.names)
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
     create_from_options(storage, parsed, SystemClock(), text)
@@ -70,6 +71,9 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
     parsed = WriteOptions.parse(given, session_options(spark), None if meta is None else meta.config)
     rows = to_arrow_rows(data, None if meta is None else meta.table_schema())
     if anew:
+        # What can be refused is refused before the old table goes.
+        new_table_properties(new_table(parsed))
+        check_fields(parsed, rows.schema.names)
         remove_table(storage)
     return write_table(storage, rows, LocalEngine(), parsed)
 
@@ -82,22 +86,6 @@ def _arrow_schema(schema: Any) -> pa.Schema:
 
         return arrow_from_spark(schema)
     raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")
-
-
-def _check_fields(options: WriteOptions, columns: pa.Schema) -> None:
-    named = {
-        "record_key": options.record_key_fields,
-        "partition_by": tuple(field.partition(":")[0] for field in options.partition_fields),
-        "ordering": options.ordering_fields,
-    }
-    missing = [
-        f"{role}={field!r}"
-        for role, fields in named.items()
-        for field in fields
-        if columns.get_field_index(field) < 0 and columns.get_field_index(field.partition(".")[0]) < 0
-    ]
-    if missing:
-        raise ConfigError(f"The schema has no column for {', '.join(missing)}. Columns: {', '.join(columns.names)}.")
 
 
 def _with_name(options: Mapping[str, Any], storage: Storage) -> dict[str, Any]:

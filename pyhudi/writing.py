@@ -14,7 +14,7 @@ from dataclasses import replace
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
-from pyhudi.actions.create import check_writable, open_or_create, planned_table
+from pyhudi.actions.create import check_fields, check_writable, open_or_create, planned_table
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -81,6 +81,7 @@ def write_table(
     planned = planned_table(storage, options, clock)
     if planned is not None:
         # What can be refused is refused before there is a table.
+        check_fields(options, engine.schema(frame).names)
         _action(operation, frame, options, planned).schedule(
             ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
         )

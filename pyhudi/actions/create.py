@@ -5,6 +5,7 @@ Source: spec, timeline 2.5; files and records 4.1, 5.3.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
@@ -20,6 +21,7 @@ from pyhudi.storage.clock import Clock
 from pyhudi.timeline.table_properties import create_table, load_table_config, table_exists
 
 __all__ = [
+    "check_fields",
     "check_files_writable",
     "check_writable",
     "create_from_options",
@@ -102,6 +104,32 @@ def _key_generator(options: WriteOptions) -> str:
     if options.key_generator:
         given["hoodie.datasource.write.keygenerator.class"] = KEY_GENERATORS.canonical(options.key_generator)
     return generator_name(given)
+
+
+def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
+    """Raises ConfigError when the options of a new table name fields that its first rows don't have.
+
+    A generator of the user's own may make what it wants of its fields.
+    """
+    own_generator = ":" in (options.key_generator or "")
+    named = {
+        ("record_key", "hoodie.datasource.write.recordkey.field"): () if own_generator else options.record_key_fields,
+        ("partition_by", "hoodie.datasource.write.partitionpath.field"): ()
+        if own_generator
+        else tuple(field.partition(":")[0] for field in options.partition_fields),
+        ("ordering", "hoodie.table.ordering.fields"): options.ordering_fields,
+    }
+    missing = [
+        f"{name}={field!r} ({key})"
+        for (name, key), fields in named.items()
+        for field in fields
+        if field not in columns and field.partition(".")[0] not in columns
+    ]
+    if missing:
+        raise ConfigError(
+            f"The new table has no column for {', '.join(missing)}. Columns: {', '.join(columns)}. Names are "
+            "case-sensitive; nothing was written."
+        )
 
 
 def check_files_writable(config: TableConfig) -> None:

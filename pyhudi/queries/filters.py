@@ -48,7 +48,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
     for name in column.path:
         if name not in fields:
             near = get_close_matches(name, list(fields), n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
             raise ConfigError(
                 f"where names the column {whole!r}, which the table has not.{hint} Columns: "
                 f"{', '.join(fields) or 'none'}."

@@ -212,6 +212,8 @@ def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
         raise ConfigError(f"columns={columns!r} is one text; give a list of names.")
     fields = []
     for name in columns:
+        if not isinstance(name, str):
+            raise ConfigError(f"columns={list(columns)!r}: {name!r} is no name of a column. Give a list of names.")
         if full.get_field_index(name) < 0:
             near = get_close_matches(name, full.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame
 
-from pyhudi.actions.create import new_table
+from pyhudi.actions.create import check_fields, new_table
 from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.base import Engine
@@ -78,7 +78,7 @@ def write_frame(
     parsed = WriteOptions.parse(given, session, config)
     if config is None:
         new_table_properties(new_table(parsed))
-        _check_fields(parsed, df.columns)
+        check_fields(parsed, df.columns)
         check_place(storage, overwrite=replaced)
     rows = fetched(df, parsed, canonical_keys([*given, *session]))
     if replaced:
@@ -130,20 +130,6 @@ def _check_columns(df: DataFrame) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SchemaMismatch(f"The DataFrame has several columns called {', '.join(twice)}. Rename or drop the others.")
-
-
-def _check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
-    """The fields of a new table's keys are columns of the input; those of an existing one are checked by the write."""
-    fields = {
-        "hoodie.datasource.write.recordkey.field": options.record_key_fields,
-        _PARTITION_FIELDS: tuple(text.partition(":")[0] for text in options.partition_fields),
-    }
-    for key, names in fields.items():
-        missing = [name for name in names if name not in columns and name.partition(".")[0] not in columns]
-        if missing:
-            raise ConfigError(
-                f"{key} names {', '.join(missing)}, which the input has not. Columns: {', '.join(columns)}."
-            )
 
 
 def _check_not_read_from(df: DataFrame, storage: Storage) -> None:

@@ -126,8 +126,14 @@ def assignment(column: pa.Field, value: Any, seen: pa.Schema) -> Assignment:
     if isinstance(value, str):
         side, dot, name = value.partition(".")
         packed = seen.field(side).type if dot and side in (SOURCE, TARGET) and side in seen.names else None
-        if packed is not None and pa.types.is_struct(packed) and packed.get_field_index(name) >= 0:
-            value = pc.field(side, name)
+        if packed is not None and pa.types.is_struct(packed):
+            if packed.get_field_index(name) >= 0:
+                value = pc.field(side, name)
+            elif name.isidentifier():
+                raise ConfigError(
+                    f"The column {column.name!r} is set to {value!r}, but the {side} has no column {name!r}; it has "
+                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({value!r})."
+                )
     if isinstance(value, pc.Expression):
         checked = Assignment(column, value)
         # Types are told by no rows at all; values that don't fit are found when there are some.
@@ -150,7 +156,8 @@ def _constant(column: pa.Field, value: Any) -> pa.Scalar:
         return pa.scalar(value, column.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"The column {column.name!r} is of type {column.type} and can't be set to {value!r}: {error}."
+            f"The column {column.name!r} is of type {column.type} and can't be set to {value!r}: {error}. What is "
+            "computed is given as an expression, such as pyarrow.compute.field('x') * 2, or as a function of the rows."
         ) from error
 
 

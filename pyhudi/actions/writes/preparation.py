@@ -78,7 +78,9 @@ def schedule_unchanged(context: ActionContext) -> Schedule:
 def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
     """Raises KeyGenError when the columns that keys are made of are missing or of a type without keys."""
     columns = keygen.input_columns or tuple(incoming.names)
-    present = pa.schema([incoming.field(name) for name in columns if name in incoming.names])
+    if not set(columns) <= set(incoming.names):
+        columns = tuple(incoming.names)  # the generator says what is missing, and what there is
+    present = pa.schema([incoming.field(name) for name in columns])
     empty = pa.RecordBatch.from_arrays([pa.array([], field.type) for field in present], schema=present)
     keygen.columns(empty)
 

@@ -27,6 +27,7 @@ from pyhudi.model.options.honoured_table import TABLE_OPTIONS
 from pyhudi.model.options.honoured_ttl import TTL_OPTIONS
 from pyhudi.model.options.honoured_versions import VERSION_OPTIONS
 from pyhudi.model.options.honoured_write import WRITE_OPTIONS
+from pyhudi.model.options.keywords import KEYWORDS
 from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.known_reading import READING
 from pyhudi.model.options.known_services import SERVICES
@@ -56,6 +57,8 @@ OPTIONS: tuple[OptionSpec, ...] = (
 )
 
 _BY_KEY: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
+
+_PYTHON_NAMES = {**KEYWORDS, "as_of": "as.of.instant", "query_type": "hoodie.datasource.query.type"}
 
 # Below these prefixes a key that no row names belongs to the user (a class of the user's reads it) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.",)
@@ -119,6 +122,8 @@ def _known(options: Mapping[str, object], door: Door) -> dict[str, str]:
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():
+        if value is not None and key in _PYTHON_NAMES:
+            _warn_bare(key)
         if value is None or not (key.startswith("hoodie.") or key in _BY_KEY):
             continue
         spec = _BY_KEY.get(key)
@@ -148,6 +153,15 @@ def _empty_says_something(key: str) -> bool:
         "hoodie.datasource.write.partitionpath.field",
         "hoodie.table.ordering.fields",
         "hoodie.datasource.write.commitmeta.key.prefix",
+    )
+
+
+def _warn_bare(name: str) -> None:
+    """A name of Python's among Hudi's keys."""
+    warn_caller(
+        f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}. "
+        f"{name}= is an argument of Python calls.",
+        HudiOptionWarning,
     )
 
 

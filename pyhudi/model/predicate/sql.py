@@ -17,7 +17,7 @@ from datetime import date, datetime
 from typing import Any
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate.tokens import Token, number_of, text_of, timestamp_of, tokenize
+from pyhudi.model.predicate.tokens import KNOWN, Token, number_of, text_of, timestamp_of, tokenize
 from pyhudi.model.predicate.tree import (
     And,
     Column,
@@ -318,4 +318,4 @@ class _Parser:
     def error(self, what: str) -> ConfigError:
         token = self.peek()
         found = "the end" if token.kind == "end" else repr(token.text)
-        return ConfigError(f"where={self.text!r}: {what} at character {token.at + 1}, found {found}.")
+        return ConfigError(f"where={self.text!r}: {what} at character {token.at + 1}, found {found}. {KNOWN}")

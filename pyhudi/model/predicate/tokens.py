@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Token", "number_of", "text_of", "timestamp_of", "tokenize"]
+__all__ = ["KNOWN", "Token", "number_of", "text_of", "timestamp_of", "tokenize"]
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -22,6 +22,10 @@ _TOKEN = re.compile(
     | (?P<mark>[(),.+-])
     )""",
     re.VERBOSE | re.DOTALL,
+)
+KNOWN = (
+    "where knows comparisons, IN, LIKE, BETWEEN and IS NULL, put together by AND, OR and NOT; for more give a "
+    "pyarrow.compute expression."
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
@@ -46,7 +50,9 @@ def tokenize(text: str) -> list[Token]:
         found = _TOKEN.match(text, position)
         if found is None or found.lastgroup is None:
             at = position + len(text[position:]) - len(text[position:].lstrip())
-            raise ConfigError(f"where={text!r}: {text[at]!r} at character {at + 1} is not understood.")
+            if text[at] in "'\"`":
+                raise ConfigError(f"where={text!r}: the quote {text[at]} at character {at + 1} is not closed.")
+            raise ConfigError(f"where={text!r}: {text[at]!r} at character {at + 1} is not understood. {KNOWN}")
         tokens.append(Token(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup)))
         position = found.end()
     tokens.append(Token("end", "", len(text)))
