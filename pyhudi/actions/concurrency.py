@@ -17,16 +17,28 @@ from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, gro
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
+from pyhudi.formats.instant_files import decode_commit
 from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.pending_clusterings import pending_clusterings
+from pyhudi.metadata.pending_clusterings import clustering_plan_of, pending_clusterings
 from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.model.commit import CommitMetadata, OperationType
-from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["check_early", "check_others", "check_still_held", "early_conflicts", "with_latest_schema", "with_retries"]
+__all__ = [
+    "check_early",
+    "check_others",
+    "check_preferred_writers",
+    "check_still_held",
+    "early_conflicts",
+    "with_latest_schema",
+    "with_retries",
+]
 
+_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 _SERVICES = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
 
 
@@ -81,6 +93,37 @@ def check_early(instant: Instant, profile: CommitMetadata | None, began: ActionC
     now = began.meta.reload()
     ours = OurWrite(instant, now.storage.root, (), planned, conflict_strategy(began.options))
     check_conflicts(ours, _completed_since(began, now))
+
+
+def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionContext) -> None:
+    """Raises WriteConflict when a table service takes file groups away that a writer at work is about to change.
+
+    Only where the strategy prefers writers: otherwise the one that completes last gives way. A writer says in its
+    inflight file what it changes; one whose heartbeat has stopped is dead. Hold the lock.
+    """
+    meta, options = now.meta, now.options
+    gone = replaced_groups(body)
+    if not gone or not options.concurrency.has_many_writers or conflict_strategy(options).minds_plans:
+        return
+    reader, now_ms = TimelineWriter(meta.storage, meta.config), now.clock.now_ms()
+    for writer in meta.timeline.pending():
+        time = writer.requested_time
+        if writer.action not in _WRITES or writer.state is not State.INFLIGHT or time == service.requested_time:
+            continue
+        if clustering_plan_of(writer, meta) is not None:
+            continue
+        if is_expired(meta.storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
+            continue
+        profile = reader.read_body(writer, State.INFLIGHT)
+        where = f"{meta.storage.root}: {time}.{writer.action.value}.inflight"
+        shared = sorted(gone & groups_of(decode_commit(profile, where))) if profile else []
+        if shared:
+            raise WriteConflict(
+                f"{meta.storage.root}: {service.action.value} {service.requested_time} gives way to the "
+                f"{writer.action.value} {time}, which is about to change {shared[0].file_id} in "
+                f"{shared[0].partition_path!r}: the conflict strategy prefers writers. Nothing of the service is "
+                f"visible; run it again when the writer is done."
+            )
 
 
 def _completed_since(began: ActionContext, now: MetaClient) -> Iterator[tuple[Instant, CommitMetadata]]:

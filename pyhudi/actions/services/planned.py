@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
-from pyhudi.actions.concurrency import check_still_held
+from pyhudi.actions.concurrency import check_preferred_writers, check_still_held
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.runner import instant_times
@@ -244,6 +244,7 @@ def _complete(
         text = text or avro_from_arrow(schema, now.meta.config.table_name, with_meta=False)
         body = commit_body(service.operation, Schedule(schema, text), tuple(statuses), now)
         body = service.finish(plan, instant, replace(body, extra_metadata={"schema": text}), now)
+        check_preferred_writers(instant, body, now)
         latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
         time = instant_times(now).draw_completion(latest)
         body = with_rolling_metadata(body, now.meta, now.options.commits)
