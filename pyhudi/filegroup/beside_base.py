@@ -3,7 +3,8 @@
     the slice's rows = base rows but those that leave + rows that come, but those that lost against their base row
 
 Whoever reads base files faster than rows can be handed over (Spark's own scan) takes the parts; everybody else takes
-`read_file_slice`. Of the base file only keys and ordering values are read, once, unless rows merge column by column.
+`read_file_slice`. Of the base file only ordering values are read, once, and keys where the logs don't say at which rows
+they stand; more where rows merge column by column.
 Source: spec, files and records 5.6.
 """
 
@@ -52,12 +53,16 @@ def leaving_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Leaving]:
     """
     # Where versions merge in pairs every match leaves; which row comes of it is the other part's business.
     judging = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
-    merge = SliceMerge.of(judging, file_slice, judging.needed(()))
+    merge = SliceMerge.of(judging, file_slice, judging.needed(()), keys_asked=False)
     if file_slice.base_file is None or not len(merge.records.keys):
         return
     deciding = pa.schema([column for column in spec.schema if column.name in judging.deciding])
     first = 0
     with open_base_file(spec.storage, file_slice.base_file.path) as base:
+        known = merge.leaving_unread(base)
+        if known is not None:
+            yield Leaving(known, known[:0])
+            return
         for stored in merge.stored_rows(base, deciding, _KEYS_AT_ONCE):
             rows, lost = merge.leaving(stored)
             yield Leaving(rows + first, lost)

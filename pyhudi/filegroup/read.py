@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyhudi.errors import ConfigError
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
+from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
+from pyhudi.filegroup.row_marks import delete_flags, keyed
 from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
@@ -27,12 +27,12 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask, Place
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import ordering_columns
 from pyhudi.merge.pairs import pair_merger
-from pyhudi.merge.rules import MergeRules, marked_deletes
+from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
-from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
+from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
 
@@ -87,7 +87,7 @@ def read_with_late_keys(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
-    merge = SliceMerge.of(spec, file_slice, spec.needed(columns))
+    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), keys_asked=RECORD_KEY in columns)
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows):
             yield rows.select(list(columns)), merge.late_keys
@@ -111,37 +111,17 @@ class LogTotals:
     rollback_blocks: int = 0
 
 
-def _keyed(spec: SliceSpec, rows: pa.Table) -> pa.Table:
-    """The rows with their record key, which tables without meta columns do not store."""
-    generator = spec.key_generator
-    if generator is None:
-        return rows
-    plain = rows.select([name for name in rows.column_names if name not in META_COLUMNS])
-    keys = pa.chunked_array([generator.columns(b).record_key for b in plain.combine_chunks().to_batches()], pa.string())
-    at = rows.schema.get_field_index(RECORD_KEY)
-    return rows.append_column(RECORD_KEY, keys) if at < 0 else rows.set_column(at, RECORD_KEY, keys)
-
-
-def _marked_deletes(rules: MergeRules, rows: pa.Table) -> Mask | None:
-    """Data rows that are deletes by their flag column or by the configured marker."""
-    flags: Mask | None = None
-    if DELETE_FLAG_COLUMN in rows.column_names and pa.types.is_boolean(rows.schema.field(DELETE_FLAG_COLUMN).type):
-        flags = pc.fill_null(whole(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)
-    if rules.delete_field is not None and rules.delete_field in rows.column_names:
-        marked = marked_deletes(rules, whole(rows.column(rules.delete_field)))
-        flags = marked if flags is None else flags | marked
-    return flags
-
-
 class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
     `in_pairs`: a row can have columns of several versions. Counts grow as rows are read: `updated` base rows got
     another version, `deleted` ones are gone, `inserted` rows are in logs only. `late_keys`: keys of the latest batch
-    whose log version lost against the base row.
+    whose log version lost against the base row. Base rows are met in the order of their file, each once.
     """
 
-    def __init__(self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals) -> None:
+    def __init__(
+        self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals, keys_asked: bool
+    ) -> None:
         self.records, self.log = records, log
         self.updated = self.deleted = self.inserted = 0
         self.late_keys: pa.Array = pa.array([], pa.string())
@@ -149,32 +129,39 @@ class SliceMerge:
         self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self.in_pairs = in_pairs
+        self._keys_asked = keys_asked
+        self._matching: Matching = KeyMatching(records.keys)
         self._found = np.zeros(len(records.keys), np.bool_)
 
     @classmethod
-    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema) -> SliceMerge:
-        """Read the log files of a slice. `needed`: the columns of the result, see `SliceSpec.needed`."""
+    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema, *, keys_asked: bool = True) -> SliceMerge:
+        """Read the log files of a slice.
+
+        Args:    needed: the columns of the result, see `SliceSpec.needed`; keys_asked: False when base rows may lack
+                 their record key, should the logs say where they stand.
+        """
         found = [block for log in file_slice.log_files for block in scan_log(spec.storage, log.path)]
         blocks = blocks_of(found, spec.blocks)
         in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
+        base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""
         count = 0
         for block in blocks:
             if block.is_delete:
                 deletes = block.deletes()
                 count += deletes.keys.num_rows
-                buffer.add_deletes(deletes)
+                buffer.add_deletes(deletes, block.positions(base, deletes.keys.num_rows))
                 continue
-            stored = _keyed(spec, block.rows(set(needed.names)))
+            stored = keyed(spec.key_generator, block.rows(set(needed.names)))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
-            buffer.add_rows(rows, _marked_deletes(spec.merge, rows), absent)
+            buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, block.positions(base, len(rows)))
         corrupt = sum(isinstance(block, CorruptRange) for block in found)
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
-        return cls(spec, needed, buffer.fold(), in_pairs, totals)
+        return cls(spec, needed, buffer.fold(), in_pairs, totals, keys_asked)
 
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""
@@ -200,11 +187,28 @@ class SliceMerge:
         batch_rows: int = BATCH_ROWS,
         dictionaries: Collection[str] = frozenset(),
     ) -> Iterator[pa.Table]:
-        """Rows of the base file as they are, with their keys, in its order."""
+        """Rows of the base file as they are, in its order; with their keys, unless nobody asks for those."""
+        self._matching = self._matching_in(base)
         names = [column.name for column in wanted if column.name in base.schema.names]
+        if isinstance(self._matching, PositionMatching) and not self._keys_asked and len(names) > 1:
+            names = [name for name in names if name != RECORD_KEY]
+            wanted = pa.schema([column for column in wanted if column.name != RECORD_KEY])
         for batch in base.batches(names, batch_rows, dictionaries):
             stored = pa.Table.from_batches([batch])
-            yield stored if dictionaries else project(_keyed(self._spec, stored), wanted)
+            yield stored if dictionaries else project(keyed(self._spec.key_generator, stored), wanted)
+
+    def _matching_in(self, base: BaseFileReader) -> Matching:
+        positions = self.records.positions
+        if positions is not None and positions_fit(positions, base.num_rows):
+            return PositionMatching(positions)
+        return KeyMatching(self.records.keys)
+
+    def leaving_unread(self, base: BaseFileReader) -> Positions | None:
+        """The base rows that leave, if that can be said without reading them."""
+        matching = self._matching_in(base)
+        if self._rules.by_ordering or not isinstance(matching, PositionMatching):
+            return None
+        return matching.rows
 
     def _dictionaries(self, base: BaseFileReader) -> frozenset[str]:
         """Columns that may stay encoded: none when rows are converted or merged column by column."""
@@ -235,7 +239,7 @@ class SliceMerge:
             return stored
         keep = np.ones(len(stored), np.bool_)
         keep[gone] = False
-        return stacked(stored.filter(pa.array(keep)), fresh)
+        return stacked(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
 
     def meet(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
         """Positions of the base rows that leave, and the live rows that come in their place."""
@@ -261,16 +265,8 @@ class SliceMerge:
 
     def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
         """Base rows whose key the logs have, and where the logs have it."""
-        keys = stored.column(RECORD_KEY)
-        if keys.null_count:
-            raise ConfigError(
-                "Base rows without a record key can't be merged with log files; a table without meta columns needs its "
-                "key generator."
-            )
         self.late_keys = self.late_keys[:0]
-        matches = pc.fill_null(pc.index_in(keys, value_set=self.records.keys), -1).to_numpy()
-        hits = np.flatnonzero(matches >= 0)
-        partners = matches[hits].astype(np.int64)
+        hits, partners = self._matching.find(stored)
         self._found[partners] = True
         return hits, partners
 

@@ -37,13 +37,15 @@ _NO_ROW = -1
 class LogRecords:
     """One version per key. `ordering`: one array per ordering field, null where the version has no value.
 
-    `absent`: columns that partial updates did not set, see `Versions`.
+    `absent`: columns that partial updates did not set, see `Versions`. `positions`: the base row of each key; None when
+    a block did not say.
     """
 
     keys: pa.Array
     is_delete: Mask
     ordering: tuple[pa.Array, ...]
     absent: Mapping[str, Mask]
+    positions: Positions | None
     _rows: pa.Table
     _row_numbers: Positions
 
@@ -86,21 +88,29 @@ class RecordBuffer:
         self._ordering: list[list[pa.Array]] = []
         self._deletes: list[Mask] = []
         self._numbers: list[Positions] = []
+        self._positions: list[Positions | None] = []
         self._rows: list[pa.Table] = []
         self._row_count = self._waiting_bytes = 0
         self._spill: _Spill | None = None
 
-    def add_rows(self, rows: pa.Table, is_delete: Mask | None = None, absent: frozenset[str] = frozenset()) -> None:
+    def add_rows(
+        self,
+        rows: pa.Table,
+        is_delete: Mask | None = None,
+        absent: frozenset[str] = frozenset(),
+        positions: Positions | None = None,
+    ) -> None:
         """Rows of one block, columns of `schema`.
 
         Args:    is_delete: marks rows that delete their key; absent: columns that the block does not have because it
-                 holds partial updates.
+                 holds partial updates; positions: the base rows of their keys, None when the block does not say.
         """
         if not rows.num_rows:
             return
         self._keys.append(whole(rows.column(RECORD_KEY)))
         self._ordering.append(ordering_columns(rows, self._ordering_fields))
         self._deletes.append(np.zeros(len(rows), np.bool_) if is_delete is None else is_delete)
+        self._positions.append(positions)
         self._store(rows, absent)
 
     def _store(self, rows: pa.Table, absent: frozenset[str]) -> None:
@@ -114,14 +124,15 @@ class RecordBuffer:
             self._spill.write(self._rows)
             self._rows, self._waiting_bytes = [], 0
 
-    def add_deletes(self, deletes: DeleteRecords) -> None:
-        """Deletes of one block."""
+    def add_deletes(self, deletes: DeleteRecords, positions: Positions | None = None) -> None:
+        """Deletes of one block; see `add_rows`."""
         count = deletes.keys.num_rows
         if not count:
             return
         self._keys.append(deletes.keys.column(RECORD_KEY))
         self._ordering.append([self._delete_ordering(deletes, i) for i in range(len(self._ordering_types))])
         self._deletes.append(np.ones(count, np.bool_))
+        self._positions.append(positions)
         if not self._in_pairs:
             self._numbers.append(np.full(count, _NO_ROW, np.int64))
             return
@@ -159,8 +170,9 @@ class RecordBuffer:
             first, folded = fold(keys, versions, pair_merger(self._rules), Place.LOGS)
             numbers = np.arange(len(folded))
             return LogRecords(
-                keys.take(pa.array(first)), folded.is_delete, folded.ordering, folded.absent, folded.rows, numbers
-            )
+                keys.take(pa.array(first)), folded.is_delete, folded.ordering, folded.absent, self._of_base(first),
+                folded.rows, numbers,
+            )  # fmt: skip
         groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
         won = merge_mode(self._rules.mode, self._rules.ordering_fields).last_of_each(groups, ordering, deletes)
         taken = pa.array(won)
@@ -169,9 +181,15 @@ class RecordBuffer:
             deletes[won],
             tuple(values.take(taken) for values in ordering),
             {},
+            self._of_base(won),
             self._table(),
             numbers[won],
         )
+
+    def _of_base(self, versions: Positions) -> Positions | None:
+        """The base rows of these versions, if all blocks name theirs."""
+        named = [positions for positions in self._positions if positions is not None]
+        return np.concatenate([np.zeros(0, np.int64), *named])[versions] if len(named) == len(self._positions) else None
 
     def _absent_masks(self) -> dict[str, Mask]:
         names = frozenset[str]().union(*(absent for _, absent in self._absent))

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
+from pyhudi.formats.log.positions import decode_positions
 from pyhudi.storage.base import Storage
 
 __all__ = ["LogBlock", "scan_log"]
@@ -74,6 +77,18 @@ class LogBlock:
         if not schema:
             raise CorruptFile(f"{self.where}: a data block without a schema in its header.")
         return schema
+
+    def positions(self, base_instant: str, records: int) -> npt.NDArray[np.int64] | None:
+        """The rows of the base file of this instant at which the keys of the block's records stand, in their order.
+
+        None when the header does not say, or says it of another base file. Raises CorruptFile.
+        """
+        header = self.frame.header
+        text = header.get(HeaderKey.RECORD_POSITIONS)
+        if not text or header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS) != base_instant:
+            return None
+        found = decode_positions(text, self.where)
+        return found if len(found) == records else None
 
     def rows(self, columns: Collection[str] | None = None) -> pa.Table:
         """Rows of a data block, in order; only `columns` when given."""
