@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
 from pyhudi.storage import open_storage
 
@@ -31,6 +32,7 @@ __all__ = ["LocalEngine", "LocalFrame"]
 Part = Callable[[], Iterator[pa.RecordBatch]]
 
 BATCH_ROWS = 65_536
+SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory; they are there twice while they are
 PART_BYTES = 256 << 20  # a table in memory is cut into parts of about this size, one task each
 
 
@@ -194,15 +196,27 @@ class LocalEngine:
         sort_by: Sequence[str] = (),
         scope: Literal["global", "partition"] = "partition",
     ) -> LocalFrame:
-        """Sort the frame in memory, and cut it so that equal values of `partition_by` stay in one part."""
+        """Sort the frame, and cut it so that equal values of `partition_by` stay in one part.
+
+        A stream that is larger than SORT_BYTES goes to temporary files, and is sorted range by range.
+        """
         frame = self._frame(frame)
         # Sorting by the partitioning columns first brings equal values together; a part is then one run of rows.
         # Sorting every part by `sort_by` follows from the stable sort of each run.
         keys = list(sort_by) if scope == "global" else [*partition_by, *(c for c in sort_by if c not in partition_by)]
 
         @_Once
-        def arranged() -> tuple[pa.Table, pa.Array, list[int]]:
-            table = self.collect(frame).combine_chunks()
+        def arranged() -> tuple[pa.Table, pa.Array, list[int]] | SortedRanges:
+            if len(frame.parts) > 1 or list(partition_by) != keys[: len(partition_by)]:
+                table = self.collect(frame)  # several parts are of a table in memory
+            else:
+                room = SORT_BYTES // (2 * self._threads) or 1
+                ranges = SortedRanges(frame.schema, keys, len(partition_by), SORT_BYTES, room)
+                taken = ranges.take_in(batch for part in frame.parts for batch in part())
+                if taken is None:
+                    return ranges
+                table = taken
+            table = table.combine_chunks()
             order = pa.array(np.arange(len(table)))
             if keys:
                 order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
@@ -211,7 +225,10 @@ class LocalEngine:
 
         def part(index: int) -> Part:
             def run() -> Iterator[pa.RecordBatch]:
-                table, order, cuts = arranged()
+                found = arranged()
+                if isinstance(found, SortedRanges):
+                    return found.share(index, self._threads, BATCH_ROWS)
+                table, order, cuts = found
                 if index + 1 >= len(cuts):
                     return iter(())
                 return _taken(table, order.slice(cuts[index], cuts[index + 1] - cuts[index]))

@@ -1,0 +1,212 @@
+"""Rows of a stream in order, within bounded memory, by ranges of their keys.
+
+fits in memory    rows → one table, which the caller sorts
+does not          rows → a file in a temporary folder, with a sample of their keys → split points
+                  → a file per range → each range sorted by itself
+
+Rows of equal keys are in one range, in the order in which they came. Several ranges can be read at the same time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import StorageError
+
+__all__ = ["SortedRanges"]
+
+_SAMPLE_STEP = 256  # one row of so many tells where keys lie
+_RANGES_MAX = 256  # each is an open file while rows are spread
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class SortedRanges:
+    """Rows are taken in by `take_in`, once. `keys`: columns to sort by; none: rows stay as they come.
+
+    Args:    together: how many of the first keys are to be equal in one share only. memory_bytes: rows beyond it go to
+             files. range_bytes: about how much one range holds.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, keys: Sequence[str], together: int, memory_bytes: int, range_bytes: int
+    ) -> None:
+        self.ranges: tuple[_Range, ...] = ()
+        self._schema, self._keys, self._together = schema, list(keys), together
+        self._cuts: Numbers = np.array([0, 1])  # where shares may begin and end
+        self._memory_bytes, self._range_bytes = memory_bytes, range_bytes
+
+    def take_in(self, batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
+        """All rows as one table when they fit in memory, unsorted; else None, and `ranges` has them."""
+        waiting: list[pa.RecordBatch] = []
+        waiting_bytes, stream = 0, iter(batches)
+        for batch in stream:
+            waiting.append(batch)
+            waiting_bytes += batch.nbytes
+            if waiting_bytes > self._memory_bytes:
+                break
+        else:
+            return pa.Table.from_batches(waiting, self._schema)
+        folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        everything = _Range(folder / "rows", self._schema)
+        sample = list(_sampled(everything, self._keys, _emptied(waiting), stream))
+        everything.close()
+        self.ranges = (everything,)
+        if self._keys:
+            self._spread(everything, pa.concat_tables(sample), folder)
+        return None
+
+    def share(self, number: int, shares: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """One of several about equal runs of the ordered rows. May be asked for again."""
+        wanted = [len(self.ranges) * at // shares for at in (number, number + 1)]
+        first, end = self._cuts[np.searchsorted(self._cuts, wanted)]
+        for found in self.ranges[first:end]:
+            yield from found.in_order(batch_rows)
+
+    def _spread(self, everything: _Range, sample: pa.Table, folder: Path) -> None:
+        """The rows to files by range."""
+        splits = _splits(sample, min(_RANGES_MAX, -(-everything.bytes // self._range_bytes)))
+        self.ranges = tuple(
+            _Range(folder / f"range{number}", self._schema, tuple(self._keys)) for number in range(len(splits) + 1)
+        )
+        parted = np.zeros(len(splits), np.bool_)
+        for batch in everything.batches():
+            numbers = _range_numbers(splits, batch.select(self._keys), self._together, parted)
+            for number in np.unique(numbers):
+                self.ranges[number].write(batch.take(pa.array(np.flatnonzero(numbers == number))))
+        for found in self.ranges:
+            found.close()
+        everything.path.unlink()
+        self._cuts = np.array([0, *(np.flatnonzero(~parted) + 1), len(self.ranges)])
+
+
+@dataclass(slots=True)
+class _Range:
+    """Rows in a file. `keys`: to sort by when they are read; those of a range with one key only need no sorting."""
+
+    path: Path
+    schema: pa.Schema
+    keys: tuple[str, ...] = ()
+    bytes: int = 0
+    only: list[Any] | None = None
+    has_several: bool = False
+    _writer: pa.RecordBatchStreamWriter | None = field(default=None, repr=False)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        try:
+            if self._writer is None:
+                self._writer = pa.ipc.new_stream(str(self.path), self.schema, options=_OPTIONS)
+            self._writer.write_batch(batch)
+        except OSError as error:
+            raise StorageError(
+                f"{self.path}: rows that are sorted and don't fit in memory can't be written there: {error}. Let the "
+                "environment variable TMPDIR name a folder with room for all rows, or write with sort mode NONE."
+            ) from error
+        self.bytes += batch.nbytes
+        if self.keys and not self.has_several:
+            found = pa.Table.from_batches([batch.select(self.keys)]).group_by(list(self.keys)).aggregate([]).to_pylist()
+            self.only = self.only or found
+            self.has_several = len(found) > 1 or found != self.only
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as they came."""
+        if self.path.exists():  # a range that no row fell into has no file
+            with pa.OSFile(str(self.path)) as source, pa.ipc.open_stream(source) as reader:
+                yield from reader
+
+    def in_order(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows in the order of the keys."""
+        if not self.has_several:
+            yield from self.batches()
+            return
+        rows = pa.Table.from_batches(list(self.batches()), self.schema).combine_chunks()
+        order = _order(rows.select(list(self.keys)))
+        for first in range(0, len(order), batch_rows):
+            yield from rows.take(order.slice(first, batch_rows)).combine_chunks().to_batches()
+
+
+def _sampled(
+    into: _Range, keys: list[str], waiting: Iterable[pa.RecordBatch], stream: Iterable[pa.RecordBatch]
+) -> Iterator[pa.Table]:
+    """Write all rows, and yield the keys of some."""
+    for batches in (waiting, stream):
+        for batch in batches:
+            into.write(batch)
+            if keys and len(batch):
+                places = pa.array(np.arange(0, len(batch), _SAMPLE_STEP))
+                yield pa.Table.from_batches([batch.select(keys).take(places)])
+
+
+def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a list, which lets go of each."""
+    while batches:
+        yield batches.pop(0)
+
+
+def _order(keys: pa.Table) -> pa.Array:
+    """Row numbers in order; equal rows stay as they are."""
+    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in keys.column_names])
+
+
+def _splits(sample: pa.Table, ranges: int) -> pa.Table:
+    """Keys at which ranges begin, in order, each once.
+
+    A key that fills ranges of its own is followed by a split at the next key, so that it has a range to itself.
+    """
+    ordered = sample.take(_order(sample))
+    firsts = _first_of_each(ordered)
+    wanted = [len(ordered) * number // ranges for number in range(1, ranges)]
+    own = np.searchsorted(firsts, wanted, side="right") - 1
+    heavy = own[1:][own[1:] == own[:-1]]
+    chosen = np.unique(np.concatenate([own, heavy + 1])).astype(np.int64)
+    return ordered.take(pa.array(firsts[chosen[chosen < len(firsts)]]))
+
+
+def _first_of_each(ordered: pa.Table) -> Numbers:
+    """Where in ordered rows another key begins."""
+    changes = np.zeros(len(ordered), np.bool_)
+    changes[:1] = True
+    for column in ordered.columns:
+        codes = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        numbers = codes.indices.to_numpy(zero_copy_only=False)
+        changes[1:] |= numbers[1:] != numbers[:-1]
+    return np.flatnonzero(changes).astype(np.int64)
+
+
+def _range_numbers(splits: pa.Table, keys: pa.RecordBatch, together: int, parted: Flags) -> Numbers:
+    """The range of each row: how many splits stand before it when both are sorted together.
+
+    `parted`: set for splits that have a row before them whose first `together` keys are the split's.
+    """
+    both = pa.concat_tables([splits, pa.Table.from_batches([keys])]).combine_chunks()
+    order = np.asarray(_order(both).to_numpy(), np.int64)
+    is_split = order < len(splits)
+    before = np.cumsum(is_split)
+    numbers = np.empty(len(keys), np.int64)
+    numbers[order[~is_split] - len(splits)] = before[~is_split]
+    if together:
+        firsts = _first_of_each(both.select(both.column_names[:together]).take(pa.array(order)))
+        places = np.flatnonzero(is_split)
+        rows_before = np.concatenate([[0], np.cumsum(~is_split)])
+        begins = firsts[np.searchsorted(firsts, places, side="right") - 1]
+        parted |= rows_before[places] > rows_before[begins]
+    return numbers
