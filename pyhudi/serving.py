@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
-from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.opening import check_no_schema_history, ready, table_lock
 from pyhudi.engine.base import Engine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -28,6 +28,7 @@ _SYSTEM_CLOCK = SystemClock()
 def admit_writable(context: ActionContext) -> None:
     """Raises UnsupportedTable for a table whose files this release can't write."""
     check_files_writable(context.meta.config)
+    check_no_schema_history(context.meta)
 
 
 def serve(
@@ -53,5 +54,5 @@ def serve(
     admit(found)
     if dry_run:
         return service(found)
-    context, _ = ready(meta, engine, options, clock, "NEVER")
+    context, _ = ready(meta, engine, options, clock, "NEVER", is_admitted=True)
     return service(context)

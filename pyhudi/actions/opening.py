@@ -19,14 +19,24 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
-__all__ = ["ready", "table_lock"]
+__all__ = ["check_no_schema_history", "ready", "table_lock"]
 
 
 def ready(
-    meta: MetaClient, engine: Engine, options: WriteOptions, clock: Clock, policy: str | None = None
+    meta: MetaClient,
+    engine: Engine,
+    options: WriteOptions,
+    clock: Clock,
+    policy: str | None = None,
+    *,
+    is_admitted: bool = False,
 ) -> tuple[ActionContext, tuple[str, ...]]:
-    """The table without metadata table and without leftovers of dead writers, and which instants were undone."""
-    _check_no_schema_history(meta)
+    """The table without metadata table and without leftovers of dead writers, and which instants were undone.
+
+    Args:   is_admitted: somebody has looked whether the table may have a schema history.
+    """
+    if not is_admitted:
+        check_no_schema_history(meta)
     lock = table_lock(options, meta.storage, clock)
     if has_metadata_table(meta):
         with hold(lock, options.lock.wait_timeout_s):
@@ -47,8 +57,11 @@ def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockPro
     return open_lock(options.lock, storage, clock)
 
 
-def _check_no_schema_history(meta: MetaClient) -> None:
-    """A table with a schema history matches columns by id; a write by name could give rows to the wrong column."""
+def check_no_schema_history(meta: MetaClient) -> None:
+    """Raises UnsupportedTable for a table with a schema history.
+
+    It matches columns by id; a write by name could give rows to the wrong column.
+    """
     if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
         raise UnsupportedTable(
             f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "

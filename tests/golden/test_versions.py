@@ -19,12 +19,19 @@ PATHS = {6: (9, 6), 8: (6, 9), 9: (8, 6, 9)}
 COMPLEX_KEYS = {"hoodie.write.complex.keygen.validation.enable": "false"}
 # Why a table can't be moved, by a part of its name.
 REFUSED = {
-    "schema_on_read": "schema history",
-    "cdc": "records changes",
     "clustering_pending": "pending clustering",
     "multi_ordering": "one ordering field",
 }
-EVERY_CHANGE = ("g2_logs_parquet", "g2_bucket_consistent", "g2_savepoint", "history_", "cow_insert_overwrite", "keys_c")
+EVERY_CHANGE = (
+    "evolution_schema_on_read",
+    "g2_cdc",
+    "g2_logs_parquet",
+    "g2_bucket_consistent",
+    "g2_savepoint",
+    "history_",
+    "cow_insert_overwrite",
+    "keys_c",
+)
 
 Reads = dict[str | None, Any]
 

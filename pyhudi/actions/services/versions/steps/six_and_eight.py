@@ -9,6 +9,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.versions.steps.archives import archive_to_history, history_to_archive
 from pyhudi.actions.services.versions.steps.base import Converted, PropertyChange, VersionStep
 from pyhudi.actions.services.versions.steps.completion_times import completion_times
+from pyhudi.actions.services.versions.steps.schema_history import copy_schema_commits, delete_old_schema_commits
 from pyhudi.actions.services.versions.steps.timeline_layouts import copy_timeline, delete_layout
 from pyhudi.errors import UnsupportedTable
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
@@ -94,7 +95,9 @@ def _new_layout(context: ActionContext, target: TableConfig) -> Converted:
     delete_layout(meta)
     meta.storage.delete_tree(target.timeline_path)  # with a history of before a downgrade: the archive has it all
     meta.storage.make_folder(target.history_path)
-    instants = copy_timeline(meta, target, completion_times(meta))
+    times = completion_times(meta)
+    copy_schema_commits(meta, target, {requested: completed for (requested, _), completed in times.items()})
+    instants = copy_timeline(meta, target, times)
     return Converted(instants, archive_to_history(meta, target))
 
 
@@ -107,12 +110,14 @@ def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
         for i in meta.timeline.completed()
         if i.completion_time is not None
     }
+    copy_schema_commits(meta, target, {})
     return Converted(copy_timeline(meta, target, times), history_to_archive(meta, target))
 
 
 def _delete_other_layout(context: ActionContext) -> None:
     """Instant files at their old place. The archives stay, as real Hudi leaves them."""
     delete_layout(context.meta)
+    delete_old_schema_commits(context.meta)
 
 
 SIX_TO_EIGHT = VersionStep(
