@@ -22,6 +22,7 @@ from pyhudi.actions.table_keys import keys_to_write
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
+from pyhudi.index.row_counts import CountRows
 from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.merge import winners
 from pyhudi.merge.pairs import combine_input
@@ -33,11 +34,9 @@ __all__ = [
     "AddKeys",
     "AssignSlots",
     "CombineRows",
-    "CountRows",
     "KeepUnknown",
     "MoveRows",
     "batch_by_partition",
-    "count_groups",
     "delete_flag_columns",
     "marked_rows",
     "marker_columns",
@@ -117,38 +116,6 @@ class CombineRows:
             yield from combine_input(pa.Table.from_batches(arrived), self.rules, self.keys).to_batches()
 
 
-@dataclass(frozen=True, slots=True)
-class CountRows:
-    """Stream work: rows (and bytes of keys) for each combination of the columns in a task's stream."""
-
-    columns: tuple[str, ...]
-    key_bytes: bool = False
-
-    @property
-    def schema(self) -> pa.Schema:
-        return pa.schema(
-            [*(pa.field(c, pa.string()) for c in self.columns), ("rows", pa.int64()), ("bytes", pa.int64())]
-        )
-
-    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows: Counter[tuple[str | None, ...]] = Counter()
-        sizes: Counter[tuple[str | None, ...]] = Counter()
-        for batch in batches:
-            sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
-            table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
-            groups = table.group_by(list(self.columns)).aggregate([("bytes", "count"), ("bytes", "sum")])
-            columns = [groups.column(c).to_pylist() for c in self.columns]
-            counted = groups.column("bytes_count").to_pylist()
-            summed = groups.column("bytes_sum").to_pylist()
-            # A row of this loop is a file group or a partition, not a record.
-            for group, count, size in zip(zip(*columns, strict=True), counted, summed, strict=True):
-                rows[group] += count
-                sizes[group] += size
-        arrays = [pa.array([group[i] for group in rows], pa.string()) for i in range(len(self.columns))]
-        arrays += [pa.array(rows.values(), pa.int64()), pa.array([sizes[group] for group in rows], pa.int64())]
-        yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
 def batch_by_partition(engine: Engine, keyed: Frame) -> dict[str, PartitionRows]:
     """How much of the batch goes to each partition path."""
     work = CountRows((PARTITION_PATH,), key_bytes=True)
@@ -159,16 +126,6 @@ def batch_by_partition(engine: Engine, keyed: Frame) -> dict[str, PartitionRows]
         rows[row[PARTITION_PATH]] += row["rows"]
         sizes[row[PARTITION_PATH]] += row["bytes"]
     return {path: PartitionRows(path, rows[path], sizes[path]) for path in sorted(rows)}
-
-
-def count_groups(engine: Engine, tagged: Frame) -> dict[tuple[str, str | None], int]:
-    """Rows by (partition path, file id or None)."""
-    work = CountRows((PARTITION_PATH, LOCATION))
-    counted = engine.collect(engine.map(engine.select(tagged, [PARTITION_PATH, LOCATION]), work, work.schema))
-    rows: Counter[tuple[str, str | None]] = Counter()
-    for row in counted.to_pylist():
-        rows[(row[PARTITION_PATH], row[LOCATION])] += row["rows"]
-    return dict(rows)
 
 
 @dataclass(frozen=True, slots=True)

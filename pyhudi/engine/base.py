@@ -90,16 +90,24 @@ class Engine(Protocol):
         """Repartition by columns (equal values meet in one task) and sort: in each task, or over the whole frame."""
         ...
 
-    def join(self, left: Frame, right: Frame, on: Sequence[str], how: Literal["inner", "left"]) -> Frame:
-        """Equi-join; the key columns appear once. `right` may be large and is streamed where that is possible."""
+    def join(
+        self,
+        left: Frame,
+        right: Frame,
+        on: Sequence[str],
+        how: Literal["inner", "left"],
+        *,
+        right_is_large: bool = False,
+    ) -> Frame:
+        """Equi-join; the key columns appear once.
+
+        Args:    right_is_large: the right side is never held whole in one place. It must be said of rows that work
+            makes, whose number no engine can foretell.
+        """
         ...
 
     def union(self, frames: Sequence[Frame]) -> Frame:
         """All rows of frames with the same columns, matched by name."""
-        ...
-
-    def scan(self, files: Sequence[str], columns: Sequence[str], schema: pa.Schema, file_column: str | None) -> Frame:
-        """Read Parquet files (paths from `Storage.full_path`); `file_column` adds the file's name (no folder)."""
         ...
 
     def from_arrow(self, table: pa.Table) -> Frame:

@@ -20,12 +20,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
-from pyhudi.storage import open_storage
 
 __all__ = ["LocalEngine", "LocalFrame"]
 
@@ -237,8 +235,10 @@ class LocalEngine:
 
         return LocalFrame(frame.schema, tuple(part(index) for index in range(self._threads)))
 
-    def join(self, left: Any, right: Any, on: Sequence[str], how: Literal["inner", "left"]) -> LocalFrame:
-        """Join: the left side is held in memory, of the right side only rows whose key occurs on the left."""
+    def join(
+        self, left: Any, right: Any, on: Sequence[str], how: Literal["inner", "left"], *, right_is_large: bool = False
+    ) -> LocalFrame:
+        """Join: the left side is held in memory, of a right side of any size only rows whose key is on the left."""
         left, right, keys = self._frame(left), self._frame(right), list(on)
         payload = [name for name in right.schema.names if name not in keys]
         schema = pa.schema([*left.schema, *(right.schema.field(name).with_nullable(True) for name in payload)])
@@ -259,20 +259,6 @@ class LocalEngine:
         first, *others = [self._frame(frame) for frame in frames]
         aligned = [first, *(self.select(other, first.schema.names) for other in others)]
         return LocalFrame(first.schema, tuple(part for frame in aligned for part in frame.parts))
-
-    def scan(
-        self, files: Sequence[str], columns: Sequence[str], schema: pa.Schema, file_column: str | None
-    ) -> LocalFrame:
-        """Parquet files, one part each."""
-        names = [name for name in columns if name != file_column]
-        result = pa.schema(
-            [*(schema.field(name) for name in names), *([pa.field(file_column, pa.string())] if file_column else [])]
-        )
-
-        def part(path: str) -> Part:
-            return lambda: _read_parquet(path, names, result, file_column)
-
-        return LocalFrame(result, tuple(part(path) for path in files))
 
     def cache(self, frame: Any) -> LocalFrame:
         """The frame's rows in memory."""
@@ -400,15 +386,3 @@ def _single_partners(left: pa.Table, right: pa.Table, keys: list[str], how: Lite
         partner = pc.if_else(pc.fill_null(same, False), partner, None).combine_chunks()
     pairs = pa.table({"left": pa.array(np.arange(left.num_rows)), "right": partner.cast(pa.int64())})
     return pairs if how == "left" else pairs.filter(partner.is_valid())
-
-
-def _read_parquet(
-    path: str, columns: list[str], schema: pa.Schema, file_column: str | None
-) -> Iterator[pa.RecordBatch]:
-    folder, _, name = path.rpartition("/")
-    with open_storage(folder).open_input(name) as source, pq.ParquetFile(source) as reader:
-        for batch in reader.iter_batches(BATCH_ROWS, columns=columns):
-            arrays = [batch.column(column).cast(schema.field(column).type) for column in columns]
-            if file_column:
-                arrays.append(pa.repeat(pa.scalar(name, pa.string()), batch.num_rows))
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)

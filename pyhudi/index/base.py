@@ -35,7 +35,7 @@ class IndexSettings:
     update_partition_path: bool = True
     bucket_num: int = 256
     bucket_hash_fields: tuple[str, ...] = ()
-    key_bytes_in_tasks_max: int = 64 << 20  # more incoming key bytes than this are joined by the engine
+    key_bytes_in_tasks_max: int = 64 << 20  # of keys and their places; a larger batch is joined by the engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +96,14 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """Rows with LOCATION. `counts`: rows by (partition path, file id or None), where the index came to know them."""
+    """Rows with LOCATION. `counts`: rows by (partition path, file id or None), where the index came to know them.
+
+    `kept`: frames that the engine keeps (`Engine.cache`) until the rows are written.
+    """
 
     rows: Frame
     counts: Mapping[tuple[str, str | None], int] | None = None
+    kept: tuple[Frame, ...] = ()
 
 
 class Index(Protocol):

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.index.base import Lookup
-from pyhudi.index.key_lookup import KeyLookupIndex
-from pyhudi.model.file_group import BaseFile
+from pyhudi.index.key_lookup import FindKeys, KeyLookupIndex
+from pyhudi.index.stored_keys import Candidate, StoredKeys
 from pyhudi.model.keys import RECORD_KEY
 
 __all__ = ["InMemoryIndex"]
@@ -31,20 +31,21 @@ class InMemoryIndex(KeyLookupIndex):
 
     is_global: bool = True
 
-    def find(self, keys: pa.Table, files: Sequence[BaseFile], lookup: Lookup) -> pa.Table:
-        work = self.work({}, lookup)
-        wanted = pc.unique(keys.column(RECORD_KEY))
-        changed = [file for file in files if file.path in work.slices]
-        files = [file for file in files if file.path not in work.slices]
-        live = [pa.Table.from_batches(work.hits(file, wanted), work.schema) for file in changed]
+    def find(self, keys: pa.Table, found: Sequence[Candidate], lookup: Lookup) -> pa.Table:
+        stored, wanted = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
+        # Log files of a slice can become more: what they leave is looked up anew.
+        changing = FindKeys(stored, {}, uses_bloom=False)
+        live = [b for candidate in found if candidate.merging is not None for b in changing.hits(candidate, wanted)]
         with _GUARD:
             known = _KNOWN.get(lookup.storage.root, {})
             tables = {
-                file.path: known[file.path]
-                if file.path in known and known[file.path].schema == work.schema
-                else pa.Table.from_batches(work.every_key(file), work.schema)
-                for file in files
+                candidate.file.path: known[candidate.file.path]
+                if candidate.file.path in known and known[candidate.file.path].schema == stored.schema
+                else pa.Table.from_batches(stored.every_key(candidate), stored.schema)
+                for candidate in found
+                if candidate.merging is None
             }
             _KNOWN[lookup.storage.root] = tables
-        stored = pa.concat_tables([work.schema.empty_table(), *tables.values()])
-        return pa.concat_tables([stored.filter(pc.is_in(stored.column(RECORD_KEY), value_set=wanted)), *live])
+        places = pa.concat_tables([stored.schema.empty_table(), *tables.values()])
+        hits = places.filter(pc.is_in(places.column(RECORD_KEY), value_set=wanted))
+        return pa.concat_tables([hits, pa.Table.from_batches(live, stored.schema)])

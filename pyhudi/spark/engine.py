@@ -24,12 +24,11 @@ from pyhudi.spark.failures import translated
 from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
 
-__all__ = ["SparkEngine", "collect_arrow", "literal_path", "read_parquet"]
+__all__ = ["SparkEngine", "collect_arrow", "literal_path"]
 
 # More tasks than cores even out slots of unequal size; each Python task costs some 30 ms, so not many more.
 _TASKS_PER_CORE = 4
 _LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
-_PLAIN_NAME = re.compile(r"[\w.-]*", re.ASCII)
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _CARRIED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
@@ -127,30 +126,23 @@ class SparkEngine:
             frame = frame.repartition(*[_column(name) for name in partition_by])
         return frame.sortWithinPartitions(*order) if order else frame
 
-    def join(self, left: DataFrame, right: DataFrame, on: Sequence[str], how: Literal["inner", "left"]) -> DataFrame:
-        return left.join(right, on=list(on), how=how)
+    def join(
+        self,
+        left: DataFrame,
+        right: DataFrame,
+        on: Sequence[str],
+        how: Literal["inner", "left"],
+        *,
+        right_is_large: bool = False,
+    ) -> DataFrame:
+        # Spark takes what Python work makes for a few bytes, and would broadcast it by way of the driver.
+        return left.join(right.hint("merge") if right_is_large else right, on=list(on), how=how)
 
     def union(self, frames: Sequence[DataFrame]) -> DataFrame:
         united = frames[0]
         for frame in frames[1:]:
             united = united.unionByName(frame)
         return united
-
-    def scan(
-        self, files: Sequence[str], columns: Sequence[str], schema: pa.Schema, file_column: str | None
-    ) -> DataFrame:
-        if not files:
-            fields = [schema.field(name) for name in columns]
-            name_field = [pa.field(file_column, pa.string())] if file_column else []
-            return self.from_arrow(pa.schema([*fields, *name_field]).empty_table())
-        frame = read_parquet(self.spark, files, schema)
-        chosen = [_column(name) for name in columns]
-        if file_column:
-            name = F.col("_metadata.file_name")  # as in a URI: decoded where that makes a difference
-            plain = all(_PLAIN_NAME.fullmatch(file.rpartition("/")[2]) for file in files)
-            decoded = name if plain else F.url_decode(F.replace(name, F.lit("+"), F.lit("%2B")))
-            chosen.append(decoded.alias(file_column))
-        return frame.select(*chosen)
 
     def from_arrow(self, table: pa.Table) -> DataFrame:
         shape = travelling_schema(table.schema)
@@ -206,11 +198,6 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     with translated():
         table = frame.toArrow()
     return pa.Table.from_batches([conform(batch, schema) for batch in table.to_batches()], schema)
-
-
-def read_parquet(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
-    """Parquet files by their full paths as Spark's native scan, read with this schema; names are taken literally."""
-    return spark.read.schema(spark_from_arrow(schema)).parquet(*[literal_path(file) for file in files])
 
 
 def literal_path(path: str) -> str:

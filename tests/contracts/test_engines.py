@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 
 from pyhudi.engine.base import TaskContext
@@ -102,17 +101,6 @@ def test_arrange_sorts(engine: LocalEngine, scope: Any) -> None:
     assert engine.collect(frame)["n"].to_pylist() == [2, 4, 1, 3]
 
 
-def test_scan_reads_files_with_their_names(engine: LocalEngine, tmp_path: Any) -> None:
-    for name in ("one", "two"):
-        pq.write_table(ROWS, tmp_path / f"{name}.parquet")
-    schema = pa.schema([("n", pa.int64())])
-    frame = engine.scan([f"file:{tmp_path}/{name}.parquet" for name in ("one", "two")], ["n"], schema, "file")
-    table = engine.collect(frame)
-
-    assert table.schema.field("n").type == pa.int64(), "as the caller's schema says"
-    assert table["file"].to_pylist() == ["one.parquet"] * 4 + ["two.parquet"] * 4
-
-
 def test_a_stream_is_read_once_and_a_second_reading_is_an_error(engine: LocalEngine) -> None:
     frame = engine.from_arrow(ROWS.to_reader())
     assert engine.collect(frame).num_rows == 4
@@ -129,6 +117,7 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
     from pyhudi.actions import rows
     from pyhudi.actions.partitioner import RowCount, Sizing, plan_slots
     from pyhudi.index.bucket import FindBucket
+    from pyhudi.index.row_counts import CountRows
     from pyhudi.keygen import from_options
 
     keygen = from_options({"hoodie.datasource.write.recordkey.field": "id"})
@@ -136,7 +125,7 @@ def test_what_runs_in_tasks_can_be_pickled() -> None:
     for work in (
         rows.AddKeys(keygen, False),
         rows.AssignSlots(plan),
-        rows.CountRows(("a",)),
+        CountRows(("a",)),
         rows.CombineRows(("a",), MergeRules()),
         rows.KeepUnknown(True),
         rows.MoveRows(pa.schema([]), True, MergeRules(), ()),

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from pyhudi.actions.writes import keyed_write
-from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.storage.local import LocalStorage
 from tests.actions.tables import Row, TestTable, sorted_rows
 
 ROWS: list[Row] = [(f"key-{n:03d}", f"p{n % 3}", 1, n) for n in range(60)]
@@ -152,26 +147,6 @@ def test_one_row_is_left_of_a_key_that_the_batch_has_in_two_partitions(index_nam
     table.upsert(("a", "z", 4, 12), ("a", "x", 3, 13))
 
     assert table.rows() == [("a", "z", 4, 12)]
-
-
-class RemoteEngine(LocalEngine):
-    """As if its tasks ran elsewhere: what they need must travel."""
-
-    shares_memory = False
-
-
-def test_a_large_batch_is_joined_with_a_scan_and_tags_the_same(
-    index_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = table_of(index_name, **{"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"})
-    table.storage, table.engine = LocalStorage(str(tmp_path)), RemoteEngine(2)
-    table.upsert(*ROWS)
-    settings = keyed_write.IndexSettings
-    monkeypatch.setattr(keyed_write, "IndexSettings", lambda **given: settings(**given, key_bytes_in_tasks_max=0))
-    result = table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS), ("fresh", "p0", 1, 1))
-
-    assert result.updated + result.inserted == 61
-    assert len(table.rows()) == 61
 
 
 def test_indexes_that_need_the_metadata_table_are_refused_by_name() -> None:

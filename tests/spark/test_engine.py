@@ -15,7 +15,7 @@ import pytest
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import HudiError, KeyGenError, TaskFailed
-from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.engine import SparkEngine, literal_path
 
 ROWS = pa.table(
     {
@@ -112,6 +112,16 @@ def test_a_slot_without_rows_gets_no_call(engine: Any) -> None:
     assert engine.collect(frame).column("slot").to_pylist() == [3]
 
 
+def test_a_path_with_the_characters_of_patterns_is_read_as_it_stands(spark: Any, tmp_path: Path) -> None:
+    names = ["part {a,b}*[1].parquet", "p%2Fq=1.parquet", "plain.parquet"]
+    for index, name in enumerate(names):
+        pq.write_table(pa.table({"k": [f"k{index}"]}), tmp_path / name)
+
+    found = [spark.read.parquet(literal_path(f"file:{tmp_path / name}")).collect() for name in names]
+
+    assert [[row["k"] for row in rows] for rows in found] == [["k0"], ["k1"], ["k2"]]
+
+
 def test_fan_out_runs_each_task_once(engine: Any) -> None:
     schema = pa.schema([("name", pa.string()), ("square", pa.int64())])
 
@@ -186,28 +196,26 @@ def test_inner_join_keeps_only_matches(engine: Any) -> None:
     assert [(row["id"], row["file"]) for row in by(got, "id")] == [(1, "a"), (3, "b")]
 
 
+def test_rows_that_work_makes_are_not_broadcast_when_they_are_said_to_be_many(spark: Any, capsys: Any) -> None:
+    engine = SparkEngine(spark)
+
+    def work(context: TaskContext, task: int) -> Iterable[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"id": pa.array([task], pa.int64()), "file": [f"f{task}"]}, schema=schema)
+
+    schema = pa.schema([("id", pa.int64()), ("file", pa.string())])
+    made = engine.fan_out([1, 3], work, schema)
+    joined = engine.join(engine.from_arrow(ROWS.slice(0, 5)), made, ["id"], "left", right_is_large=True)
+    joined.explain()
+
+    assert "Broadcast" not in capsys.readouterr().out
+    assert [row["file"] for row in by(engine.collect(joined), "id")] == [None, "f1", None, "f3", None]
+
+
 def test_union_matches_columns_by_name(engine: Any) -> None:
     left = engine.from_arrow(pa.table({"a": [1], "b": ["x"]}))
     right = engine.from_arrow(pa.table({"b": ["y"], "a": [2]}))
 
     assert by(engine.collect(engine.union([left, right])), "a") == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
-
-
-def test_scan_reads_files_by_their_literal_names_and_adds_the_name(engine: Any, tmp_path: Path) -> None:
-    names = ["part {a,b}*[1].parquet", "p%2Fq=1.parquet", "plain.parquet"]
-    for index, name in enumerate(names):
-        pq.write_table(pa.table({"k": [f"k{index}"], "v": pa.array([index], pa.int32())}), tmp_path / name)
-    files = [f"file:{tmp_path / name}" for name in names]
-
-    got = engine.collect(engine.scan(files, ["k"], pa.schema([("k", pa.string()), ("v", pa.int32())]), "file"))
-
-    assert [(row["k"], row["file"]) for row in by(got, "k")] == [(f"k{i}", name) for i, name in enumerate(names)]
-
-
-def test_scan_of_no_files_is_empty(engine: Any) -> None:
-    got = engine.collect(engine.scan([], ["key"], KEY_SCHEMA, "file"))
-
-    assert (got.num_rows, got.schema.names) == (0, ["key", "file"])
 
 
 def test_a_cached_frame_is_given_back(engine: Any) -> None:

@@ -24,7 +24,6 @@ from pyhudi.actions.rows import (
     KeepUnknown,
     MoveRows,
     batch_by_partition,
-    count_groups,
     delete_flag_columns,
     marker_columns,
 )
@@ -46,6 +45,7 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
+from pyhudi.index.row_counts import count_groups
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
@@ -217,9 +217,9 @@ class KeyedWrite:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
         if counts is not None:
-            return rows, counts, (keyed,)
+            return rows, counts, (keyed, *tagged.kept)
         rows = engine.cache(rows)
-        return rows, count_groups(engine, rows), (rows, keyed)
+        return rows, count_groups(engine, rows), (rows, keyed, *tagged.kept)
 
     def _plan(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext

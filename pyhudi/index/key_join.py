@@ -1,0 +1,134 @@
+"""Large batches: incoming keys joined with all stored ones by the engine, nothing of either in the planner.
+
+    fan_out   every stored key of the candidates, with its place     whatever the files: tasks read them
+    join      rows, left, on their key
+
+Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
+fan-out was measured: it is no faster (docs/benchmarks.md), and can't read ORC, keys that are not stored, or log files.
+
+Where log files delete keys, "stored" is asked of the merged slice when only live keys count. Otherwise a key's place is
+its base file, alive or not: a delete in the log must meet the row that comes after it. Only a key that base files of
+one partition hold twice must be asked whether it is alive, because a row would go to both places. Such keys are rare,
+so the logs stay closed until the number of tagged rows tells of one: a second place makes a second row.
+Source: spec, metadata and indexes part 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.index.base import LOCATION_PARTITION, Lookup, Tagged
+from pyhudi.index.row_counts import count_groups
+from pyhudi.index.stored_keys import Candidate, StoredKeys, candidates, in_shares
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+
+__all__ = ["PlacesThatCount", "keys_in_several_places", "tag_by_join"]
+
+_ALIVE = "_pyhudi_alive"
+_KEY = (RECORD_KEY, PARTITION_PATH)
+
+
+def tag_by_join(rows: Frame, lookup: Lookup, *, is_global: bool) -> Tagged:
+    """Rows with the places of their keys, as `KeyLookupIndex.tag` promises them."""
+    if is_global:
+        found = candidates(lookup, everywhere=True, live=True)
+        stored = _stored(found, StoredKeys.of(lookup, LOCATION_PARTITION), lookup)
+        return Tagged(lookup.engine.join(rows, stored, [RECORD_KEY], "left", right_is_large=True))
+    found = candidates(lookup, everywhere=False, live=lookup.only_live)
+    joined = lookup.engine.join(rows, _stored(found, StoredKeys.of(lookup), lookup), _KEY, "left", right_is_large=True)
+    doubtful = frozenset[str]() if lookup.only_live else _partitions_with_logs(lookup)
+    if not doubtful:
+        return Tagged(joined)
+    kept = lookup.engine.cache(joined)
+    counts = count_groups(lookup.engine, kept)
+    if not _has_second_places(counts, doubtful, lookup):
+        return Tagged(kept, counts, (kept,))
+    lookup.engine.release(kept)
+    settled = _settled(rows, lookup)
+    return Tagged(lookup.engine.join(rows, settled, _KEY, "left", right_is_large=True))
+
+
+def _stored(found: Sequence[Candidate], work: StoredKeys | _StoredStates, lookup: Lookup) -> Frame:
+    return lookup.engine.fan_out(in_shares(found, lookup.engine.parallelism * 3), work, work.schema)
+
+
+def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
+    """Partitions of the batch where log files can decide between two places of a key."""
+    if lookup.merged is None:
+        return frozenset()
+    with_logs = {s.group.partition_path for s in lookup.slices_with_logs(everywhere=False).values()}
+    return frozenset(path for path in with_logs if len(lookup.view.slices(path)) > 1)
+
+
+def _has_second_places(
+    counts: Mapping[tuple[str, str | None], int], partitions: Collection[str], lookup: Lookup
+) -> bool:
+    """Did the join make several rows of one, in these partitions?"""
+    joined = dict.fromkeys(partitions, 0)
+    for (path, _), count in counts.items():
+        if path in joined:
+            joined[path] += count
+    return any(count > lookup.batch[path].rows for path, count in joined.items())
+
+
+def _settled(rows: Frame, lookup: Lookup) -> Frame:
+    """One row for each key of the batch and place of it that counts."""
+    engine = lookup.engine
+    work = _StoredStates(StoredKeys.of(lookup))
+    states = _stored(candidates(lookup, everywhere=False, live=True), work, lookup)
+    hits = engine.join(engine.select(rows, _KEY), states, _KEY, "inner", right_is_large=True)
+    together = engine.arrange(engine.select(hits, work.schema.names), partition_by=_KEY)
+    return engine.map(together, PlacesThatCount(), StoredKeys.of(lookup).schema)
+
+
+@dataclass(frozen=True)
+class _StoredStates:
+    """Fan-out work: every key of the base files as one that may be dead, if its slice has log files; then every key
+    that is alive there. Streamed, so that no task holds the keys of a slice."""
+
+    stored: StoredKeys
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.stored.schema.append(pa.field(_ALIVE, pa.bool_()))
+
+    def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
+        for candidate in share:
+            yield from self._marked(Candidate(candidate.file), alive=candidate.merging is None)
+            if candidate.merging is not None:
+                yield from self._marked(candidate, alive=True)
+
+    def _marked(self, candidate: Candidate, *, alive: bool) -> Iterator[pa.RecordBatch]:
+        for batch in self.stored.every_key(candidate):
+            marks = pa.repeat(alive, batch.num_rows)
+            yield pa.RecordBatch.from_arrays([*batch.columns, marks], schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesThatCount:
+    """Stream work: a key's only place, alive or not; of several, those where it is alive. Each once.
+
+    A task's stream holds all rows of its keys. Its memory is the keys of the batch that come to the task.
+    """
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = [batch for batch in batches if batch.num_rows]
+        if not arrived:
+            return
+        hits = pa.Table.from_batches(arrived)
+        places = hits.group_by([*_KEY, LOCATION]).aggregate([(_ALIVE, "max")])
+        several = keys_in_several_places(places)
+        elsewhere = places.filter(places.column(f"{_ALIVE}_max")).join(several, list(_KEY), join_type="left semi")
+        only = places.join(several, list(_KEY), join_type="left anti")
+        yield from pa.concat_tables([only, elsewhere]).select([*_KEY, LOCATION]).to_batches()
+
+
+def keys_in_several_places(hits: pa.Table) -> pa.Table:
+    """Those (RECORD_KEY, PARTITION_PATH) that are in several file groups, each once."""
+    places = hits.group_by(list(_KEY)).aggregate([(LOCATION, "count_distinct")])
+    return places.filter(pc.greater(places.column(f"{LOCATION}_count_distinct"), 1)).select(list(_KEY))

@@ -1,0 +1,138 @@
+"""Stored keys with their places: what tasks read of base files and of merged slices.
+
+A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), then what the stored row has in the
+ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
+Source: spec, metadata and indexes part 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.formats.base import BaseFileReader, open_base_file
+from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.index.base import STORED_ORDERING, Lookup
+from pyhudi.keygen.base import KeyGenerator, read_field
+from pyhudi.model.file_group import BaseFile, FileSlice
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.storage.base import Storage
+
+__all__ = ["Candidate", "StoredKeys", "candidates", "in_shares"]
+
+_READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key columns are read in large pieces
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A base file that may hold keys of the batch. `merging`: its slice, where log files decide which are alive."""
+
+    file: BaseFile
+    merging: FileSlice | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        logs = () if self.merging is None else self.merging.log_files
+        return self.file.size_bytes + sum(log.size_bytes for log in logs)
+
+
+def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candidate, ...]:
+    """Where keys of the batch may be. `live`: keys that log files delete don't count.
+
+    Raises UnsupportedTable when `live` and a slice has log files only.
+    """
+    slices = lookup.slices_with_logs(everywhere=everywhere) if live and lookup.merged is not None else {}
+    return tuple(Candidate(file, slices.get(file.path)) for file in lookup.candidates(everywhere=everywhere))
+
+
+def in_shares(found: Sequence[Candidate], shares_max: int) -> list[tuple[Candidate, ...]]:
+    """Candidates shared out over tasks, the largest first, each to the task with the fewest bytes."""
+    shares: list[list[Candidate]] = [[] for _ in range(min(len(found), max(1, shares_max)))]
+    sizes = [0] * len(shares)
+    for candidate in sorted(found, key=lambda c: (-c.size_bytes, c.file.path)):
+        lightest = sizes.index(min(sizes))
+        shares[lightest].append(candidate)
+        sizes[lightest] += candidate.size_bytes + (1 << 16)  # opening a file costs something too
+    return [tuple(share) for share in shares]
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """Fan-out work: every stored key of its candidates.
+
+    `keygen`: set when files hold no keys. `ordering`: fields to bring along. `merged`: how slices with log files are
+    read, for a merge-on-read table. `partition_column`: what the column of partition paths is called.
+    """
+
+    storage: Storage
+    keygen: KeyGenerator | None
+    ordering: pa.Schema
+    merged: SliceSpec | None
+    partition_column: str = PARTITION_PATH
+
+    @classmethod
+    def of(cls, lookup: Lookup, partition_column: str = PARTITION_PATH) -> StoredKeys:
+        return cls(lookup.storage, lookup.keygen, lookup.ordering, lookup.merged, partition_column)
+
+    @property
+    def schema(self) -> pa.Schema:
+        texts = [pa.field(name, pa.string()) for name in (RECORD_KEY, self.partition_column, LOCATION)]
+        return pa.schema([*texts, *(pa.field(f"{STORED_ORDERING}{i}", f.type) for i, f in enumerate(self.ordering))])
+
+    def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
+        for candidate in share:
+            yield from self.every_key(candidate)
+
+    def every_key(self, candidate: Candidate) -> Iterator[pa.RecordBatch]:
+        """All keys of the base file, or of its merged slice."""
+        if candidate.merging is not None:
+            for keys, rows in self.of_slice(candidate.merging):
+                yield self.placed(candidate.file, keys, rows)
+            return
+        reader = open_base_file(self.storage, candidate.file.path)
+        try:
+            for keys, rows in self.of_base(reader):
+                yield self.placed(candidate.file, keys, rows)
+        finally:
+            reader.close()
+
+    def of_base(
+        self, reader: BaseFileReader, may_match: RangeTest | None = None
+    ) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+        """Keys of a base file, with the rows they are of."""
+        if self.keygen is None:
+            columns = [RECORD_KEY]
+        else:
+            columns = list(self.keygen.input_columns or reader.schema.names)
+            may_match = None  # the ranges of stored keys say nothing here
+        names = list(dict.fromkeys([*columns, *self._ordering_columns]))
+        for batch in reader.batches(names, batch_rows=_READ_ROWS, may_match=may_match):
+            keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
+            yield keys.cast(pa.string()), batch
+
+    def of_slice(self, file_slice: FileSlice) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+        """The same of the merged slice; its record keys are there also when the files hold none."""
+        assert self.merged is not None
+        columns = list(dict.fromkeys([RECORD_KEY, *self._ordering_columns]))
+        for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
+            yield batch.column(RECORD_KEY), batch
+
+    def placed(self, file: BaseFile, keys: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """These keys as rows of `schema`."""
+        constants = [pa.repeat(pa.scalar(text, pa.string()), len(keys)) for text in (file.partition_path, file.file_id)]
+        stored = [_stored_ordering(rows, field) for field in self.ordering]
+        return pa.RecordBatch.from_arrays([keys, *constants, *stored], schema=self.schema)
+
+    @property
+    def _ordering_columns(self) -> list[str]:
+        return [name.partition(".")[0] for name in self.ordering.names]
+
+
+def _stored_ordering(rows: pa.RecordBatch, wanted: pa.Field) -> pa.Array:
+    column = read_field(rows, wanted.name)
+    # A file of before the column was added has none of its values.
+    return pa.nulls(len(rows), wanted.type) if column is None else column.cast(wanted.type)

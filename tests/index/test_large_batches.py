@@ -1,0 +1,106 @@
+"""A large batch is joined with the stored keys where they are, and finds what a small one finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.engine.local import LocalEngine
+from pyhudi.index.base import Lookup, Tagged
+from pyhudi.index.key_join import PlacesThatCount
+from pyhudi.index.key_lookup import KeyLookupIndex
+from pyhudi.index.row_counts import count_groups
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.memory import MemoryStorage
+from tests.index.large_batches import CASES, collects_keys, large_from, play
+from tests.index.remote_engine import RemoteEngine
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_large_batch_finds_the_keys_that_a_small_one_finds(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = play(CASES[name], MemoryStorage(), LocalEngine(2))
+    small = play(CASES[name], LocalStorage(str(tmp_path / "small")), RemoteEngine())
+    large_from(monkeypatch, 0)
+    large = play(CASES[name], LocalStorage(str(tmp_path / "large")), RemoteEngine())
+
+    assert large == small == here
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_key_of_a_large_batch_comes_to_the_planner(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = RemoteEngine(), RemoteEngine()
+    play(CASES[name], LocalStorage(str(tmp_path / "small")), small)
+    large_from(monkeypatch, 0)
+    play(CASES[name], LocalStorage(str(tmp_path / "large")), large)
+
+    assert collects_keys(small.collected)
+    assert large.collected
+    assert not collects_keys(large.collected)
+
+
+@pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
+def test_a_key_in_two_places_is_written_where_it_is_alive_and_leaves_other_keys_where_they_are(
+    key_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large_from(monkeypatch, key_bytes)
+    *_, last = play(CASES["simple, keys in two places"], LocalStorage(str(tmp_path)), RemoteEngine())
+    rows = {row[0]: row for row in last[3]}
+
+    assert len(last[3]) == len(rows), "no key is in the table twice"
+    assert all(rows[f"k{n:03}"] == (f"k{n:03}", f"p{n % 3}", 9, 3000 + n) for n in range(20))
+    assert not {f"k{n:03}" for n in range(40, 50)} & set(rows), "the rows are older than the deletes they meet"
+
+
+@pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
+@pytest.mark.parametrize("name", ["simple", "simple, log files", "simple, keys in two places"])
+def test_what_an_index_says_of_rows_by_file_group_is_so(
+    name: str, key_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large_from(monkeypatch, key_bytes)
+    tag, stated, true = KeyLookupIndex.tag, [], []
+
+    def noted(self: KeyLookupIndex, rows: Frame, lookup: Lookup) -> Tagged:
+        tagged = tag(self, rows, lookup)
+        if tagged.counts is not None:
+            stated.append(dict(tagged.counts))
+            true.append(count_groups(lookup.engine, tagged.rows))
+        return tagged
+
+    monkeypatch.setattr(KeyLookupIndex, "tag", noted)
+    play(CASES[name], LocalStorage(str(tmp_path)), RemoteEngine())
+
+    assert stated == true
+    assert stated or name == "simple", "the large road counts rows where log files may tell two places of a key apart"
+
+
+def hit(key: str, place: str, alive: bool) -> dict[str, object]:
+    return {RECORD_KEY: key, PARTITION_PATH: "p", LOCATION: place, "_pyhudi_alive": alive}
+
+
+def test_of_several_places_those_count_where_the_key_is_alive_and_a_single_one_always() -> None:
+    hits = [
+        *(hit("one, dead", "A", False), hit("one, alive", "A", False), hit("one, alive", "A", True)),
+        *(hit("two, one alive", "A", False), hit("two, one alive", "B", False), hit("two, one alive", "B", True)),
+        *(hit("two, dead", "A", False), hit("two, dead", "B", False)),
+        *(hit("two, alive", "A", True), hit("two, alive", "B", True), hit("two, alive", "B", True)),
+    ]
+    batches = pa.Table.from_pylist(hits).to_batches(max_chunksize=3)
+
+    found = pa.Table.from_batches(PlacesThatCount()(TaskContext(0, 0, 0), iter(batches)))
+
+    places = sorted((row[RECORD_KEY], row[LOCATION]) for row in found.to_pylist())
+    assert places == [
+        ("one, alive", "A"),
+        ("one, dead", "A"),
+        ("two, alive", "A"),
+        ("two, alive", "B"),
+        ("two, one alive", "B"),
+    ]
