@@ -59,7 +59,7 @@ def _by_time(files: dict[str, bytes]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("version", ["1.0.2", "1.2.0"])
-def test_a_downgraded_history_can_be_read_by_releases_for_version_6(golden: Any, version: str) -> None:
+def test_a_downgraded_history_has_the_names_of_version_6(golden: Any, version: str) -> None:
     storage = opened(golden, version, "evolution_schema_on_read")
     before = history(storage)
     taken_to(storage, 6)

@@ -4,7 +4,7 @@
     layout 2   .hoodie/.schema/<T>_<completion time>.schemacommit
 
 Every file holds all schemas up to its instant, in both layouts alike. Real Hudi's steps leave the names as they are;
-releases for layout 1 can't parse those of layout 2. Source: spec, timeline 1.1, 3.2.
+here they become those that new tables of the target version have. Source: spec, timeline 1.1, 3.2.
 """
 
 from __future__ import annotations
