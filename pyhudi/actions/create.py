@@ -109,7 +109,7 @@ def _key_generator(options: WriteOptions) -> str:
 def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
     """Raises ConfigError when the options of a new table name fields that its first rows don't have.
 
-    A generator of the user's own may make what it wants of its fields.
+    A generator of the user's own may make what it wants of its fields; deletes need no ordering value.
     """
     own_generator = ":" in (options.key_generator or "")
     named = {
@@ -117,7 +117,7 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
         ("partition_by", "hoodie.datasource.write.partitionpath.field"): ()
         if own_generator
         else tuple(field.partition(":")[0] for field in options.partition_fields),
-        ("ordering", "hoodie.table.ordering.fields"): options.ordering_fields,
+        ("ordering", "hoodie.table.ordering.fields"): () if options.operation == "delete" else options.ordering_fields,
     }
     missing = [
         f"{name}={field!r} ({key})"
