@@ -45,13 +45,13 @@ NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class LogOptions:
     """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks say
-    at which rows of the base file their keys stand.
+    at which rows of the base file their keys stand; None: where the rows bring that along.
     """
 
     block_format: str = "parquet"
     file_max_bytes: int = 1 << 30
     block_max_bytes: int = 256 << 20
-    record_positions: bool = False
+    record_positions: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,9 @@ def append_log(
 
     Args:
         file_slice: the newest slice; without base file and logs for a group that begins with a log file.
-        incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes.
-            When all rows are deletes, data columns may be absent: such deletes have no ordering value.
+        incoming: columns of `spec.schema`, RECORD_KEY and PARTITION_PATH, one row per key; IS_DELETE marks deletes,
+            BASE_ROW says where the slice's base file has the key. When all rows are deletes, data columns may be
+            absent: such deletes have no ordering value.
         inserts: bool, which rows are new keys (for the counts only); None: none is.
         partial: by the number in a row's CHANGE: the data columns that its block gets, as a partial update; rows of
             other numbers are written whole. From table version 8 on.
@@ -107,10 +108,10 @@ def append_log(
 def _base_positions(spec: WriteSpec, file_slice: FileSlice, options: LogOptions) -> BasePositions | None:
     """Where base rows are looked up; None when blocks shall not, or can't, have their positions."""
     base = file_slice.base_file
-    wanted = options.record_positions and options.block_format.lower() != "hfile"
-    if not wanted or base is None or spec.table_version < 8 or not spec.populate_meta_fields:
+    unwanted = options.record_positions is False or options.block_format.lower() == "hfile"
+    if unwanted or base is None or spec.table_version < 8 or not spec.populate_meta_fields:
         return None
-    return BasePositions(spec.storage, base)
+    return BasePositions(spec.storage, base, may_look=options.record_positions is True)
 
 
 def _check_ordering(spec: WriteSpec, rows: pa.Table) -> None:

@@ -56,6 +56,7 @@ class Lookup:
     are the ordering fields with the table's types, for a global index that must judge moves, else empty. `merged`: how
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
     `completed`: requested times of completed commits. `replaced`: file groups that are not in the table any more.
+    `base_rows`: rows shall come with BASE_ROW, where the index sees it and keys are found in their own partition.
     """
 
     engine: Engine
@@ -68,6 +69,7 @@ class Lookup:
     only_live: bool = False
     completed: Container[str] = frozenset()
     replaced: Container[FileGroupId] = frozenset()
+    base_rows: bool = False
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""

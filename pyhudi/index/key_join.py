@@ -16,7 +16,7 @@ Source: spec, metadata and indexes part 4.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -79,11 +79,12 @@ def _has_second_places(
 def _settled(rows: Frame, lookup: Lookup) -> Frame:
     """One row for each key of the batch and place of it that counts."""
     engine = lookup.engine
-    work = _StoredStates(StoredKeys.of(lookup))
+    stored = replace(StoredKeys.of(lookup), base_rows=False)
+    work = _StoredStates(stored)
     states = _stored(candidates(lookup, everywhere=False, live=True), work, lookup)
     hits = engine.join(engine.select(rows, _KEY), states, _KEY, "inner", right_is_large=True)
     together = engine.arrange(engine.select(hits, work.schema.names), partition_by=_KEY)
-    return engine.map(together, PlacesThatCount(), StoredKeys.of(lookup).schema)
+    return engine.map(together, PlacesThatCount(), stored.schema)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ from pyhudi.formats.base.statistics import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, IndexSettings, Lookup, Tagged
 from pyhudi.index.key_join import keys_in_several_places, tag_by_join
-from pyhudi.index.stored_keys import Candidate, StoredKeys, candidates, in_shares
+from pyhudi.index.rows_in_memory import counted, located
+from pyhudi.index.stored_keys import Candidate, StoredKeys, StoredRows, candidates, in_shares
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.predicate import Column
 
@@ -53,6 +54,10 @@ class KeyLookupIndex:
         hits = self._hits(keys, lookup)
         if self.is_global:
             hits = hits.rename_columns({PARTITION_PATH: LOCATION_PARTITION})
+        elif getattr(lookup.engine, "shares_memory", False):
+            table = located(lookup.engine.collect(rows), hits)
+            if table is not None:
+                return Tagged(lookup.engine.from_arrow(table), counted(table))
         tagged = lookup.engine.join(rows, lookup.engine.from_arrow(hits), self._key_columns, "left")
         return Tagged(tagged, None if self.is_global else _counts(keys, hits))
 
@@ -127,12 +132,12 @@ class FindKeys:
             reader.close()
 
     def _matches(
-        self, candidate: Candidate, rows: Iterator[tuple[pa.Array, pa.RecordBatch]], wanted: pa.Array
+        self, candidate: Candidate, stored: Iterator[StoredRows], wanted: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        for keys, batch in rows:
-            found = pc.is_in(keys, value_set=wanted)
+        for rows in stored:
+            found = pc.is_in(rows.keys, value_set=wanted)
             if pc.any(found).as_py():
-                yield self.stored.placed(candidate.file, keys.filter(found), batch.filter(found))
+                yield self.stored.placed(candidate.file, rows.filter(found))
 
 
 def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.Array:

@@ -1,7 +1,7 @@
 """Stored keys with their places: what tasks read of base files and of merged slices.
 
-A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), then what the stored row has in the
-ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
+A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW where it is asked for, then what
+the stored row has in the ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
 Source: spec, metadata and indexes part 4.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
@@ -19,10 +20,10 @@ from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.index.base import STORED_ORDERING, Lookup
 from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.model.file_group import BaseFile, FileSlice
-from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import BASE_ROW, LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 
-__all__ = ["Candidate", "StoredKeys", "candidates", "in_shares"]
+__all__ = ["Candidate", "StoredKeys", "StoredRows", "candidates", "in_shares"]
 
 _READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key columns are read in large pieces
 
@@ -60,12 +61,25 @@ def in_shares(found: Sequence[Candidate], shares_max: int) -> list[tuple[Candida
     return [tuple(share) for share in shares]
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Some stored rows. `numbers`: which rows of their base file they are; null where log files had a say."""
+
+    keys: pa.Array
+    rows: pa.RecordBatch
+    numbers: pa.Array
+
+    def filter(self, mask: pa.Array) -> StoredRows:
+        return StoredRows(self.keys.filter(mask), self.rows.filter(mask), self.numbers.filter(mask))
+
+
 @dataclass(frozen=True)
 class StoredKeys:
     """Fan-out work: every stored key of its candidates.
 
     `keygen`: set when files hold no keys. `ordering`: fields to bring along. `merged`: how slices with log files are
-    read, for a merge-on-read table. `partition_column`: what the column of partition paths is called.
+    read, for a merge-on-read table. `partition_column`: what the column of partition paths is called. `base_rows`: with
+    BASE_ROW, null for keys of merged slices.
     """
 
     storage: Storage
@@ -73,15 +87,18 @@ class StoredKeys:
     ordering: pa.Schema
     merged: SliceSpec | None
     partition_column: str = PARTITION_PATH
+    base_rows: bool = False
 
     @classmethod
     def of(cls, lookup: Lookup, partition_column: str = PARTITION_PATH) -> StoredKeys:
-        return cls(lookup.storage, lookup.keygen, lookup.ordering, lookup.merged, partition_column)
+        return cls(lookup.storage, lookup.keygen, lookup.ordering, lookup.merged, partition_column, lookup.base_rows)
 
     @property
     def schema(self) -> pa.Schema:
         texts = [pa.field(name, pa.string()) for name in (RECORD_KEY, self.partition_column, LOCATION)]
-        return pa.schema([*texts, *(pa.field(f"{STORED_ORDERING}{i}", f.type) for i, f in enumerate(self.ordering))])
+        rows = [pa.field(BASE_ROW, pa.int64())] if self.base_rows else []
+        ordering = [pa.field(f"{STORED_ORDERING}{i}", f.type) for i, f in enumerate(self.ordering)]
+        return pa.schema([*texts, *rows, *ordering])
 
     def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
         for candidate in share:
@@ -90,19 +107,17 @@ class StoredKeys:
     def every_key(self, candidate: Candidate) -> Iterator[pa.RecordBatch]:
         """All keys of the base file, or of its merged slice."""
         if candidate.merging is not None:
-            for keys, rows in self.of_slice(candidate.merging):
-                yield self.placed(candidate.file, keys, rows)
+            for stored in self.of_slice(candidate.merging):
+                yield self.placed(candidate.file, stored)
             return
         reader = open_base_file(self.storage, candidate.file.path)
         try:
-            for keys, rows in self.of_base(reader):
-                yield self.placed(candidate.file, keys, rows)
+            for stored in self.of_base(reader):
+                yield self.placed(candidate.file, stored)
         finally:
             reader.close()
 
-    def of_base(
-        self, reader: BaseFileReader, may_match: RangeTest | None = None
-    ) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    def of_base(self, reader: BaseFileReader, may_match: RangeTest | None = None) -> Iterator[StoredRows]:
         """Keys of a base file, with the rows they are of."""
         if self.keygen is None:
             columns = [RECORD_KEY]
@@ -110,22 +125,24 @@ class StoredKeys:
             columns = list(self.keygen.input_columns or reader.schema.names)
             may_match = None  # the ranges of stored keys say nothing here
         names = list(dict.fromkeys([*columns, *self._ordering_columns]))
-        for batch in reader.batches(names, batch_rows=_READ_ROWS, may_match=may_match):
+        for first, batch in reader.numbered_batches(names, _READ_ROWS, may_match):
             keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
-            yield keys.cast(pa.string()), batch
+            yield StoredRows(keys.cast(pa.string()), batch, pa.array(np.arange(first, first + len(batch))))
 
-    def of_slice(self, file_slice: FileSlice) -> Iterator[tuple[pa.Array, pa.RecordBatch]]:
+    def of_slice(self, file_slice: FileSlice) -> Iterator[StoredRows]:
         """The same of the merged slice; its record keys are there also when the files hold none."""
         assert self.merged is not None
         columns = list(dict.fromkeys([RECORD_KEY, *self._ordering_columns]))
         for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
-            yield batch.column(RECORD_KEY), batch
+            yield StoredRows(batch.column(RECORD_KEY), batch, pa.nulls(len(batch), pa.int64()))
 
-    def placed(self, file: BaseFile, keys: pa.Array, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def placed(self, file: BaseFile, stored: StoredRows) -> pa.RecordBatch:
         """These keys as rows of `schema`."""
-        constants = [pa.repeat(pa.scalar(text, pa.string()), len(keys)) for text in (file.partition_path, file.file_id)]
-        stored = [_stored_ordering(rows, field) for field in self.ordering]
-        return pa.RecordBatch.from_arrays([keys, *constants, *stored], schema=self.schema)
+        rows = len(stored.keys)
+        constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (file.partition_path, file.file_id)]
+        numbers = [stored.numbers] if self.base_rows else []
+        ordering = [_stored_ordering(stored.rows, field) for field in self.ordering]
+        return pa.RecordBatch.from_arrays([stored.keys, *constants, *numbers, *ordering], schema=self.schema)
 
     @property
     def _ordering_columns(self) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "ARRIVAL",
+    "BASE_ROW",
     "CHANGE",
     "COMMIT_SEQNO",
     "COMMIT_TIME",
@@ -40,4 +41,5 @@ IS_DELETE = "_pyhudi_is_delete"  # bool, no nulls: this row deletes its key
 LOCATION = "_pyhudi_file_id"  # string: file id that holds the key, null = insert
 SLOT = "_pyhudi_slot"  # int32, no nulls: which write task takes the row
 CHANGE = "_pyhudi_change"  # int32, no nulls: which clause of an update or a merge made the row
-CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE)
+BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file that has the key, null = not known
+CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW)

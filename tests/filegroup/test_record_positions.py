@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import zipfile
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -115,10 +116,60 @@ def test_written_positions_are_rows_of_base_files(version: str, block_format: st
     table.upsert(*((f"k{n:02d}", "x", 2, n + 100) for n in (17, 3, 4, 5, 29)))
     table.delete(("k04", "x"), ("k01", "x"))
     table.mark_deleted(("k07", "x", 5, 0))
-    assert check_positions(table.storage) == 3  # type: ignore[arg-type]
+    assert check_positions(table.memory) == 3
     values = {key: v for key, _, _, v in table.rows()}
     assert {"k01", "k04", "k07"}.isdisjoint(values)
     assert [values[key] for key in ("k17", "k03", "k05", "k29", "k00")] == [117, 103, 105, 129, 0]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A line for each time that a write reads keys of a base file only to say where they stand."""
+    seen: list[str] = []
+    original = BasePositions._looked_up
+
+    def looked_up(self: BasePositions, keys: pa.Array) -> Any:
+        seen.append(self._base_file.path)
+        return original(self, keys)
+
+    monkeypatch.setattr(BasePositions, "_looked_up", looked_up)
+    return seen
+
+
+def changed(**options: str) -> MergeOnRead:
+    """Two partitions of 30 keys each; updates and deletes in both."""
+    table = MergeOnRead("9", **options)
+    table.bulk_insert(*((f"k{n:02d}", p, 1, n) for n in range(30) for p in ("x", "y")))
+    table.upsert(*((f"k{n:02d}", p, 2, n + 100) for n, p in ((17, "x"), (3, "y"), (4, "x"), (5, "y"), (29, "x"))))
+    table.delete(("k04", "x"), ("k01", "y"))
+    return table
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
+def test_an_index_that_has_seen_the_rows_says_where_they_stand_without_another_look(
+    index: str, looks: list[str]
+) -> None:
+    table = changed(index_type=index)
+    assert check_positions(table.memory) == 4
+    assert not looks
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_bucket_index_sees_no_rows_so_blocks_name_none_unless_asked_to_look(wanted: bool, looks: list[str]) -> None:
+    more = {"write_record_positions": "true"} if wanted else {}
+    table = MergeOnRead("9", index_type="BUCKET", bucket_index_num_buckets="1", **more)
+    table.upsert(("a", "x", 1, 1), ("b", "x", 1, 2))
+    table.compact_now()
+    table.upsert(("b", "x", 2, 3))
+    assert check_positions(table.memory) == len(looks) == int(wanted)
+
+
+def test_no_positions_are_written_when_they_are_not_wanted_or_the_table_is_older() -> None:
+    assert check_positions(changed(write_record_positions="false").memory) == 0
+    older = MergeOnRead("6")
+    older.bulk_insert(("a", "x", 1, 1))
+    older.upsert(("a", "x", 2, 3))
+    assert check_positions(older.memory) == 0
 
 
 def test_a_key_that_the_base_file_lacks_leaves_a_block_without_positions() -> None:

@@ -29,6 +29,7 @@ from pyhudi.actions.rows import (
 )
 from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
+from pyhudi.actions.writes.looking_up import lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
     data_columns,
     log_options,
@@ -40,23 +41,20 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError, TaskFailed
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
-from pyhudi.index import INDEXES
-from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
+from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
-from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
+from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile, FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import LOCATION, META_COLUMNS, RECORD_KEY, SLOT
+from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["KeyedWrite", "Rules", "checked", "commit_body", "log_plan", "stored_slices", "table_index"]
+__all__ = ["KeyedWrite", "Rules", "checked", "commit_body", "log_plan"]
 
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
@@ -191,29 +189,17 @@ class KeyedWrite:
         context: ActionContext,
     ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
         """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
-        engine, config = context.engine, context.meta.config
-        merging, is_ring = table_rules(context), context.options.buckets.consistent
+        engine, merging = context.engine, table_rules(context)
         moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
-        stored = fields if view.all_slices() else ()  # a table whose only write was undone has no columns
-        lookup = Lookup(
-            engine,
-            context.meta.storage,
-            view,
-            batch,
-            None if config.populate_meta_fields else keygen,
-            pa.schema([pa.field(name, _type_of(context.meta.table_schema(), name)) for name in stored]),
-            stored_slices(keygen, context) if config.is_merge_on_read else None,
-            only_live=self.rules.drop_known or self.rules.refuse_known,
-            completed=frozenset(instant.requested_time for instant in context.meta.timeline.commits()),
-            replaced=replaced_groups(context.meta, context.meta.timeline.completed()) if is_ring else frozenset(),
-        )
+        only_live = self.rules.drop_known or self.rules.refuse_known
+        lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=fields, only_live=only_live)
         tagged = index.tag(keyed, lookup)
         rows, counts = tagged.rows, tagged.counts
         if index.is_global:
             schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
             rows = engine.map(rows, MoveRows(schema, moves, merging, fields), schema)
-        if self.rules.drop_known or self.rules.refuse_known:
+        if only_live:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
         if counts is not None:
@@ -245,19 +231,6 @@ def _new_uuid(context: ActionContext) -> str:
     return _NO_UUID if context.options.concurrency.is_non_blocking else context.clock.new_uuid()
 
 
-def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
-    """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
-    meta = context.meta
-    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
-    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
-    stored_keys = meta.config.populate_meta_fields
-    memory = context.options.memory
-    return SliceSpec(
-        meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
-        memory.spill_folder,
-    )  # fmt: skip
-
-
 def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: ActionContext) -> LogPlan:
     """What planning must know of the slices in these partitions of a merge-on-read table."""
     compacting = pending_compactions(context.meta)
@@ -268,26 +241,6 @@ def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: A
         context.options.small_file_candidates_max,
         instant.requested_time if own_slices else None,
     )
-
-
-def table_index(context: ActionContext) -> Index:
-    """The index that the options name."""
-    options = context.options
-    name = INDEXES.canonical(options.index_type)
-    if name == "BUCKET" and options.buckets.consistent:
-        name = "CONSISTENT_BUCKET"
-        if not context.meta.config.is_merge_on_read:
-            raise ConfigError(
-                f"{context.meta.storage.root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read "
-                f"tables; this one is {context.meta.config.table_type}. Use the engine SIMPLE."
-            )
-    settings = IndexSettings(
-        update_partition_path=options.update_partition_path.get(name, True),
-        bucket_num=options.bucket_num,
-        bucket_hash_fields=options.bucket_hash_fields or context.meta.config.record_key_fields,
-    )
-    index: Index = INDEXES.load(name)(settings)
-    return index
 
 
 def commit_body(
@@ -314,11 +267,3 @@ _LOCATION_SCHEMA = pa.schema([pa.field(LOCATION, pa.string())])
 
 def _no_location(context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, pa.string())], schema=_LOCATION_SCHEMA)
-
-
-def _type_of(schema: pa.Schema, path: str) -> pa.DataType:
-    top, *rest = path.split(".") if path not in schema.names else [path]
-    kind = schema.field(top).type
-    for name in rest:
-        kind = kind.field(name).type
-    return kind

@@ -20,7 +20,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -28,6 +28,7 @@ from pyhudi.storage.clock import Clock
 __all__ = ["WriteSlot"]
 
 
+_CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW)
 _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
 
 
@@ -111,7 +112,7 @@ class WriteSlot:
 
     def _fitted(self, rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
         """Data columns in the table's types, keys and delete flags beside them."""
-        control = [name for name in (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE) if name in rows.schema.names]
+        control = [name for name in _CONTROL if name in rows.schema.names]
         data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
         if not data:
             return rows.select(control)

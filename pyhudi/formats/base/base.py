@@ -134,6 +134,12 @@ class BaseFileReader(Protocol):
         """
         ...
 
+    def numbered_batches(
+        self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """As `batches`; each with the number that its first row has in the file."""
+        ...
+
     def column(self, name: str) -> pa.ChunkedArray:
         """One whole column; the caller answers for the memory."""
         ...

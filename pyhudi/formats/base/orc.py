@@ -112,6 +112,14 @@ class OrcReader:
                 for first in range(0, len(stripe), batch_rows):
                     yield stripe.slice(first, batch_rows)
 
+    def numbered_batches(
+        self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        first = 0
+        for batch in self.batches(columns, batch_rows):
+            yield first, batch
+            first += len(batch)
+
     def column(self, name: str) -> pa.ChunkedArray:
         kind = self._schema.field(name).type
         return pa.chunked_array([batch.column(0) for batch in self.batches([name])], kind)

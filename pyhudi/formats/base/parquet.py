@@ -9,6 +9,7 @@ statistics, and a dictionary only for columns where a sample says that it pays. 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import accumulate
 from types import TracebackType
 
 import pyarrow as pa
@@ -138,13 +139,29 @@ class ParquetReader:
         dictionaries: Collection[str] = (),
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
+        wanted = self._schema.names if columns is None else columns
+        return (batch for _, batch in self._numbered(wanted, batch_rows, dictionaries, may_match))
+
+    def numbered_batches(
+        self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        return self._numbered(columns, batch_rows, (), may_match)
+
+    def _numbered(
+        self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        names = [name for name in wanted if name in self._schema.names]
         with blaming(self._where, "Parquet"):
-            file = self._open(self._file.metadata, dictionaries) if dictionaries else self._file
+            metadata = self._file.metadata
+            file = self._open(metadata, dictionaries) if dictionaries else self._file
+            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+            starts = list(accumulate(sizes, initial=0))
             # One row group at a time, so that no more than one is ever buffered ahead.
-            for row_group in row_groups_that_may_match(file.metadata, may_match):
+            for row_group in row_groups_that_may_match(metadata, may_match):
+                first = starts[row_group]
                 for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
-                    yield self._typed(batch.select(names))
+                    yield first, self._typed(batch.select(names))
+                    first += len(batch)
 
     def column(self, name: str) -> pa.ChunkedArray:
         with blaming(self._where, "Parquet"):

@@ -15,9 +15,10 @@ LOG_BLOCK_OPTIONS: tuple[OptionSpec, ...] = (
         "Files",
         "hoodie.write.record.positions",
         Kind.FLAG,
-        "false",
+        None,
         "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys stand, which saves "
-        "Hudi's readers a look at keys and costs writes one. PyHudi's readers go by keys.",
+        "readers a look at the base file's keys. Unset: where the index has seen the rows (SIMPLE and BLOOM); `true`: "
+        "always, which costs writes by a bucket or global index that look; `false`: never.",
     ),
     honoured(
         "Files",

@@ -103,7 +103,7 @@ class WriteOptions:
     log_block_format: str = "parquet"
     log_file_max_bytes: int = 1073741824
     log_block_max_bytes: int = 268435456
-    record_positions: bool = False
+    record_positions: bool | None = None
     partial_updates: bool = True
     memory: MemoryOptions = field(default_factory=MemoryOptions)
     # Compaction
@@ -300,6 +300,7 @@ def _file_fields(values: Values) -> dict[str, Any]:
     codec, orc_codec = values.must("hoodie.parquet.compression.codec"), values.must("hoodie.orc.compression.codec")
     full = values.integer("hoodie.parquet.max.file.size", minimum=1)
     full_orc = values.integer("hoodie.orc.max.file.size", minimum=1)
+    positions = "hoodie.write.record.positions"
     return {
         "codec": orc_codec.lower() if orc else codec,
         "compression_level": values.integer("hoodie.pyhudi.compression.level", minimum=0),
@@ -311,7 +312,7 @@ def _file_fields(values: Values) -> dict[str, Any]:
         "small_file_candidates_max": values.integer("hoodie.merge.small.file.group.candidates.limit", minimum=0),
         "log_block_format": values.must("hoodie.logfile.data.block.format"),
         "log_file_max_bytes": values.integer("hoodie.logfile.max.size", minimum=1),
-        "record_positions": values.flag("hoodie.write.record.positions"),
+        "record_positions": values.flag(positions) if values.text(positions) else None,
         "partial_updates": values.flag("hoodie.spark.sql.merge.into.partial.updates"),
         "memory": memory_options(values),
         "log_block_max_bytes": values.integer("hoodie.logfile.data.block.max.size", minimum=1),

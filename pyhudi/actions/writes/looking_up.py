@@ -1,0 +1,100 @@
+"""Which index a write asks, and what the index is handed.
+
+Source: house 3.5 stop 4; spec, metadata and indexes part 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.merging import table_rules
+from pyhudi.errors import ConfigError
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.index import INDEXES
+from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
+from pyhudi.keygen import KeyGenerator
+from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
+from pyhudi.model.keys import META_COLUMNS
+
+__all__ = ["lookup_of", "stored_slices", "table_index"]
+
+
+def table_index(context: ActionContext) -> Index:
+    """The index that the options name."""
+    options = context.options
+    name = INDEXES.canonical(options.index_type)
+    if name == "BUCKET" and options.buckets.consistent:
+        name = "CONSISTENT_BUCKET"
+        if not context.meta.config.is_merge_on_read:
+            raise ConfigError(
+                f"{context.meta.storage.root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read "
+                f"tables; this one is {context.meta.config.table_type}. Use the engine SIMPLE."
+            )
+    settings = IndexSettings(
+        update_partition_path=options.update_partition_path.get(name, True),
+        bucket_num=options.bucket_num,
+        bucket_hash_fields=options.bucket_hash_fields or context.meta.config.record_key_fields,
+    )
+    index: Index = INDEXES.load(name)(settings)
+    return index
+
+
+def lookup_of(
+    index: Index,
+    batch: Mapping[str, PartitionRows],
+    view: FileSystemView,
+    keygen: KeyGenerator,
+    context: ActionContext,
+    *,
+    ordering_fields: Sequence[str],
+    only_live: bool,
+) -> Lookup:
+    """What the index is handed. `ordering_fields`: those by which it must judge moves."""
+    meta, is_ring = context.meta, context.options.buckets.consistent
+    stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
+    return Lookup(
+        context.engine,
+        meta.storage,
+        view,
+        batch,
+        None if meta.config.populate_meta_fields else keygen,
+        pa.schema([pa.field(name, _type_of(meta.table_schema(), name)) for name in stored]),
+        stored_slices(keygen, context) if meta.config.is_merge_on_read else None,
+        only_live=only_live,
+        completed=frozenset(instant.requested_time for instant in meta.timeline.commits()),
+        replaced=replaced_groups(meta, meta.timeline.completed()) if is_ring else frozenset(),
+        base_rows=not index.is_global and _names_base_rows(context),
+    )
+
+
+def _names_base_rows(context: ActionContext) -> bool:
+    """Shall rows for log files know where their base file has their key?"""
+    config, options = context.meta.config, context.options
+    if not config.is_merge_on_read or config.table_version < 8 or not config.populate_meta_fields:
+        return False
+    return options.record_positions is not False and not table_rules(context).needs_pairs
+
+
+def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
+    """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
+    meta = context.meta
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
+    rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
+    stored_keys = meta.config.populate_meta_fields
+    memory = context.options.memory
+    return SliceSpec(
+        meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
+        memory.spill_folder,
+    )  # fmt: skip
+
+
+def _type_of(schema: pa.Schema, path: str) -> pa.DataType:
+    top, *rest = path.split(".") if path not in schema.names else [path]
+    kind = schema.field(top).type
+    for name in rest:
+        kind = kind.field(name).type
+    return kind
