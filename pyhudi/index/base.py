@@ -70,6 +70,7 @@ class Lookup:
     completed: Container[str] = frozenset()
     replaced: Container[FileGroupId] = frozenset()
     base_rows: bool = False
+    table_version: int = 9
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""

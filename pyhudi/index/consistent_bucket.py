@@ -44,7 +44,8 @@ class ConsistentBucketIndex:
         return location
 
     def _ring(self, partition_path: str, lookup: Lookup) -> HashRing:
-        ring = load_or_make_ring(lookup.storage, partition_path, self.settings.bucket_num, lookup.completed)
+        buckets, version = self.settings.bucket_num, lookup.table_version
+        ring = load_or_make_ring(lookup.storage, partition_path, buckets, lookup.completed, version)
         groups = {node.file_id for node in ring.nodes}
         where = f"Partition {partition_path!r} of {lookup.storage.root}"
         gone = sorted(group for group in groups if FileGroupId(partition_path, group) in lookup.replaced)

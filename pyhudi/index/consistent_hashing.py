@@ -4,8 +4,9 @@
                                                                   <instant>.commit          it counts
 
 The newest ring counts that was there from the beginning, has the marker, or is of a completed instant of the active
-timeline; Hudi before 1.0 puts the marker into the partition's folder. A ring that a dead resize left never counts, not
-even when the timeline has been archived beyond it. Source: spec, metadata and indexes 4.2; timeline 1.5.
+timeline. Below version 8 the marker stands in the partition's own folder: Hudi before 1.0 puts it there, and fails to
+find a ring at its next resize when it stands beside the ring. A ring that a dead resize left never counts, not even
+when the timeline has been archived beyond it. Source: spec, metadata and indexes 4.2; timeline 1.5.
 """
 
 from __future__ import annotations
@@ -24,29 +25,32 @@ _RING, _MARKER = ".hashing_meta", ".commit"
 
 
 def load_ring(
-    storage: Storage, partition_path: str, completed: Container[str], *, marks: bool = False
+    storage: Storage, partition_path: str, completed: Container[str], *, marking: int | None = None
 ) -> HashRing | None:
     """The ring of a partition, None when it has none.
 
-    Args:    completed: the completed commits of the active timeline. marks: make a marker that is missing.
+    Args:    completed: the completed commits of the active timeline. marking: the table's version, to make a marker
+             that is missing.
     Raises:  CorruptFile.
     """
     names = [entry.name for entry in storage.list(hashing_folder(partition_path)) if not entry.is_dir]
     marked = {name.removesuffix(_MARKER) for name in names if name.endswith(_MARKER)}
     instants = sorted((name.removesuffix(_RING) for name in names if name.endswith(_RING)), reverse=True)
     for instant in instants:
-        counts = instant == INITIAL_RING or instant in marked or instant in completed
-        if counts or storage.stat(data_path(partition_path, f"{instant}{_MARKER}")) is not None:
-            if marks and instant not in marked and instant != INITIAL_RING:
-                mark_ring(storage, partition_path, instant)
+        is_marked = instant in marked or storage.stat(data_path(partition_path, f"{instant}{_MARKER}")) is not None
+        if is_marked or instant == INITIAL_RING or instant in completed:
+            if marking is not None and not is_marked and instant != INITIAL_RING:
+                mark_ring(storage, partition_path, instant, marking)
             path = hashing_path(partition_path, instant)
             return decode_ring(storage.read(path), f"{storage.root}: {path}")
     return None
 
 
-def load_or_make_ring(storage: Storage, partition_path: str, bucket_num: int, completed: Container[str]) -> HashRing:
+def load_or_make_ring(
+    storage: Storage, partition_path: str, bucket_num: int, completed: Container[str], table_version: int
+) -> HashRing:
     """The ring of a partition; one that has none gets its first, which every writer makes alike."""
-    ring = load_ring(storage, partition_path, completed, marks=True)
+    ring = load_ring(storage, partition_path, completed, marking=table_version)
     if ring is not None:
         return ring
     ring = initial_ring(partition_path, bucket_num)
@@ -63,15 +67,20 @@ def save_ring(storage: Storage, ring: HashRing) -> None:
     storage.write(hashing_path(ring.partition_path, ring.instant), encode_ring(ring))
 
 
-def mark_ring(storage: Storage, partition_path: str, instant_time: str) -> None:
+def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_version: int) -> None:
     """Say that the ring of a completed instant counts, for when the instant is archived."""
+    folder = hashing_folder(partition_path) if table_version >= 8 else partition_path
     with suppress(PathExists, StorageError):  # whoever misses it looks at the timeline
-        storage.create_new(hashing_path(partition_path, instant_time, is_marker=True), b"")
+        storage.create_new(data_path(folder, f"{instant_time}{_MARKER}"), b"")
 
 
 def delete_rings(storage: Storage, instant_time: str) -> None:
-    """Delete the rings of an instant that is rolled back."""
-    names = (f"{instant_time}{_MARKER}", f"{instant_time}{_RING}")
-    for info in storage.walk(hashing_folder("")):
-        if info.name in names:
+    """Delete the rings of an instant that is rolled back, and their markers."""
+    ring, marker = f"{instant_time}{_RING}", f"{instant_time}{_MARKER}"
+    folder = hashing_folder("")
+    for info in storage.walk(folder):
+        if info.name in (ring, marker):
             storage.delete(info.path)
+        if info.name == ring:
+            partition_path = info.path.removeprefix(folder).removesuffix(ring).strip("/")
+            storage.delete(data_path(partition_path, marker))

@@ -77,9 +77,9 @@ def hashing_folder(partition_path: str) -> str:
     return f"{_HASHING_FOLDER}/{partition_path}" if partition_path else _HASHING_FOLDER
 
 
-def hashing_path(partition_path: str, instant_time: str, *, is_marker: bool = False) -> str:
-    """The ring of an instant, or the empty file that says that it counts."""
-    return f"{hashing_folder(partition_path)}/{instant_time}{'.commit' if is_marker else '.hashing_meta'}"
+def hashing_path(partition_path: str, instant_time: str) -> str:
+    """The ring of an instant."""
+    return f"{hashing_folder(partition_path)}/{instant_time}.hashing_meta"
 
 
 def new_file_id(prefix: str, number: int = 0) -> str:

@@ -68,6 +68,7 @@ def lookup_of(
         completed=frozenset(instant.requested_time for instant in meta.timeline.commits()),
         replaced=replaced_groups(meta, meta.timeline.completed()) if is_ring else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
+        table_version=meta.config.table_version,
     )
 
 

@@ -147,7 +147,7 @@ class Clustering:
 
     def completed(self, instant: Instant, plan: ClusteringPlan, context: ActionContext) -> None:
         for path in plan.partitions if is_resize(plan) else ():
-            mark_ring(context.meta.storage, path, instant.requested_time)
+            mark_ring(context.meta.storage, path, instant.requested_time, context.meta.config.table_version)
 
     def result(
         self,
