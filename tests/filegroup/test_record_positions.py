@@ -21,6 +21,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
 from tests.actions.merge_on_read import MergeOnRead
 from tests.conftest import shared_folder
@@ -57,7 +58,7 @@ def test_damaged_positions_are_refused(positions: list[int]) -> None:
     )
 
 
-def blocks_with_positions(storage: MemoryStorage) -> Iterator[tuple[str, LogBlock]]:
+def blocks_with_positions(storage: Storage) -> Iterator[tuple[str, LogBlock]]:
     """Path of the log file → blocks whose header has positions."""
     for info in list(storage.walk("")):
         if LogFileName.parse(info.path.rpartition("/")[2]) is None or info.path.startswith(".hoodie"):
@@ -67,7 +68,7 @@ def blocks_with_positions(storage: MemoryStorage) -> Iterator[tuple[str, LogBloc
                 yield info.path, block
 
 
-def check_positions(storage: MemoryStorage) -> int:
+def check_positions(storage: Storage) -> int:
     """Every position is the row of the base file that has the record's key; how many blocks say positions."""
     checked = 0
     bases = {}

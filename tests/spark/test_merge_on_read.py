@@ -14,7 +14,9 @@ from pyhudi import HudiTable
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.spark.writer import write_frame
+from pyhudi.storage import open_storage
 from tests.contracts.test_merge_modes import NewestParts
+from tests.filegroup.test_record_positions import check_positions
 from tests.house.source import ROOT
 from tests.spark.test_writes import OPERATION, OPTIONS, contents, plan_of, rows
 
@@ -84,6 +86,8 @@ def test_this_process_and_spark_write_the_same_log_files(
     assert found(spark, ours) == scanned(ours)
     assert found(spark, ours, ["id", "amount"]) == scanned(ours, columns=["id", "amount"])
     assert any(HudiTable.open(ours).scan().files().column("log_files").to_pylist())
+    named = [check_positions(open_storage(str(tmp_path / engine))) > 0 for engine in ("local", "spark")]
+    assert named == [index == "SIMPLE" and version != "6"] * 2, "log blocks say where their keys stand"
 
 
 def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: Path) -> None:
