@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
@@ -12,6 +14,7 @@ from pyhudi.errors import KeyGenError, SchemaMismatch
 from pyhudi.filegroup.meta_columns import constant, no_values, sequence_numbers
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
@@ -37,7 +40,11 @@ def incoming_schema(stored: pa.Schema) -> pa.Schema:
 
 
 class NewBaseFile:
-    """A base file being written: row groups of `new_rows` and `carried_rows` go to `write`, then `close`."""
+    """A base file being written: tables of `new_rows` and `carried_rows` go to `write`, then `close`.
+
+    Small tables wait for one another, so that a file to which few rows are added again and again does not get a row
+    group each time.
+    """
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
@@ -52,6 +59,7 @@ class NewBaseFile:
         self.name = str(BaseFileName(file_id, task.write_token, spec.instant_time, extension_of(spec.file.format)))
         self.path = data_path(partition_path, self.name)
         self.rows = 0
+        self._waiting: list[pa.Table] = []
         self._spec, self._task = spec, task
         self._stored = stored_columns(spec)
         self._bloom = bloom if bloom is not None else _new_bloom(spec)
@@ -87,10 +95,28 @@ class NewBaseFile:
         return rows.add_column(at, FILE_NAME, constant(self.name, len(rows)))
 
     def write(self, rows: pa.Table) -> None:
-        """Write one row group of complete rows."""
-        if len(rows):
-            self._writer.write(rows)
-            self.rows += len(rows)
+        """Write complete rows, no more than a row group holds."""
+        if not len(rows):
+            return
+        self.rows += len(rows)
+        if self._waiting and not self._fits(rows):
+            self._flush()
+        self._waiting.append(rows)
+        if not self._fits():
+            self._flush()
+
+    def _fits(self, *more: pa.Table) -> bool:
+        """Is there room for a row group's worth beside the waiting rows (and `more`)? Half of one is left as it is."""
+        tables, options = (*self._waiting, *more), self._spec.file
+        rows, size_bytes = sum(map(len, tables)), sum(table.nbytes for table in tables)
+        return 2 * rows <= options.row_group_rows and 2 * size_bytes <= options.row_group_bytes
+
+    def _flush(self) -> None:
+        """Write what waits as one row group."""
+        if self._waiting:
+            first, *others = self._waiting
+            self._writer.write(reduce(stacked, others, first))
+        self._waiting = []
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:
         """Put the keys of written rows into the bloom filter and the key range."""
@@ -103,6 +129,7 @@ class NewBaseFile:
 
     def close(self) -> int:
         """Write the footer; the file's size in bytes."""
+        self._flush()
         spec = self._spec
         schema_json = avro_from_arrow(spec.stored_schema, spec.table_name, with_meta=True)
         footer = Footer(avro_schema=schema_json)

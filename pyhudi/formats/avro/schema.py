@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ __all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "record_full_name"
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ILLEGAL_FIRST = re.compile(r"[^A-Za-z_]")
 _MASK = "__"
+_SCHEMAS_KEPT = 64
 
 _META_FIELDS = tuple({"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS)
 
@@ -56,9 +58,18 @@ def avro_from_arrow(schema: pa.Schema, table_name: str, *, with_meta: bool) -> s
              with_meta: the five meta columns come first (footers and log headers), or none (commit metadata).
     Raises:  SchemaMismatch naming every column whose name or type no Hudi table can hold.
     """
+    # Arrow takes schemas for equal whose fields have other metadata, docs for example: the bytes tell them apart.
+    return _avro_json(schema.serialize().to_pybytes(), table_name, with_meta)
+
+
+@lru_cache(maxsize=_SCHEMAS_KEPT)
+def _avro_json(schema: bytes, table_name: str, with_meta: bool) -> str:
+    """Kept, because each file and each log block asks for it again."""
     problems: list[str] = []
     name = avro_name(table_name)
-    record = _record(without_meta(schema), f"{name}_record", f"hoodie.{name}", "", problems)
+    record = _record(
+        without_meta(pa.ipc.read_schema(pa.py_buffer(schema))), f"{name}_record", f"hoodie.{name}", "", problems
+    )
     if problems:
         raise SchemaMismatch(
             f"The schema of table {table_name!r} can't be stored: {'; '.join(problems)}. "

@@ -6,6 +6,8 @@ list item, map value and struct field. Source: spec, files and records 3.1.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
@@ -15,6 +17,7 @@ from pyhudi.model.keys import META_COLUMNS
 __all__ = ["file_schema", "fit"]
 
 
+@lru_cache(maxsize=64)  # each new file asks for it; metadata, which Arrow does not compare, has no part in it
 def file_schema(schema: pa.Schema) -> pa.Schema:
     """`schema` with the types that a base file stores, all nullable, without metadata; meta columns come first.
 
