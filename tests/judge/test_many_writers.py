@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,7 +22,8 @@ from pyhudi.engine.local import LocalEngine, LocalFrame
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.storage import LocalStorage
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage import LocalStorage, Storage
 from pyhudi.writing import write_table
 from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
 from tests.judge.stories import DDL, KEYS, MERGE_ON_READ, SCHEMA, Step, Story, rows
@@ -55,6 +55,14 @@ class Play:
     def hudi(self) -> str:
         return HUDI_OF_TABLE_VERSION[self.story.table_version]
 
+    @property
+    def storage(self) -> Storage:
+        return LocalStorage(str(self.table))
+
+    @property
+    def timeline(self) -> Timeline:
+        return MetaClient.load(self.storage).timeline
+
     def write_ours(self, step: Step, may_read: threading.Event | None = None) -> WriteResult:
         """PyHudi writes; it has its rows only when `may_read` is set."""
         self.steps.append(step)
@@ -65,27 +73,24 @@ class Play:
             return iter(data.to_batches())
 
         options = WriteOptions.parse({**self.story.write_options(), "hoodie.datasource.write.operation": "upsert"})
-        return write_table(str(self.table), LocalFrame(data.schema, (read,)), LocalEngine(1), options)
+        return write_table(self.storage, LocalFrame(data.schema, (read,)), LocalEngine(1), options)
 
-    def write_theirs(self, step: Step) -> dict[str, Any]:
-        """Real Hudi writes; the instant that it completed."""
+    def write_theirs(self, step: Step) -> None:
+        """Real Hudi writes."""
         self.steps.append(step)
         options = {"hoodie.table.name": self.story.name, **self.story.options, "hoodie.write.auto.upgrade": "false"}
         if self.story.table_version < 9:  # Hudi before 1.1 knows the older key only
             options["hoodie.datasource.write.precombine.field"] = options.pop("hoodie.table.ordering.fields")
         written = {"operation": "upsert", "rows": as_json(step.rows)}
-        answer = self.judge.write(self.table, self.hudi, options=options, schema=DDL, steps=[written])
-        instants: list[dict[str, Any]] = answer["steps"][0]["instants"]
-        return max(instants, key=lambda instant: str(instant["requested"]))
+        self.judge.write(self.table, self.hudi, options=options, schema=DDL, steps=[written])
 
     def pending(self, *states: State) -> set[str]:
         """Writes under way that have come this far."""
-        timeline = MetaClient.load(LocalStorage(str(self.table))).timeline.pending()
-        writes = timeline.of((ActionKind.COMMIT, ActionKind.DELTACOMMIT))
+        writes = self.timeline.pending().of((ActionKind.COMMIT, ActionKind.DELTACOMMIT))
         return {instant.requested_time for instant in writes if instant.state in states}
 
     def commits(self) -> int:
-        return len(MetaClient.load(LocalStorage(str(self.table))).timeline.commits())
+        return len(self.timeline.commits())
 
     def overtake_hudi(self, ours: Step, theirs: Step) -> bool:
         """PyHudi writes when Hudi has begun. Did Hudi give way, that is: begin again after PyHudi's commit?
@@ -98,7 +103,8 @@ class Play:
             their_write = pool.submit(self.write_theirs, theirs)
             wait_until(lambda: their_write.done() or not self.pending(State.INFLIGHT) <= before)
             our_commit = self.write_ours(ours)
-            return bool(their_write.result()["requested"] > our_commit.completion_time)
+            their_write.result()
+        return any(commit.requested_time > our_commit.completion_time for commit in self.timeline.commits())
 
     def be_overtaken_by_hudi(self, ours: Step, theirs: Step) -> bool:
         """PyHudi begins, and has its rows when Hudi has committed. Did PyHudi give way?"""
@@ -112,6 +118,18 @@ class Play:
             finally:
                 may_read.set()
             return our_write.result().retries > 0
+
+    def take_turns(self) -> dict[str, int]:
+        """Both write in each of TURNS turns, Hudi overtaken first; how often each gave way."""
+        gave_way = {"PyHudi": 0, "Hudi": 0}
+        for turn in range(TURNS):
+            ours = Step("upsert", [*rows([1000 + turn], 5), *rows(range(3), 10 + 2 * turn)])
+            theirs = Step("upsert", [*rows([2000 + turn], 5), *rows(range(3), 11 + 2 * turn)])
+            if turn % 2:
+                gave_way["PyHudi"] += self.be_overtaken_by_hudi(ours, theirs)
+            else:
+                gave_way["Hudi"] += self.overtake_hudi(ours, theirs)
+        return gave_way
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
@@ -131,14 +149,7 @@ def test_two_writers_under_the_lock_file_lose_nothing(
 ) -> None:
     play = Play(tmp_path / "t", Story(f"shared_v{version}", version, {**KEYS, **MANY, **kind}, ()), judge)
     play.write_ours(Step("upsert", rows(range(3), 1)))
-    gave_way: dict[str, int] = {"PyHudi": 0, "Hudi": 0}
-    for turn in range(TURNS):
-        ours = Step("upsert", [*rows([1000 + turn], 5), *rows(range(3), 10 + 2 * turn)])
-        theirs = Step("upsert", [*rows([2000 + turn], 5), *rows(range(3), 11 + 2 * turn)])
-        if turn % 2:
-            gave_way["PyHudi"] += play.be_overtaken_by_hudi(ours, theirs)
-        else:
-            gave_way["Hudi"] += play.overtake_hudi(ours, theirs)
+    gave_way = play.take_turns()
 
     print("gave way:", gave_way)
     assert gave_way["PyHudi"] == TURNS / 2
