@@ -71,6 +71,7 @@ def merge_file(
             clock,
             bloom=merge.keys.bloom,
             keys=merge.keys.key_range,
+            gathers=True,
         )
         try:
             merge.run(file, first_seq)

@@ -40,25 +40,25 @@ def incoming_schema(stored: pa.Schema) -> pa.Schema:
 
 
 class NewBaseFile:
-    """A base file being written: tables of `new_rows` and `carried_rows` go to `write`, then `close`.
-
-    Small tables wait for one another, so that a file to which few rows are added again and again does not get a row
-    group each time.
-    """
+    """A base file being written: tables of `new_rows` and `carried_rows` go to `write`, then `close`."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
-        *, bloom: BloomFilter | None = None, keys: KeyRange | None = None,
+        *, bloom: BloomFilter | None = None, keys: KeyRange | None = None, gathers: bool = False,
     ) -> None:  # fmt: skip
         """Announce the file with a marker and start it.
 
-        Args: bloom, keys: filter and key range to go on from, when the caller knows those of rows it carries over.
+        Args:
+            bloom, keys: filter and key range to go on from, when the caller knows those of rows it carries over.
+            gathers: small tables wait in memory for one another, so that a file to which few rows are added again and
+                again does not get a row group each time; not for those who have many files open.
         """
         self.file_id = file_id
         self.partition_path = partition_path
         self.name = str(BaseFileName(file_id, task.write_token, spec.instant_time, extension_of(spec.file.format)))
         self.path = data_path(partition_path, self.name)
         self.rows = 0
+        self._gathers = gathers
         self._waiting: list[pa.Table] = []
         self._spec, self._task = spec, task
         self._stored = stored_columns(spec)
@@ -102,7 +102,7 @@ class NewBaseFile:
         if self._waiting and not self._fits(rows):
             self._flush()
         self._waiting.append(rows)
-        if not self._fits():
+        if not self._gathers or not self._fits():
             self._flush()
 
     def _fits(self, *more: pa.Table) -> bool:

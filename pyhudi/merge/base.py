@@ -58,7 +58,7 @@ def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
     which is how Hudi marks the deletes of its `delete` operation.
     """
     bare = is_delete.copy()
-    for values in ordering:
+    for values in ordering if bare.any() else ():
         none = values.is_null()
         if len(ordering) == 1 and pa.types.is_integer(values.type) and values.type.bit_width <= 32:
             none = pc.or_kleene(none, pc.fill_null(pc.equal(values, pa.scalar(0, values.type)), True))
