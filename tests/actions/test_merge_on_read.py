@@ -288,3 +288,17 @@ def test_a_file_group_of_a_waiting_compaction_takes_no_inserts(version: str) -> 
     assert table.rows() == [("a", "x", 3, 12), ("b", "x", 1, 20)]
     table.compact_now()
     assert table.rows() == [("a", "x", 3, 12), ("b", "x", 1, 20)]
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_write_that_is_undone_takes_the_log_files_of_its_slices_along(version: str, index: str) -> None:
+    table = MergeOnRead(version, index_type=index, bucket_index_num_buckets="1")
+    table.upsert(("a", "x", 1, 1))
+    table.upsert(("a", "x", 2, 2))
+    for _ in range(2):
+        table.roll_back_last()
+    assert not [path for path in table.memory.paths() if path.startswith("x/") and "metadata" not in path]
+    table.upsert(("a", "x", 1, 3))
+    table.upsert(("a", "x", 2, 4), ("b", "x", 1, 5))
+    assert table.rows() == [("a", "x", 2, 4), ("b", "x", 1, 5)]

@@ -25,10 +25,10 @@ from pyhudi.locks import hold
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.timeline.history import archive_log, lsm_history
+from pyhudi.timeline.history import archive_log, load_history, lsm_history
 from pyhudi.timeline.load import time_of
 
-__all__ = ["archive", "archive_after_write"]
+__all__ = ["archive", "archive_after_write", "archive_out_of_turn"]
 
 _CHUNK_INSTANTS = 1000  # bodies of so many instants are in memory at once
 # Cleans and rollbacks come first in the archive files of version 6, then the writes.
@@ -64,6 +64,18 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
         if plan.instants:
             files = _archived(plan.instants, context)
         return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
+
+
+def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:
+    """Move a commit to the history whose savepoint is about to go, if later commits are there already.
+
+    Otherwise it would be the oldest of the timeline, and readers would take what was archived after it for uncommitted.
+    `context`: the table as it is; its caller holds the lock.
+    """
+    meta = context.meta
+    history = load_history(meta.storage, meta.config)
+    if any(i.action.is_write and i.requested_time > instant_time for i in history.times(instant_time)):
+        _archived([i for i in meta.timeline.commits() if i.requested_time == instant_time], context)
 
 
 def _reason(limit: Any) -> str | None:

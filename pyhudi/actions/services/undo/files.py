@@ -21,7 +21,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.metadata.file_system_view import is_partition_metadata
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.write import TimelineWriter
@@ -53,15 +53,13 @@ def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackReques
 
 
 def requests_of_slices(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
-    """Below version 8: the log files in the slices that a compaction opened, which bear its name.
+    """Below version 8: the log files in the slices that the target opened, which bear its name.
 
-    What later writes added to them is undone already. Left behind, they would be taken for slices of a commit that was
-    archived as soon as the timeline has moved on.
+    What later writes added to them is undone already. Left behind, they would be taken for slices without a base file,
+    and for those of a commit that was archived as soon as the timeline has moved on.
     """
     meta = context.meta
-    if meta.config.table_version >= 8 or target.action.completed_as is not ActionKind.COMMIT:
-        return ()
-    if not meta.config.is_merge_on_read:
+    if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
         return ()
     found = []
     for path in _listed(target, meta.storage):

@@ -204,7 +204,8 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
     begun = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
     if begun is None and target is not None:
         requests = () if target.state is State.REQUESTED else requests_of(target, context)
-        logs = () if target.is_completed else requests_of_slices(target, context)
+        is_compaction = target.action.completed_as is ActionKind.COMMIT
+        logs = requests_of_slices(target, context) if is_compaction and not target.is_completed else ()
         begun = _planned(info, (*requests, *logs), context)
     if begun is None:
         return

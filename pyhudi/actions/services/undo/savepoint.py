@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.services.archive.archiving import archive_out_of_turn
 from pyhudi.errors import TableError
 from pyhudi.formats.savepoint_files import decode_savepoint, encode_savepoint
 from pyhudi.locks import hold
@@ -94,11 +95,13 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
 def delete_savepoint(context: ActionContext, instant_time: str) -> None:
     """Give a saved commit free again. Raises TableError when it has no savepoint."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        meta = context.meta.reload()
+        context = context.reloaded()
+        meta = context.meta
         found = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
         if not found:
             known = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
             raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {known}.")
+        archive_out_of_turn(context, instant_time)
         TimelineWriter(meta.storage, meta.config).delete_savepoint(found[0])
 
 

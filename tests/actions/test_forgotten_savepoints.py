@@ -1,0 +1,51 @@
+"""Savepoints that go when archiving has passed their commits: nothing archived may disappear with them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from pyhudi.actions.services.undo.savepoint import delete_savepoint
+from pyhudi.model.options import WriteOptions
+from pyhudi.serving import serve
+from pyhudi.timeline.table_properties import load_table_config
+from tests.actions.archived import active, archived, history, savepoint, table_of
+from tests.actions.tables import TestTable
+
+VERSIONS = ("6", "8", "9")
+
+
+def forget(table: TestTable, time: str) -> None:
+    options = WriteOptions.parse({}, table=load_table_config(table.storage))
+    serve(table.storage, partial(delete_savepoint, instant_time=time), options, table.engine)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_commit_that_archiving_has_passed_leaves_with_its_savepoint(version: str) -> None:
+    table = table_of(version)
+    times = [table.upsert((f"k{n}", f"p{n}", n, n)).instant_time for n in range(7)]  # each has a file of its own
+    savepoint(table, times[1])
+    archived(table, archive_beyond_savepoint="true")
+    assert active(table) == [times[1], *times[-2:]]
+    rows, then = table.rows(), table.rows(as_of=times[3])
+    assert len(rows) == 7
+
+    forget(table, times[1])
+
+    assert table.rows() == rows
+    assert active(table) == times[-2:]
+    assert history(table) == times[:-2]
+    assert table.rows(as_of=times[3]) == then
+    table.upsert(("new", "p0", 1, 1))
+    assert len(table.rows()) == 8
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_commit_that_archiving_has_not_passed_stays(version: str) -> None:
+    table = table_of(version)
+    times = [table.upsert((f"k{n}", f"p{n}", n, n)).instant_time for n in range(4)]
+    savepoint(table, times[1])
+    forget(table, times[1])
+    assert active(table) == times
+    assert history(table) == []
