@@ -139,6 +139,15 @@ def wait_until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+def overtake_each_other(play: Play) -> None:
+    """Both writers take their turns, both give way in some, and each commits what it was given."""
+    gave_way = play.take_turns()
+    print("gave way:", gave_way)
+    assert gave_way["PyHudi"] == TURNS / 2
+    assert gave_way["Hudi"] > 0, "Hudi was never at work when PyHudi committed: nothing is proven"
+    assert play.commits() == 1 + 2 * TURNS
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "kind"),
@@ -149,12 +158,8 @@ def test_two_writers_under_the_lock_file_lose_nothing(
 ) -> None:
     play = Play(tmp_path / "t", Story(f"shared_v{version}", version, {**KEYS, **MANY, **kind}, ()), judge)
     play.write_ours(Step("upsert", rows(range(3), 1)))
-    gave_way = play.take_turns()
+    overtake_each_other(play)
 
-    print("gave way:", gave_way)
-    assert gave_way["PyHudi"] == TURNS / 2
-    assert gave_way["Hudi"] > 0, "Hudi was never at work when PyHudi committed: nothing is proven"
-    assert play.commits() == 1 + 2 * TURNS
     found = judge.rows(play.table, play.hudi)
     assert_same(found, play.story.expected(play.steps), SCHEMA, f"Hudi {play.hudi} reads what both wrote")
     assert_pyhudi_reads(play.table, found, "both read the same")
