@@ -23,6 +23,8 @@ from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, insi
 
 __all__ = ["ArrowStorage"]
 
+# Entries that come with one answer of the store, or more; longer listings are asked for page by page.
+_PAGES = {"s3": 1000, "gcs": 1000, "abfs": 1000, "hdfs": 1000}
 _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 
 
@@ -49,6 +51,10 @@ class ArrowStorage:
         object.__setattr__(self, "_options", tuple(sorted(given.items())))
         object.__setattr__(self, "_filesystem", filesystem)
         object.__setattr__(self, "_base", base.rstrip("/"))
+
+    @property
+    def listed_at_once(self) -> int:
+        return _PAGES.get(self._filesystem.type_name, 0)
 
     def full_path(self, path: str) -> str:
         scheme, _, rest = self.root.partition("://")

@@ -37,6 +37,11 @@ class Storage(Protocol):
         """Where the table is, as the user named it (made absolute); for messages."""
         ...
 
+    @property
+    def listed_at_once(self) -> int:
+        """So many entries of a folder `list` shows as they were at one moment; 0: a change may fall into every list."""
+        ...
+
     def full_path(self, path: str) -> str:
         """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...

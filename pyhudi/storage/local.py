@@ -37,6 +37,10 @@ class LocalStorage:
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(os.path.expanduser(self.root)))
 
+    @property
+    def listed_at_once(self) -> int:
+        return 0  # entries are looked at one by one while others come and go
+
     def full_path(self, path: str) -> str:
         # As Hadoop's Path prints it: one slash, nothing escaped.
         return "file:" + self._local(path).replace(os.sep, "/")

@@ -8,6 +8,7 @@ Faults model a process that dies at one storage call: that call fails and so doe
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -123,6 +124,10 @@ class MemoryStorage:
     @property
     def root(self) -> str:
         return f"memory://{self._name}"
+
+    @property
+    def listed_at_once(self) -> int:
+        return sys.maxsize
 
     def full_path(self, path: str) -> str:
         return f"{self.root}/{inside(path, self.root)}"

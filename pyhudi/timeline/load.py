@@ -1,4 +1,4 @@
-"""Read the active timeline: one listing of its folder, in either layout.
+"""Read the active timeline: its folder as it was at one moment, in either layout.
 
 Source: spec, timeline 3.1, 3.2.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone, tzinfo
 
+from pyhudi.errors import StorageError
 from pyhudi.model.filenames import InstantFileName
 from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
 from pyhudi.model.table_config import TableConfig
@@ -14,6 +15,8 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
 
 __all__ = ["load_timeline", "time_of"]
+
+_LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
 
 
 def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
@@ -23,7 +26,7 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
     it was last modified. Whatever else lies in the folder is passed over. A missing folder is an empty timeline.
     """
     states: dict[tuple[str, ActionKind], Instant] = {}
-    for entry in storage.list(config.timeline_path):
+    for entry in _listing(storage, config.timeline_path):
         instant = None if entry.is_dir else _instant(entry, config)
         if instant is None:
             continue
@@ -32,6 +35,26 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
         if known is None or instant.state > known.state:
             states[key] = instant
     return Timeline(tuple(states.values()))
+
+
+def _listing(storage: Storage, folder: str) -> tuple[FileInfo, ...]:
+    """The entries of one moment: a listing into which an archiving or a commit falls can show an older instant that
+    has left since, or a newer one, and miss one between them, whose rows would then seem uncommitted. Names of instants
+    come once and leave once; so what two listings in a row show was there when the first one ended.
+
+    Raises: StorageError when no two listings agree.
+    """
+    known: frozenset[str] | None = None
+    for _ in range(_LISTINGS_MAX):
+        entries = storage.list(folder)
+        names = frozenset(entry.name for entry in entries)
+        if len(entries) <= storage.listed_at_once or names == known:
+            return entries
+        known = names
+    raise StorageError(
+        f"{storage.root}: {folder} changed during each of {_LISTINGS_MAX} listings, so its state at one moment "
+        "could not be read. Read again when fewer writers are at work."
+    )
 
 
 def _instant(entry: FileInfo, config: TableConfig) -> Instant | None:

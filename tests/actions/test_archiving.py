@@ -26,6 +26,8 @@ from tests.actions.archived import (
     upserts,
 )
 from tests.actions.merge_on_read import VERSIONS
+from tests.actions.tables import TestTable
+from tests.storage.torn import TornStorage
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 
@@ -200,3 +202,16 @@ def test_a_reader_that_began_before_archiving_reads_on(version: str) -> None:
     found = pa.Table.from_batches(list(read_batches(plan, table.storage)), plan.schema)
     assert found.num_rows == len(rows)
     assert reader.commits.metadata(reader.timeline.commits().instants[1]).operation_type == "INSERT_OVERWRITE"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_archiving_that_falls_into_the_listing_of_a_reader_hides_no_rows(version: str) -> None:
+    table = table_of(version)
+    for n in range(8):
+        table.upsert((f"k{n}", f"p{n}", n, n))
+    rows = table.rows()
+    # The older half is shown as it was before, the newer one as it is after the archiving.
+    torn = TornStorage(table.memory, table.meta.config.timeline_path, [lambda: archived(table)])
+
+    assert TestTable(torn).rows() == rows
+    assert history(table)

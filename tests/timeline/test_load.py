@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pyhudi.errors import StorageError
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import MemoryStorage
 from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.table_properties import load_table_config
+from tests.storage.torn import TornStorage
 
 Timelines = Callable[[], Iterator[tuple[str, MemoryStorage, dict[str, Any]]]]
 GoldenTimeline = Callable[[str, str], tuple[MemoryStorage, dict[str, Any]]]
@@ -147,3 +154,45 @@ def test_what_else_lies_in_the_folder_is_passed_over() -> None:
         storage.write(f".hoodie/timeline/{path}", b"")
 
     assert load_timeline(storage, config(9)).instants == ()
+
+
+@given(
+    commits=st.integers(0, 6),
+    changes=st.lists(st.lists(st.sampled_from(["commit", "archive"]), max_size=5), max_size=4),
+    chance=st.randoms(use_true_random=False),
+)
+def test_changes_that_fall_into_a_listing_give_a_state_that_was(
+    commits: int, changes: list[list[str]], chance: random.Random
+) -> None:
+    storage, table = MemoryStorage(), config(9)
+    states: list[tuple[Instant, ...]] = []
+    committed, archived = itertools.count(), itertools.count()
+
+    def change(kind: str) -> None:
+        number = next(committed if kind == "commit" else archived)
+        path = f".hoodie/timeline/{int(T) + number}_{int(C) + number}.commit"
+        storage.write(path, b"") if kind == "commit" else storage.delete(path)
+        states.append(load_timeline(storage, table).instants)
+
+    def change_all(kinds: list[str]) -> None:
+        for kind in kinds:
+            change(kind)
+
+    change_all(["commit"] * (commits + sum(kinds.count("archive") for kinds in changes)))
+    torn = TornStorage(
+        storage,
+        ".hoodie/timeline",
+        [partial(change_all, kinds) for kinds in changes],
+        lambda names: chance.sample(names, len(names)),
+    )
+    states.append(load_timeline(storage, table).instants)
+
+    assert load_timeline(torn, table).instants in states
+
+
+def test_a_timeline_that_never_keeps_still_is_an_error() -> None:
+    storage = MemoryStorage()
+    changes = [lambda n=n: storage.write(f".hoodie/timeline/{n:04}", b"") for n in range(1000)]
+
+    with pytest.raises(StorageError, match=r"\.hoodie/timeline changed during each of 100 listings"):
+        load_timeline(TornStorage(storage, ".hoodie/timeline", changes), config(9))
