@@ -7,7 +7,8 @@ HudiError                     root; `retryable` says whether trying again can he
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
 ├── CorruptFile               the bytes are not what the format says
 ├── StorageError              the file system said no
-│   ├── PathNotFound, PathExists
+│   ├── PathExists, PathNotFound
+│   │   └── StaleRead         a file went away while it was read; retryable
 ├── LockTimeout               retryable
 ├── WriteConflict             retryable
 └── TaskFailed                work failed on an executor; carries the worker's text
@@ -27,6 +28,7 @@ __all__ = [
     "PathExists",
     "PathNotFound",
     "SchemaMismatch",
+    "StaleRead",
     "StorageError",
     "TableError",
     "TableExists",
@@ -81,6 +83,12 @@ class StorageError(HudiError):
 
 class PathNotFound(StorageError):
     """The file does not exist."""
+
+
+class StaleRead(PathNotFound):
+    """A query came too late to files that it was planned for: cleaned, or undone, since. Ask again."""
+
+    retryable = True
 
 
 class PathExists(StorageError):

@@ -15,7 +15,7 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.timeline.commits import CommitBodies
-from pyhudi.timeline.load import load_timeline
+from pyhudi.timeline.load import is_whole, list_instant_files, timeline_of
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["MetaClient"]
@@ -32,6 +32,7 @@ class MetaClient:
     timeline: Timeline
     clock: Clock = _SYSTEM_CLOCK
     _bodies: CommitBodies | None = field(default=None, repr=False, compare=False)
+    _instant_files: frozenset[str] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self._bodies is None:
@@ -44,7 +45,16 @@ class MetaClient:
         Raises TableNotFound, CorruptFile, and UnsupportedTable for a table that this release can't read.
         """
         config = load_table_config(storage, clock).check_readable()
-        return cls(storage, config, load_timeline(storage, config), clock)
+        while True:
+            entries = list_instant_files(storage, config)
+            timeline = timeline_of(entries, config)
+            if is_whole(timeline, entries):
+                break
+            # Is that so, or has an upgrade or downgrade moved instants to another place since the properties were read?
+            before, config = config, load_table_config(storage, clock).check_readable()
+            if config.timeline_path == before.timeline_path:
+                break
+        return cls(storage, config, timeline, clock, None, frozenset(entry.name for entry in entries))
 
     def reload(self) -> MetaClient:
         """The table as it is now; bodies that were read stay read unless the table was upgraded in between."""
@@ -52,6 +62,15 @@ class MetaClient:
         if newer.config.timeline_path == self.config.timeline_path:
             object.__setattr__(newer, "_bodies", self._bodies)
         return newer
+
+    def is_current(self) -> bool:
+        """True when no instant has changed its state since this was loaded. One listing.
+
+        Names of instants come once and leave once, and the newest write leaves only when it is undone: what had begun
+        before the listing shows, whatever falls into it.
+        """
+        entries = self.storage.list(self.config.timeline_path)
+        return self._instant_files == frozenset(entry.name for entry in entries)
 
     @property
     def commits(self) -> CommitBodies:

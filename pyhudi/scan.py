@@ -1,6 +1,7 @@
 """Scan: a query that has been described and not run yet. Made by `HudiTable.scan`; runs when rows are asked for.
 
-A scan sees the table as it was when the scan was made, however often and however late its rows are asked for.
+A scan sees the table as it was when the scan was made, however often and however late its rows are asked for. When
+files of then are gone before the scan is planned, which its first use does, it sees the table as it is then.
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ class Scan:
         """What will be read and why, as text."""
         plan = self.plan
         config = self._meta.config
-        newest = self._meta.timeline.last_commit()
-        moment = plan.instant_time or (f"now (commit {newest.requested_time})" if newest else "now (no commit yet)")
+        newest = f"commit {plan.newest_commit}" if plan.newest_commit is not None else "no commit yet"
+        moment = plan.instant_time or f"now ({newest})"
         pruned = plan.partitions_total - plan.partitions_read
         lines = [
             f"{plan.query_type} of {self._meta.storage.root} ({config.table_type}, version {config.table_version})",

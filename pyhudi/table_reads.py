@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.steady_read import read_steadily
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.options.table import canonical_keys
@@ -85,13 +86,13 @@ class TableReads(TableCalls):
                 "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
                 "log_files": len(s.log_files),
             }
-            for s in FileSystemView.load(self._fresh()).all_slices()
+            for s in read_steadily(self._fresh(), FileSystemView.load).all_slices()
         ]
         return pa.Table.from_pylist(rows, FILES_SCHEMA)
 
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
-        view = FileSystemView.load(self._fresh())
+        view = read_steadily(self._fresh(), FileSystemView.load)
         rows = []
         for partition in view.partitions():
             slices = view.slices(partition)

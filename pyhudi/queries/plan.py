@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.metadata.steady_read import read_steadily
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
@@ -83,7 +85,7 @@ class ReadPlan:
     `schema`: the result's columns in order. `read_schema`: all columns that must be read, those of the filter included.
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
-    slices with log files are merged, None when there is none.
+    slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
     """
 
     schema: pa.Schema
@@ -98,6 +100,7 @@ class ReadPlan:
     files_total: int = 0
     pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
     merge: SliceSpec | None = field(default=None, repr=False)
+    newest_commit: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -125,25 +128,45 @@ def plan_snapshot(
     Args:
         columns: names of top-level columns in the wanted order; None: all, meta columns first.
         where: see `parse_where`.
-        as_of: see `parse_as_of`; None: now.
+        as_of: see `parse_as_of`; None: as of `meta`, or later when files of then go away meanwhile.
         query_type: "snapshot", or "read_optimized" (base files only).
         merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
         memory: how many log records of a slice are held in memory.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
-        UnsupportedTable for a snapshot that needs a merger which nobody here knows.
+        UnsupportedTable for a snapshot that needs a merger which nobody here knows;
+        StaleRead when files go away again and again.
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
+    asked = _Query(columns, where, instant_time, query_type, merger_classes, memory)
+    return read_steadily(meta, partial(_plan, asked), instant_time)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is asked, of whichever state of a table."""
+
+    columns: Sequence[str] | None
+    where: Any
+    instant_time: str | None
+    query_type: str
+    merger_classes: Sequence[str]
+    memory: MemoryOptions
+
+
+def _plan(asked: _Query, meta: MetaClient) -> ReadPlan:
+    """The plan, when no file goes away while it is made."""
+    instant_time = asked.instant_time
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
     view = FileSystemView.load(meta, as_of=instant_time)
     _check_there_was_something(meta, view, instant_time)
     history = _schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
-    predicate = bind(parse_where(where), full)
-    schema = full if columns is None else _selected(full, columns)
+    predicate = bind(parse_where(asked.where), full)
+    schema = full if asked.columns is None else _selected(full, asked.columns)
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])
 
@@ -155,26 +178,28 @@ def plan_snapshot(
             continue
         from_path = path_values(meta.config, partition, wanted)
         told = told_values(meta.config, partition, wanted)
-        if query_type == "snapshot":
+        if asked.query_type == "snapshot":
             slices += [ReadSlice(found, from_path, found.needs_merge, told) for found in view.slices(partition)]
         else:
             slices += [ReadSlice.of_base_file(base_file, from_path, told) for base_file in view.base_files(partition)]
     partitions = view.partitions()
+    newest = meta.timeline.last_commit()
     return ReadPlan(
         schema,
         wanted,
         predicate,
         tuple(slices),
         instant_time,
-        query_type,
+        asked.query_type,
         history,
         partitions_total=len(partitions),
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, merger_classes, memory)
+        merge=slice_spec(meta, full, instant_time, asked.merger_classes, asked.memory)
         if any(read.merges for read in slices)
         else None,
+        newest_commit=newest.requested_time if newest is not None else None,
     )
 
 

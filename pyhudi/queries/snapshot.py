@@ -23,6 +23,7 @@ from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.filters import resolve, to_arrow
+from pyhudi.queries.gone_files import files_there
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.casts import cast
 from pyhudi.schema.projection import project
@@ -53,7 +54,8 @@ def read_batches(
     Args:
         threads: files that are read at the same time.
         batch_rows: most rows of one batch.
-    Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type.
+    Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type, StaleRead when a
+        file is gone since.
     """
     if threads <= 1 or len(plan.slices) <= 1:
         for read in plan.slices:
@@ -120,10 +122,10 @@ class _FileAhead:
 def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one slice that the plan's query returns."""
-    if not read.merges:
-        return _kept(plan, _base_rows(plan, storage, read, batch_rows))
-    return _kept(plan, _merged_rows(plan, read, batch_rows))
+    """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it is gone."""
+    with files_there(storage):
+        rows = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
+        yield from _kept(plan, rows)
 
 
 def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -262,11 +264,12 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
     def rows_of(read: ReadSlice) -> int:
-        if read.merges:
-            assert plan.merge is not None
-            return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
-        with open_base_file(storage, read.base_file.path) as reader:
-            return reader.num_rows
+        with files_there(storage):
+            if read.merges:
+                assert plan.merge is not None
+                return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
+            with open_base_file(storage, read.base_file.path) as reader:
+                return reader.num_rows
 
     with ThreadPoolExecutor(threads, thread_name_prefix="hudi-count") as pool:
         return sum(pool.map(rows_of, plan.slices))

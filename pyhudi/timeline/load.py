@@ -5,6 +5,7 @@ Source: spec, timeline 3.1, 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timezone, tzinfo
 
 from pyhudi.errors import StorageError
@@ -14,7 +15,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["load_timeline", "time_of"]
+__all__ = ["is_whole", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 
 _LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
 
@@ -25,8 +26,13 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
     A completed file without a completion time in its name (layout 1, and what 0.x wrote into layout 2) completed when
     it was last modified. Whatever else lies in the folder is passed over. A missing folder is an empty timeline.
     """
+    return timeline_of(list_instant_files(storage, config), config)
+
+
+def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
+    """The timeline of a listing of its folder."""
     states: dict[tuple[str, ActionKind], Instant] = {}
-    for entry in _listing(storage, config.timeline_path):
+    for entry in entries:
         instant = None if entry.is_dir else _instant(entry, config)
         if instant is None:
             continue
@@ -37,13 +43,23 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
     return Timeline(tuple(states.values()))
 
 
-def _listing(storage: Storage, folder: str) -> tuple[FileInfo, ...]:
-    """The entries of one moment: a listing into which an archiving or a commit falls can show an older instant that
-    has left since, or a newer one, and miss one between them, whose rows would then seem uncommitted. Names of instants
-    come once and leave once; so what two listings in a row show was there when the first one ended.
+def is_whole(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
+    """False when instants may be about to leave the folder for the other layout's: requested files go first."""
+    commits = timeline.commits()
+    requested = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(".requested")}
+    return bool(commits) and all(instant.requested_time in requested for instant in commits)
+
+
+def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo, ...]:
+    """The entries of the timeline's folder at one moment.
+
+    A listing into which an archiving or a commit falls can show an older instant that has left since, or a newer one,
+    and miss one between them, whose rows would then seem uncommitted. Names of instants come once and leave once; so
+    what two listings in a row show was there when the first one ended.
 
     Raises: StorageError when no two listings agree.
     """
+    folder = config.timeline_path
     known: frozenset[str] | None = None
     for _ in range(_LISTINGS_MAX):
         entries = storage.list(folder)

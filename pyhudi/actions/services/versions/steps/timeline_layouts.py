@@ -66,10 +66,11 @@ def copy_timeline(meta: MetaClient, target: TableConfig, completion_times: Mappi
 def delete_layout(meta: MetaClient) -> None:
     """Delete the instant files of the layout that is not the table's: a copy that stopped half-way, or those of before.
 
-    Archives stay. Raises UnsupportedTable as `check_layout` does.
+    Requested files go first: by commits without one a reader that has come with properties of before sees that it is
+    late (timeline.load). Archives stay. Raises UnsupportedTable as `check_layout` does.
     """
     check_layout(meta)
-    for file in _files_of_other_layout(meta):
+    for file in sorted(_files_of_other_layout(meta), key=lambda file: file.name.state is not State.REQUESTED):
         meta.storage.delete(file.path)
 
 

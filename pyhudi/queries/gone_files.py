@@ -1,0 +1,24 @@
+"""What a query says when a file that it was planned for is gone: the query came too late, the table is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyhudi.errors import PathNotFound, StaleRead
+from pyhudi.storage.base import Storage
+
+__all__ = ["files_there"]
+
+
+@contextmanager
+def files_there(storage: Storage) -> Iterator[None]:
+    """Raises StaleRead where the block does not find a file."""
+    try:
+        yield
+    except PathNotFound as error:
+        raise StaleRead(
+            f"{storage.root}: a file is gone that was there when the query was planned: {error} Cleaning has deleted "
+            "it since, or its write was rolled back. Scan again for the newest state; if queries take longer than "
+            "files are kept, let cleaning retain more commits."
+        ) from error
