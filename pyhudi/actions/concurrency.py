@@ -22,6 +22,7 @@ from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_clusterings import clustering_plan_of, pending_clusterings
 from pyhudi.metadata.pending_compactions import pending_compactions
+from pyhudi.metadata.steady_read import is_cleaned, is_undone
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
@@ -30,6 +31,7 @@ from pyhudi.timeline.write import TimelineWriter
 
 __all__ = [
     "check_early",
+    "check_files_stayed",
     "check_others",
     "check_preferred_writers",
     "check_still_held",
@@ -163,6 +165,20 @@ def with_latest_schema(
         f"{now.storage.root}: another write changed the table's schema while {ours.requested_time} was running, which "
         f"changes it in another way. Nothing of it is visible; run the write again, it will start from the new schema."
     )
+
+
+def check_files_stayed(ours: Instant, began: MetaClient, now: MetaClient) -> None:
+    """Raises WriteConflict when files that this write had to find may have gone before it listed them.
+
+    It would take rows of them for new ones, or keep rows of a write that was undone.
+    """
+    undone = is_undone(began, now)
+    if undone or is_cleaned(began, now):
+        what = "a write that it built on was rolled back" if undone else "cleaning deleted files that were current then"
+        raise WriteConflict(
+            f"{now.storage.root}: since {ours.requested_time} began {what}, so it may not have seen all rows. Nothing "
+            f"of it is visible; write again."
+        )
 
 
 def check_still_held(lock: LockProvider, ours: Instant, now: MetaClient) -> None:

@@ -16,7 +16,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.concurrency import check_early, check_others, check_still_held, with_latest_schema
+from pyhudi.actions.concurrency import (
+    check_early,
+    check_files_stayed,
+    check_others,
+    check_still_held,
+    with_latest_schema,
+)
 from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
@@ -121,6 +127,7 @@ def _complete(
         now = context.meta.reload()
         check_metadata_table_gone(now)
         _check_alive(inflight, now, options, heartbeat)
+        check_files_stayed(inflight, context.meta, now)
         check_others(inflight, statuses, body, context, now)
         body = with_latest_schema(body, inflight, order.schedule, context, now)
         latest = max(filter(None, (now.timeline.latest_time, inflight.requested_time)))
