@@ -1,6 +1,7 @@
 """An optimistic write beside whatever else happens to its table: it is in it whole, or it gave way.
 
-Another process does all of an action before the write lists a folder or opens or makes a file, unless the lock keeps it out.
+Another process does all of an action before the write lists a folder or opens or makes a file, unless the lock keeps
+it out.
 """
 
 from __future__ import annotations
