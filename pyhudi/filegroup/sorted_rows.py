@@ -99,7 +99,7 @@ class SortedRows:
         assert self._folder is not None
         assert self._spill is not None
         firsts = range(0, len(ranks), run_rows)
-        runs = [_Spill(Path(self._folder.name) / f"run{number}", with_ranks=True) for number in range(len(firsts))]
+        runs = [_Spill(Path(self._folder.name) / f"run{number}") for number in range(len(firsts))]
         at = 0
         for rows in self._spill.tables():
             own = ranks[at : at + len(rows)]
@@ -119,10 +119,10 @@ _RANK = "_pyhudi_rank"
 
 
 class _Spill:
-    """Rows in a file that can be read as a stream."""
+    """Rows in a file that can be read as a stream; `read` wants the ranks that they were written with."""
 
-    def __init__(self, path: Path, *, with_ranks: bool = False) -> None:
-        self._path, self._with_ranks = path, with_ranks
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._sink: pa.NativeFile | None = None
         self._writer: pa.RecordBatchStreamWriter | None = None
 

@@ -32,7 +32,6 @@ __all__ = [
     "encode_requested_replace",
     "encode_rollback_metadata",
     "encode_rollback_plan",
-    "encode_workload_profile",
     "rollback_metadata_of",
     "rollback_metadata_record",
     "workload_profile",
@@ -121,17 +120,6 @@ def workload_profile(
         )
         stats[partition] = (new, *touched)
     return CommitMetadata(stats, operation_type=operation_type)
-
-
-def encode_workload_profile(
-    inserts: Mapping[str, int],
-    updates: Mapping[str, Mapping[str, tuple[str, int]]],
-    operation_type: str,
-    action: ActionKind,
-    table_version: int,
-) -> bytes:
-    """Body of the inflight file; arguments as of `workload_profile` and `encode_commit`."""
-    return encode_commit(workload_profile(inserts, updates, operation_type), action, table_version)
 
 
 def encode_requested_replace(

@@ -14,11 +14,11 @@ from __future__ import annotations
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.timeline.table_properties import update_table_config
 
-__all__ = ["METADATA_FOLDER", "MetadataTableRemoved", "has_metadata_table", "remove_metadata_table"]
+__all__ = ["MetadataTableRemoved", "has_metadata_table", "remove_metadata_table"]
 
-METADATA_FOLDER = ".hoodie/metadata"
 _PARTITIONS = "hoodie.table.metadata.partitions"
 _INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 
@@ -30,7 +30,7 @@ class MetadataTableRemoved(UserWarning):
 def has_metadata_table(meta: MetaClient) -> bool:
     """True when the properties list partitions of it, or its folder exists."""
     listed = meta.config.metadata_partitions or meta.config.metadata_partitions_inflight
-    return bool(listed) or bool(meta.storage.list(METADATA_FOLDER))
+    return bool(listed) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
 
 
 def remove_metadata_table(meta: MetaClient) -> None:
@@ -38,7 +38,7 @@ def remove_metadata_table(meta: MetaClient) -> None:
     listed = meta.config.metadata_partitions
     if listed or meta.config.metadata_partitions_inflight:
         update_table_config(meta.storage, {_PARTITIONS: "", _INFLIGHT: ""}, ())
-    meta.storage.delete_tree(METADATA_FOLDER)
+    meta.storage.delete_tree(METADATA_TABLE_FOLDER)
     if listed:
         warn_caller(
             f"{meta.storage.root}: the metadata table ({', '.join(listed)}) was taken out before this write, because "

@@ -111,10 +111,6 @@ class TableConfig:
         return self._flag("hoodie.populate.meta.fields", True)
 
     @property
-    def partition_metafile_use_base_format(self) -> bool:
-        return self._flag("hoodie.partition.metafile.use.base.format", False)
-
-    @property
     def cdc_enabled(self) -> bool:
         return self._flag("hoodie.table.cdc.enabled", False)
 

@@ -18,7 +18,7 @@ from pyhudi.formats.avro.types import is_list
 from pyhudi.schema.casts import can_cast, cast
 from pyhudi.schema.layout import as_type, same_layout
 
-__all__ = ["impossible_conversions", "project"]
+__all__ = ["project"]
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
@@ -53,33 +53,6 @@ def project(data: Rows, target: pa.Schema) -> Rows:
     if not chunks:
         return data.select([])
     return pa.Table.from_arrays(chunks, schema=target)
-
-
-def impossible_conversions(source: pa.Schema, target: pa.Schema) -> tuple[str, ...]:
-    """One sentence per column of `target` that `project` could not make from `source`; () when all can be made."""
-    problems: list[str] = []
-    for field in target:
-        index = source.get_field_index(field.name)
-        if index >= 0:
-            _explain(source.field(index).type, field.type, field.name, problems)
-    return tuple(problems)
-
-
-def _explain(source: pa.DataType, target: pa.DataType, path: str, problems: list[str]) -> None:
-    if pa.types.is_dictionary(source):
-        source = source.value_type
-    if pa.types.is_struct(source) and pa.types.is_struct(target):
-        for field in target.fields:
-            index = source.get_field_index(field.name)
-            if index >= 0:
-                _explain(source.field(index).type, field.type, f"{path}.{field.name}", problems)
-    elif pa.types.is_map(source) and pa.types.is_map(target):
-        _explain(source.key_type, target.key_type, f"{path}.key", problems)
-        _explain(source.item_type, target.item_type, f"{path}.value", problems)
-    elif is_list(source) and is_list(target):
-        _explain(source.value_type, target.value_type, f"{path}.element", problems)
-    elif not can_cast(source, target):
-        problems.append(f"column {path!r} is {source}, and {target} is wanted")
 
 
 def _column(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:

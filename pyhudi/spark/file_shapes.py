@@ -20,7 +20,7 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.internal import InternalSchema, schema_as_of
 from pyhudi.storage.base import Storage
 
-__all__ = ["AS_IS", "BY_PYTHON", "FileShape", "shapes_of"]
+__all__ = ["BY_PYTHON", "FileShape", "shapes_of"]
 
 _FOOTERS_AT_ONCE = 8
 _WHOLE_NUMBERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
@@ -39,7 +39,6 @@ class FileShape:
     from_path: tuple[str, ...] = ()
 
 
-AS_IS = FileShape()
 BY_PYTHON = FileShape(native=False)
 
 

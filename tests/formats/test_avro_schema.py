@@ -17,7 +17,6 @@ from pyhudi.formats.avro.schema import (
     arrow_from_avro,
     avro_from_arrow,
     avro_name,
-    record_full_name,
     storable,
     without_meta,
 )
@@ -126,7 +125,6 @@ def test_a_table_name_becomes_a_legal_avro_name() -> None:
         "__st",
         "__t__",
     ]
-    assert record_full_name("a-b") == "hoodie.a__b.a__b_record"
 
 
 def test_nullable_is_a_union_with_null_in_either_order() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.formats.base.key_range import KeyRange, may_be_in_range
+from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import DYNAMIC_V0, SIMPLE, BloomFilter
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
@@ -205,11 +205,3 @@ def test_key_ranges_are_in_javas_order_also_beyond_the_basic_plane() -> None:
     ends.add(pa.array(["\ufffd", "\U00010000", "a"]))
 
     assert (ends.least, ends.greatest) == ("a", "\ufffd")  # UTF-8 bytes would put the astral character last
-
-
-def test_a_range_excludes_keys_outside_and_nothing_when_orders_may_differ() -> None:
-    keys = pa.array(["a", "m", "z"])
-    assert may_be_in_range(keys, "b", "z").tolist() == [False, True, True]
-    assert may_be_in_range(keys, None, None).all()
-    assert may_be_in_range(keys, "b", "\U0001f600").all()
-    assert may_be_in_range(pa.array(["a", "\U0001f600"]), "b", "c").all()

@@ -167,12 +167,10 @@ def test_workload_profiles_are_those_of_real_hudi(golden: Any) -> None:
         for partition, stats in upsert["partitionToWriteStats"].items()
     }
 
-    ours = bodies.encode_workload_profile(
-        {"2024-01-01": 6, "2024-01-02": 6, "2024-01-03": 6}, {}, OperationType.INSERT, ActionKind.COMMIT, 9
-    )
-    assert read(ours)[0] == insert
-    ours = bodies.encode_workload_profile({"2024-01-01": 1}, touched, OperationType.UPSERT, ActionKind.COMMIT, 9)
-    assert read(ours)[0] == upsert
+    ours = bodies.workload_profile({"2024-01-01": 6, "2024-01-02": 6, "2024-01-03": 6}, {}, OperationType.INSERT)
+    assert read(bodies.encode_commit(ours, ActionKind.COMMIT, 9))[0] == insert
+    ours = bodies.workload_profile({"2024-01-01": 1}, touched, OperationType.UPSERT)
+    assert read(bodies.encode_commit(ours, ActionKind.COMMIT, 9))[0] == upsert
 
 
 def test_an_inflight_replacecommit_is_a_plain_commit_record() -> None:

@@ -14,7 +14,7 @@ from pyhudi.formats.avro.schema import storable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.evolution import evolve
-from pyhudi.schema.projection import impossible_conversions, project
+from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
 from tests.schema.strategies import RELAXED, SCHEMAS, tables
 
@@ -237,8 +237,9 @@ def test_what_evolves_can_be_written_and_older_rows_read(table: pa.Table, incomi
         evolved = evolve(table.schema, incoming, null_for_missing=True)
     except SchemaMismatch:
         return
-    assert impossible_conversions(table.schema, evolved) == ()
-    assert impossible_conversions(storable(incoming), evolved) == ()
+    # Of a batch without rows every column is projected all the same; a table without rows has no arrays to look at.
+    project(pa.RecordBatch.from_pylist([], schema=table.schema), evolved)
+    project(pa.RecordBatch.from_pylist([], schema=storable(incoming)), evolved)
     assert project(table, evolved).num_rows == table.num_rows
     assert evolve(evolved, incoming, null_for_missing=True) == evolved
 

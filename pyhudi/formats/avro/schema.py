@@ -23,7 +23,7 @@ from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
 from pyhudi.formats.avro.types import is_list, is_text
 from pyhudi.model.keys import META_COLUMNS
 
-__all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "record_full_name", "storable", "without_meta"]
+__all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "storable", "without_meta"]
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_]")
 _ILLEGAL_FIRST = re.compile(r"[^A-Za-z_]")
@@ -98,12 +98,6 @@ def without_meta(schema: pa.Schema) -> pa.Schema:
 def avro_name(name: str) -> str:
     """A table name made a legal Avro name: each illegal character becomes two underscores."""
     return _ILLEGAL.sub(_MASK, _ILLEGAL_FIRST.sub(_MASK, name[:1]) + name[1:])
-
-
-def record_full_name(table_name: str) -> str:
-    """Full name of the table's record, which Avro-written Parquet files use as message name."""
-    name = avro_name(table_name)
-    return f"hoodie.{name}.{name}_record"
 
 
 def _record(fields: Any, name: str, namespace: str, path: str, problems: list[str]) -> dict[str, Any]:

@@ -16,7 +16,6 @@ __all__ = ["PADDING_BYTES", "Buffer", "decode_varints", "encode_varints"]
 Positions = npt.NDArray[np.int64]
 
 PADDING_BYTES = 24  # behind the data, so that a gather at the last byte stays inside
-MAX_VARINT_BYTES = 10
 
 _HIGH_BITS = np.uint64(0x8080808080808080)
 _LOW_MASKS = np.array([(1 << (8 * length)) - 1 for length in range(9)], dtype=np.uint64)

@@ -9,11 +9,10 @@ Source: spec, files and records 3.2.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["KeyRange", "may_be_in_range"]
+__all__ = ["KeyRange"]
 
 _FIRST_ASTRAL_BYTE = 0xF0  # UTF-8 bytes of characters beyond U+FFFF start here
 
@@ -43,19 +42,6 @@ class KeyRange:
             self.least = least
         if self.greatest is None or _java_order(greatest) > _java_order(self.greatest):
             self.greatest = greatest
-
-
-def may_be_in_range(keys: pa.Array, least: str | None, greatest: str | None) -> npt.NDArray[np.bool_]:
-    """For each key (strings without nulls): False when a file with this range surely does not hold it.
-
-    An unknown end (None) excludes nothing; where byte order and Java's order may differ, nothing is excluded.
-    """
-    everywhere = np.ones(len(keys), np.bool_)
-    if least is None or greatest is None or max(least + greatest, default="") > "\uffff" or _has_astral(keys):
-        return everywhere
-    inside = pc.and_(pc.greater_equal(keys, least), pc.less_equal(keys, greatest))
-    found: npt.NDArray[np.bool_] = inside.to_numpy(zero_copy_only=False)
-    return found
 
 
 def _java_order(text: str) -> bytes:
