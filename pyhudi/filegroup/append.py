@@ -28,11 +28,11 @@ from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import LogFileWriter, data_block
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import deletes_of, ordering_columns
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName, data_path
-from pyhudi.model.keys import CHANGE, IS_DELETE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -84,9 +84,7 @@ def append_log(
     """
     started_s = clock.monotonic_s()
     files = LogFiles(spec, task, file_slice, options, clock)
-    deletes = np.zeros(len(incoming), np.bool_)
-    if IS_DELETE in incoming.column_names:
-        deletes = whole(incoming.column(IS_DELETE)).to_numpy(zero_copy_only=False)
+    deletes = deletes_of(incoming)
     rows = incoming.filter(pa.array(~deletes))
     _check_ordering(spec, rows)
     new = np.zeros(len(incoming), np.bool_) if inserts is None else inserts.to_numpy(zero_copy_only=False)

@@ -26,12 +26,12 @@ from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import deletes_of, ordering_columns, whole
 from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.versions import Versions
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import BaseFile
-from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
+from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -109,9 +109,7 @@ class _Incoming:
     @classmethod
     def of(cls, spec: WriteSpec, incoming: pa.Table, match_keys: bool) -> _Incoming:
         """Check and order the rows as the file stores them."""
-        deletes = np.zeros(len(incoming), np.bool_)
-        if IS_DELETE in incoming.column_names:
-            deletes = incoming.column(IS_DELETE).to_numpy().astype(np.bool_)
+        deletes = deletes_of(incoming)
         stored = stored_columns(spec)
         if deletes.all():
             if incoming.column(RECORD_KEY).null_count:

@@ -16,30 +16,36 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.merge.base import MergeMode
 from pyhudi.model.keys import ARRIVAL, IS_DELETE
 
-__all__ = ["combine_rows", "key_numbers", "ordering_columns", "whole"]
+__all__ = ["combine_rows", "deletes_of", "ordering_columns", "rivals", "whole"]
 
 
 def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str], keys: Sequence[str]) -> pa.Table:
     """See `merge.combine`."""
-    numbers = key_numbers(table, keys)
-    copies = np.bincount(numbers, minlength=1)
-    if len(table) == 0 or copies.max() <= 1:
+    at, numbers = rivals(table, keys)
+    if not len(at):
         return table
-    # Only the rows of keys that are there more than once compete; most batches have few of them.
-    repeated = copies[numbers] > 1
-    at = np.flatnonzero(repeated)
-    if ARRIVAL in table.column_names:
-        arrival = table.column(ARRIVAL).to_numpy()[at]
-        at = at[np.argsort(arrival, kind="stable")]
-    rivals = pa.array(at)
-    ordering = ordering_columns(table, ordering_fields, rivals)
-    won = at[mode.last_of_each(_dense(numbers[at]), ordering, _deletes(table, rivals))]
-    keep = ~repeated
+    rows = pa.array(at)
+    ordering = ordering_columns(table, ordering_fields, rows)
+    won = at[mode.last_of_each(_dense(numbers), ordering, deletes_of(table, rows))]
+    keep = np.ones(len(table), np.bool_)
+    keep[at] = False
     keep[won] = True
     return table.take(pa.array(np.flatnonzero(keep)))
 
 
-def key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
+def rivals(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where the rows stand whose key is there more than once, in order of arrival, and per such row its key's number.
+
+    Only these rows compete; most batches have few of them.
+    """
+    numbers = _key_numbers(table, keys)
+    at = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
+    if len(at) and ARRIVAL in table.column_names:
+        at = at[np.argsort(table.column(ARRIVAL).to_numpy()[at], kind="stable")]
+    return at, numbers[at]
+
+
+def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     """A number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
     numbers = np.zeros(len(table), np.int64)
     for name in keys:
@@ -85,8 +91,10 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks or [pa.array([], column.type)])
 
 
-def _deletes(table: pa.Table, rows: pa.Array) -> npt.NDArray[np.bool_]:
+def deletes_of(table: pa.Table, rows: pa.Array | None = None) -> npt.NDArray[np.bool_]:
+    """Which rows are deletes, of all rows or some positions; none in a table without IS_DELETE."""
     if IS_DELETE not in table.column_names:
-        return np.zeros(len(rows), np.bool_)
-    flags: npt.NDArray[np.bool_] = whole(table.column(IS_DELETE).take(rows)).to_numpy(zero_copy_only=False)
+        return np.zeros(len(table) if rows is None else len(rows), np.bool_)
+    column = table.column(IS_DELETE) if rows is None else table.column(IS_DELETE).take(rows)
+    flags: npt.NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
     return flags

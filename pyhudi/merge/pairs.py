@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from pyhudi.merge import combine
 from pyhudi.merge.base import Place
-from pyhudi.merge.combine import key_numbers, ordering_columns, whole
+from pyhudi.merge.combine import deletes_of, ordering_columns, rivals
 from pyhudi.merge.custom import CustomMerge
 from pyhudi.merge.field_merge import FieldMerge
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import PairMerger, Versions, fold
-from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY
 
 __all__ = ["combine_input", "pair_merger"]
 
@@ -36,23 +36,17 @@ def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (REC
     own = rules.for_input
     if not own.needs_pairs:
         return combine(table, own.mode, own.ordering_fields, keys)
-    numbers = key_numbers(table, keys)
-    copies = np.bincount(numbers, minlength=1)
-    if len(table) == 0 or copies.max() <= 1:
+    at, numbers = rivals(table, keys)
+    if not len(at):
         return table
-    repeated = copies[numbers] > 1
-    at = np.flatnonzero(repeated)
-    if ARRIVAL in table.column_names:
-        at = at[np.argsort(table.column(ARRIVAL).to_numpy()[at], kind="stable")]
-    rivals = table.take(pa.array(at))
-    deletes = np.zeros(len(rivals), np.bool_)
-    if IS_DELETE in table.column_names:
-        deletes = whole(rivals.column(IS_DELETE)).to_numpy(zero_copy_only=False)
-    ordering = ordering_columns(rivals, own.ordering_fields) if own.by_ordering else []
-    versions = Versions(rivals, deletes, tuple(ordering))
-    _, folded = fold(pa.array(numbers[at]), versions, pair_merger(own), Place.INPUT)
+    rows = table.take(pa.array(at))
+    ordering = ordering_columns(rows, own.ordering_fields) if own.by_ordering else []
+    versions = Versions(rows, deletes_of(rows), tuple(ordering))
+    _, folded = fold(pa.array(numbers), versions, pair_merger(own), Place.INPUT)
     rows = folded.rows
     if IS_DELETE in rows.column_names:
         where = rows.schema.get_field_index(IS_DELETE)
         rows = rows.set_column(where, rows.schema.field(where), pa.array(folded.is_delete))
-    return pa.concat_tables([table.filter(pa.array(~repeated)), rows])
+    alone = np.ones(len(table), np.bool_)
+    alone[at] = False
+    return pa.concat_tables([table.filter(pa.array(alone)), rows])
