@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.partitioner import SlotPlan
-from pyhudi.actions.table_keys import keys_to_write
+from pyhudi.actions.table_keys import RowNumbers, keys_to_write
 from pyhudi.engine.base import Engine, Frame, TaskContext
 from pyhudi.errors import ConfigError, SchemaMismatch, UnsupportedTable
 from pyhudi.index.base import LOCATION_PARTITION, STORED_ORDERING, PartitionRows
@@ -58,12 +58,10 @@ class AddKeys:
     keygen: KeyGenerator
     deletes: bool
     rules: MergeRules = field(default_factory=MergeRules)
-    _arrived: dict[tuple[int, int, int], int] = field(default_factory=dict, compare=False, repr=False)
+    _numbers: RowNumbers = field(default_factory=RowNumbers, compare=False, repr=False)
 
     def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
-        task = (context.partition_id, context.stage_id, context.attempt_id)
-        first = self._arrived.get(task, 0)
-        self._arrived[task] = first + batch.num_rows
+        first = self._numbers.first_of(context, batch)
         keys = keys_to_write(self.keygen, batch, context.partition_id, first)
         start = (context.partition_id << _TASK_BITS) + first
         arrival = pa.array(np.arange(start, start + batch.num_rows, dtype=np.int64))

@@ -8,12 +8,13 @@ files and records 4.2).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
@@ -23,7 +24,15 @@ from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["PROBE_TIME", "delete_keygen", "is_automatic", "keygen_options", "keys_to_write", "table_keygen"]
+__all__ = [
+    "PROBE_TIME",
+    "RowNumbers",
+    "delete_keygen",
+    "is_automatic",
+    "keygen_options",
+    "keys_to_write",
+    "table_keygen",
+]
 
 PROBE_TIME = "19700101000000000"  # stands for the instant time while columns are checked, before it is drawn
 
@@ -103,6 +112,19 @@ def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: 
     keys = generator.columns(batch, partition_id=partition_id, first_row=first_row)
     check_folders(keys.partition_path)
     return keys
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """The numbers of rows in column work, which sees a batch at a time. An attempt that is a retry begins anew."""
+
+    _arrived: dict[TaskContext, int] = field(default_factory=dict, compare=False, repr=False)
+
+    def first_of(self, context: TaskContext, batch: pa.RecordBatch) -> int:
+        """The number of the batch's first row in its task attempt; the batches are to come in order, each once."""
+        first = self._arrived.get(context, 0)
+        self._arrived[context] = first + batch.num_rows
+        return first
 
 
 def _with_stored_form(

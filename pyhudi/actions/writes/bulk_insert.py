@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext, Order, Schedule
 from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
-from pyhudi.actions.table_keys import PROBE_TIME, keys_to_write, table_keygen
+from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, table_keygen
 from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, checked, commit_body
 from pyhudi.actions.writes.preparation import (
@@ -119,12 +119,10 @@ class AddKeyColumns:
     """Column work: record key and partition path."""
 
     keygen: KeyGenerator
-    _arrived: dict[tuple[int, int, int], int] = field(default_factory=dict, compare=False, repr=False)
+    _numbers: RowNumbers = field(default_factory=RowNumbers, compare=False, repr=False)
 
     def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
-        task = (context.partition_id, context.stage_id, context.attempt_id)
-        first = self._arrived.get(task, 0)
-        self._arrived[task] = first + batch.num_rows
+        first = self._numbers.first_of(context, batch)
         keys = keys_to_write(self.keygen, batch, context.partition_id, first)
         return pa.RecordBatch.from_arrays([keys.record_key, keys.partition_path], schema=_KEY_SCHEMA)
 

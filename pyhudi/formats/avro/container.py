@@ -18,6 +18,7 @@ from typing import Any
 import fastavro
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.protobuf import varint
 
 __all__ = ["MAGIC", "decode_container", "encode_container"]
 
@@ -110,11 +111,5 @@ def _parsed(schema: str) -> Any:
 
 
 def _long(value: int) -> bytes:
-    """Avro's variable-length zigzag form of a number >= 0."""
-    value <<= 1
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
+    """Avro's form of a number >= 0: zigzag puts the sign into bit 0."""
+    return varint(value << 1)

@@ -1,9 +1,6 @@
 """ORC base files.
 
-pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema. A file ends with
-`footer | postscript | length of the postscript`, and the footer is a protobuf message in chunks, so its last field, the
-user metadata, can be added as a further chunk when the file is closed; only the footer's length in the postscript
-changes.
+pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key range and schema; `orc_tail` adds it.
 
 ORC's plain timestamp has no zone: Hudi stores the wall clock of the writing machine's zone, we store UTC's. Values
 beyond the years 1677 to 2262 can't be read through pyarrow. Fractions of seconds before 1970 are written by pyarrow in
@@ -25,6 +22,7 @@ from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
 from pyhudi.formats.base.opening import blaming, let_go, open_stored
+from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
 
@@ -198,7 +196,7 @@ class OrcWriter:
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
         self._sink = storage.open_output(path)
-        self._held = _HeldTail(self._sink)
+        self._held = HeldTail(self._sink)
         self._writer = orc.ORCWriter(
             self._held,
             compression=_CODECS[codec],
@@ -227,8 +225,8 @@ class OrcWriter:
         if self._empty:
             self._writer.write(self._stored.empty_table())
         self._writer.close()
-        metadata = _user_metadata(footer.key_values(AVRO_SCHEMA_KEY))
-        self._held.finish(_chunks(metadata) if self._compressed else metadata)
+        chunk_bytes = _BLOCK_BYTES if self._compressed else None
+        self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
         size = int(self._sink.tell())
         self._sink.close()
         return size
@@ -259,98 +257,3 @@ def _check_moments(values: pa.Array, where: str) -> None:
         _check_moments(values.items, f"{where}.value")
     elif pa.types.is_list(kind):
         _check_moments(values.flatten(), f"{where}.element")
-
-
-class _HeldTail:
-    """A file for the ORC writer that keeps the last bytes back: the postscript is changed before it is written."""
-
-    _POSTSCRIPT_MAX = 256  # its length is one byte, which follows it
-
-    def __init__(self, sink: Any) -> None:
-        self._sink = sink
-        self._tail = b""
-        self.closed = False
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
-        if len(piece) >= self._POSTSCRIPT_MAX:
-            self._sink.write(self._tail)
-            self._sink.write(piece[: -self._POSTSCRIPT_MAX])
-            self._tail = piece[-self._POSTSCRIPT_MAX :]
-        else:
-            joined = self._tail + piece
-            self._sink.write(joined[: -self._POSTSCRIPT_MAX])
-            self._tail = joined[-self._POSTSCRIPT_MAX :]
-        return len(piece)
-
-    def tell(self) -> int:
-        return int(self._sink.tell()) + len(self._tail)
-
-    def flush(self) -> None:
-        return
-
-    def close(self) -> None:
-        self.closed = True
-
-    def writable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
-    def finish(self, footer_extension: bytes) -> None:
-        """Write what was kept back, with `footer_extension` at the end of the footer."""
-        length = self._tail[-1]
-        postscript = self._tail[-1 - length : -1]
-        changed = _longer_footer(postscript, len(footer_extension))
-        self._sink.write(self._tail[: -1 - length])
-        self._sink.write(footer_extension)
-        self._sink.write(changed + bytes([len(changed)]))
-        self._tail = b""
-
-
-def _longer_footer(postscript: bytes, extra: int) -> bytes:
-    """A postscript whose footer length, protobuf field 1, is greater by `extra`."""
-    assert postscript[0] == 0x08, postscript[:1].hex()
-    value, shift, at = 0, 0, 1
-    while True:
-        byte = postscript[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            break
-    return b"\x08" + _varint(value + extra) + postscript[at:]
-
-
-def _user_metadata(entries: dict[str, str]) -> bytes:
-    """Protobuf bytes of the footer's field 5, once per entry: a message of name (1) and value (2)."""
-    out = bytearray()
-    for name, value in entries.items():
-        item = b""
-        for field, text in ((1, name), (2, value)):
-            data = text.encode("utf-8")
-            item += bytes([field << 3 | 2]) + _varint(len(data)) + data
-        out += bytes([5 << 3 | 2]) + _varint(len(item)) + item
-    return bytes(out)
-
-
-def _chunks(data: bytes) -> bytes:
-    """`data` as uncompressed chunks of a compressed stream: three bytes of `length * 2 + 1`, then the bytes."""
-    out = bytearray()
-    for first in range(0, len(data), _BLOCK_BYTES):
-        piece = data[first : first + _BLOCK_BYTES]
-        out += (len(piece) << 1 | 1).to_bytes(3, "little") + piece
-    return bytes(out)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

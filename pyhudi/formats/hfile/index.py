@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.hfile.wire import hadoop_vint, read_hadoop_vint, read_varint
+from pyhudi.formats.hfile.hadoop_vint import hadoop_vint, read_hadoop_vint
+from pyhudi.formats.protobuf import read_varint
 
 __all__ = ["IndexEntry", "decode_inner_index", "decode_root_index", "encode_root_index", "row_of"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.hfile.wire import bytes_field, message_fields, number_field, read_varint, varint
+from pyhudi.formats.protobuf import bytes_field, message_fields, number_field, read_varint, varint
 
 __all__ = ["TRAILER_BYTES", "Trailer", "decode_file_info", "encode_file_info"]
 

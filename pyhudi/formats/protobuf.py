@@ -1,6 +1,7 @@
-"""Two ways to write numbers in an HFile: Protobuf's (trailer, file info) and Hadoop's VInt (indexes).
+"""Protobuf's wire format as far as files need it: numbers, and messages of numbers and bytes.
 
-Every length is checked against what is left before anything is cut. Source: spec, metadata and indexes 1.5, 1.8, 1.9.
+HFiles have it in their trailer and file info, ORC files in their footer; Avro's numbers have the same form. Every
+length is checked against what is left before anything is cut. Source: spec, metadata and indexes 1.8, 1.9.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from collections.abc import Iterator
 
 from pyhudi.errors import CorruptFile
 
-__all__ = ["bytes_field", "hadoop_vint", "message_fields", "number_field", "read_hadoop_vint", "read_varint", "varint"]
+__all__ = ["bytes_field", "message_fields", "number_field", "read_varint", "varint"]
 
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _MAX_VARINT_BYTES = 10
 
 
 def varint(value: int) -> bytes:
-    """A number of Protobuf, not negative."""
+    """A number, not negative: seven bits a byte, lowest first, the high bit says that more follow."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -26,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number of Protobuf and where the next byte stands. Raises CorruptFile."""
+    """A number and where the next byte stands. Raises CorruptFile."""
     value = 0
     for shift in range(_MAX_VARINT_BYTES):
         if position >= len(data):
@@ -69,27 +70,3 @@ def message_fields(data: bytes, where: str) -> Iterator[tuple[int, int | bytes]]
             raise CorruptFile(f"{where}: a Protobuf field of {length} bytes, where {len(data) - position} are left.")
         yield tag >> 3, data[position : position + length]
         position += length
-
-
-def hadoop_vint(value: int) -> bytes:
-    """A number of Hadoop's WritableUtils, not negative."""
-    if value <= 127:
-        return bytes((value,))
-    payload = value.to_bytes((value.bit_length() + 7) // 8, "big")
-    return bytes((256 - 112 - len(payload),)) + payload
-
-
-def read_hadoop_vint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number of Hadoop's WritableUtils and where the next byte stands. Raises CorruptFile."""
-    if position >= len(data):
-        raise CorruptFile(f"{where}: an index entry without the length of its key.")
-    first = data[position] - 256 if data[position] > 127 else data[position]
-    position += 1
-    if first >= -112:
-        return first, position
-    negative = first < -120
-    size = -(first + 120) if negative else -(first + 112)
-    if size > len(data) - position:
-        raise CorruptFile(f"{where}: a number of {size} bytes, where {len(data) - position} are left.")
-    value = int.from_bytes(data[position : position + size], "big")
-    return (-value - 1 if negative else value), position + size
