@@ -208,10 +208,8 @@ def plan_slots(
                 drop_slot = len(tasks)
                 tasks.append(WriteTask("drop"))
         else:
-            limit_bytes, path = sizing.small_file_limit_bytes, count.partition_path
-            free = (file for file in base_files.get(path, ()) if file.group not in closed)
-            small = pick_small_files(free, limit_bytes)
-            files = small if logs is None else logs.small_files(path, limit_bytes, closed)
+            path = count.partition_path
+            files = _small_files(path, base_files, sizing.small_file_limit_bytes, logs, closed)
             inserts[path] = _place_inserts(count, files, sizing, tasks, updates)
     return SlotPlan(tuple(tasks), updates, inserts, drop_slot)
 
@@ -231,6 +229,19 @@ def _known_groups(
         for slices in logs.slices.values()
         for s in slices
     }
+
+
+def _small_files(
+    partition_path: str,
+    base_files: Mapping[str, Sequence[BaseFile]],
+    limit_bytes: int,
+    logs: LogPlan | None,
+    closed: Container[FileGroupId],
+) -> tuple[BaseFile, ...]:
+    """The base files of a partition that take inserts."""
+    if logs is not None:
+        return logs.small_files(partition_path, limit_bytes, closed)
+    return pick_small_files((f for f in base_files.get(partition_path, ()) if f.group not in closed), limit_bytes)
 
 
 def _new_group(partition_path: str, file_id: str, logs: LogPlan | None) -> WriteTask:

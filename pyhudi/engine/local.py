@@ -10,7 +10,7 @@ Source: house 3.4 (verbs) and its decision 1 (two engines).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
 
@@ -246,8 +247,8 @@ class LocalEngine:
         def run() -> Iterator[pa.RecordBatch]:
             rows = self.collect(left)
             known = {name: pc.unique(rows.column(name)) for name in keys}
-            matches = self.collect(_per_part(right, right.schema, lambda _, batches: _matching(batches, known)))
-            pairs = _row_pairs(rows.select(keys), matches.select(keys), keys, how)
+            matches = self.collect(_per_part(right, right.schema, lambda _, batches: matching(batches, known)))
+            pairs = row_pairs(rows.select(keys), matches.select(keys), keys, how)
             taken = [rows.column(name).take(pairs["left"]) for name in rows.column_names]
             taken += [matches.column(name).take(pairs["right"]) for name in payload]
             return iter(pa.Table.from_arrays(taken, schema=schema).to_batches(max_chunksize=BATCH_ROWS))
@@ -338,51 +339,3 @@ def _taken(table: pa.Table, order: pa.Array) -> Iterator[pa.RecordBatch]:
     # Slice by slice, so that the sorted copy is never whole in memory beside the original.
     for start in range(0, len(order), BATCH_ROWS * 4):
         yield from table.take(order.slice(start, BATCH_ROWS * 4)).to_batches(max_chunksize=BATCH_ROWS)
-
-
-def _matching(batches: Iterable[pa.RecordBatch], known: dict[str, Any]) -> Iterator[pa.RecordBatch]:
-    """Rows whose key columns each hold a known value: more than enough rows, in far less memory."""
-    for group in _chunks_of(batches, 1 << 20):
-        keep = None
-        for name, values in known.items():
-            found = pc.is_in(group.column(name), value_set=values)
-            keep = found if keep is None else pc.and_(keep, found)
-        yield from group.filter(keep).to_batches()
-
-
-def _chunks_of(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Batches put together into tables of at least `rows` rows: `is_in` builds its hash set once per call."""
-    waiting: list[pa.RecordBatch] = []
-    count = 0
-    for batch in batches:
-        waiting.append(batch)
-        count += batch.num_rows
-        if count >= rows:
-            yield pa.Table.from_batches(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _row_pairs(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
-    """Row numbers that belong together, in the order of the left rows; `right` is null where nothing matches.
-
-    Only keys and row numbers go through Arrow's join, which can't carry nested columns.
-    """
-    first = right.column(keys[0])
-    if pc.count_distinct(first).as_py() == len(first):
-        return _single_partners(left, right, keys, how)
-    numbered_left = left.append_column("left", pa.array(np.arange(left.num_rows)))
-    numbered_right = right.append_column("right", pa.array(np.arange(right.num_rows)))
-    joined = numbered_left.join(numbered_right, keys, join_type="inner" if how == "inner" else "left outer")
-    return joined.select(["left", "right"]).sort_by([("left", "ascending"), ("right", "ascending")])
-
-
-def _single_partners(left: pa.Table, right: pa.Table, keys: list[str], how: Literal["inner", "left"]) -> pa.Table:
-    """`_row_pairs` where no two right rows have the same first key: looking it up is much faster than a join."""
-    partner = pc.index_in(left.column(keys[0]), value_set=right.column(keys[0]), skip_nulls=True).combine_chunks()
-    for name in keys[1:]:
-        same = pc.equal(left.column(name), right.column(name).take(partner))
-        partner = pc.if_else(pc.fill_null(same, False), partner, None).combine_chunks()
-    pairs = pa.table({"left": pa.array(np.arange(left.num_rows)), "right": partner.cast(pa.int64())})
-    return pairs if how == "left" else pairs.filter(partner.is_valid())

@@ -214,22 +214,26 @@ class BloomFilter:
         else:
             bloom.num_hashes, bloom.num_bits, _ = _header(data, 0, _ROW_HEADER)
             bloom.keys_per_row = max(1, round(bloom.num_bits * math.log(2) / bloom.num_hashes))
-        size = (bloom.num_bits + 7) // 8
-        expected = at + rows * (_ROW_HEADER.size + size)
-        if len(data) != expected:
-            raise CorruptFile(
-                f"Bloom filter of {rows} rows of {bloom.num_bits} bits: expected {expected} bytes, found {len(data)}."
-            )
-        bloom._rows = []
-        for _ in range(rows):
-            if _header(data, at, _ROW_HEADER)[:2] != (bloom.num_hashes, bloom.num_bits):
-                raise CorruptFile(f"Bloom filter at byte {at}: the row's header differs from the filter's.")
-            at += _ROW_HEADER.size
-            bloom._rows.append(np.frombuffer(data, np.uint8, size, at))
-            at += size
+        bloom._rows = _rows_of_bits(data, at, rows, bloom.num_hashes, bloom.num_bits)
         if kind == DYNAMIC_V0 and bloom._keys_in_last_row > bloom.keys_per_row:
             bloom._dealt = bloom._keys_in_last_row - bloom.keys_per_row - 1
         return bloom
+
+
+def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> list[Bits]:
+    """The bits of each row; rows stand one after the other from byte `at` to the end, each behind a header."""
+    size = (bits + 7) // 8
+    expected = at + rows * (_ROW_HEADER.size + size)
+    if len(data) != expected:
+        raise CorruptFile(f"Bloom filter of {rows} rows of {bits} bits: expected {expected} bytes, found {len(data)}.")
+    found = []
+    for _ in range(rows):
+        if _header(data, at, _ROW_HEADER)[:2] != (hashes, bits):
+            raise CorruptFile(f"Bloom filter at byte {at}: the row's header differs from the filter's.")
+        at += _ROW_HEADER.size
+        found.append(np.frombuffer(data, np.uint8, size, at))
+        at += size
+    return found
 
 
 def _header(data: bytes, at: int, layout: struct.Struct) -> tuple[int, int, tuple[int, ...]]:
