@@ -63,22 +63,7 @@ def compact_slice(
         base = file_slice.base_file
         reader = stack.enter_context(open_base_file(spec.storage, base.path)) if base is not None else None
         file = _write(spec, task, file_slice, merge, reader, clock)
-        size_bytes = file.close()
-    stat = WriteStat(
-        file_id=file_slice.group.file_id,
-        path=file.path,
-        partition_path=file_slice.group.partition_path,
-        prev_commit="null" if base is None else base.instant_time,
-        prev_base_file=base.name if base is not None and spec.table_version >= 8 else None,
-        num_writes=file.rows,
-        num_update_writes=merge.updated,
-        num_inserts=merge.inserted,
-        num_deletes=merge.deleted,
-        total_write_bytes=size_bytes,
-        file_size_in_bytes=size_bytes,
-        scan_time_ms=int((read_s - started_s) * 1000),
-        upsert_time_ms=int((clock.monotonic_s() - read_s) * 1000),
-    )
+        stat = file.close_rewritten(base, merge, (started_s, read_s), clock)
     return WriteStatus(with_log_totals(stat, merge, file_slice), rows_read=merge.log.records)
 
 

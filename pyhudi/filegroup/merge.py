@@ -29,7 +29,6 @@ from pyhudi.merge.base import Place
 from pyhudi.merge.combine import deletes_of, ordering_columns, whole
 from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.versions import Versions
-from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
@@ -75,25 +74,10 @@ def merge_file(
         )
         try:
             merge.run(file, first_seq)
-            size_bytes = file.close()
+            stat = file.close_rewritten(base, merge, (started_s, scanned_s), clock)
         except BaseException:
             file.abandon()
             raise
-    stat = WriteStat(
-        file_id=base.file_id,
-        path=file.path,
-        partition_path=base.partition_path,
-        prev_commit=base.instant_time,
-        prev_base_file=base.name if spec.table_version >= 8 else None,
-        num_writes=file.rows,
-        num_update_writes=merge.updated,
-        num_inserts=merge.inserted,
-        num_deletes=merge.deleted,
-        total_write_bytes=size_bytes,
-        file_size_in_bytes=size_bytes,
-        scan_time_ms=int((scanned_s - started_s) * 1000),
-        upsert_time_ms=int((clock.monotonic_s() - scanned_s) * 1000),
-    )
     return WriteStatus(stat, rows_read=len(incoming), skipped=merge.skipped)
 
 

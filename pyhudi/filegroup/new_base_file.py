@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from functools import reduce
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
 from pyhudi.model.commit import WriteStat
+from pyhudi.model.file_group import BaseFile
 from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
@@ -37,6 +39,14 @@ def stored_columns(spec: WriteSpec) -> pa.Schema:
 def incoming_schema(stored: pa.Schema) -> pa.Schema:
     """What rows on their way into a file look like: the record key, then the stored columns."""
     return pa.schema([pa.field(RECORD_KEY, pa.string()), *stored])
+
+
+class RewrittenRows(Protocol):
+    """How many rows of a file group got another version, came new, and are gone."""
+
+    updated: int
+    inserted: int
+    deleted: int
 
 
 class NewBaseFile:
@@ -157,6 +167,31 @@ class NewBaseFile:
             create_time_ms=int((clock.monotonic_s() - started_s) * 1000),
         )
         return WriteStatus(stat, rows_read=self.rows)
+
+    def close_rewritten(
+        self, base: BaseFile | None, rows: RewrittenRows, times_s: tuple[float, float], clock: Clock
+    ) -> WriteStat:
+        """Close a file that takes the place of `base` (None: of log files alone); what the commit says of it.
+
+        Args:    times_s: when the work began, and when all that it merges had been read.
+        """
+        size_bytes = self.close()
+        started_s, read_s = times_s
+        return WriteStat(
+            file_id=self.file_id,
+            path=self.path,
+            partition_path=self.partition_path,
+            prev_commit="null" if base is None else base.instant_time,
+            prev_base_file=base.name if base is not None and self._spec.table_version >= 8 else None,
+            num_writes=self.rows,
+            num_update_writes=rows.updated,
+            num_inserts=rows.inserted,
+            num_deletes=rows.deleted,
+            total_write_bytes=size_bytes,
+            file_size_in_bytes=size_bytes,
+            scan_time_ms=int((read_s - started_s) * 1000),
+            upsert_time_ms=int((clock.monotonic_s() - read_s) * 1000),
+        )
 
     def abandon(self) -> None:
         """Stop after an error; the marker stays, so that the rollback finds what is there."""
