@@ -53,14 +53,16 @@ class TestTable:
     options: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
     engine: LocalEngine = field(default_factory=lambda: LocalEngine(2))
-    failed_writes_policy: str = "EAGER"  # the option table offers no other one yet
+    failed_writes_policy: str | None = None  # None: what the options say
 
     def write(self, operation: str, data: Any, **options: str) -> WriteResult:
         """One write; keyword options have "_" for ".", behind "hoodie."."""
         given = {**DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
         given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
         config = load_table_config(self.storage) if table_exists(self.storage) else None
-        parsed = replace(WriteOptions.parse(given, table=config), failed_writes_policy=self.failed_writes_policy)
+        parsed = WriteOptions.parse(given, table=config)
+        if self.failed_writes_policy is not None:
+            parsed = replace(parsed, failed_writes_policy=self.failed_writes_policy)
         return write_table(self.storage, data, self.engine, parsed, clock=self.clock)
 
     def write_as_is(self, operation: str, data: Any, options: Mapping[str, str] | None = None) -> WriteResult:
