@@ -21,26 +21,16 @@ from tests.index.remote_engine import RemoteEngine
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_large_batch_finds_the_keys_that_a_small_one_finds(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here = play(CASES[name], MemoryStorage(), LocalEngine(2))
-    small = play(CASES[name], LocalStorage(str(tmp_path / "small")), RemoteEngine())
-    large_from(monkeypatch, 0)
-    large = play(CASES[name], LocalStorage(str(tmp_path / "large")), RemoteEngine())
-
-    assert large == small == here
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_no_key_of_a_large_batch_comes_to_the_planner(
+def test_a_large_batch_finds_the_keys_that_a_small_one_finds_and_none_comes_to_the_planner(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small, large = RemoteEngine(), RemoteEngine()
-    play(CASES[name], LocalStorage(str(tmp_path / "small")), small)
+    here = play(CASES[name], MemoryStorage(), LocalEngine(2))
+    of_small = play(CASES[name], LocalStorage(str(tmp_path / "small")), small)
     large_from(monkeypatch, 0)
-    play(CASES[name], LocalStorage(str(tmp_path / "large")), large)
+    of_large = play(CASES[name], LocalStorage(str(tmp_path / "large")), large)
 
+    assert of_large == of_small == here
     assert collects_keys(small.collected)
     assert large.collected
     assert not collects_keys(large.collected)
