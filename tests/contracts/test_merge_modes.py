@@ -96,6 +96,8 @@ FILLING = {
 
 
 ALL = {**RULES, **MERGERS, **FILLING}
+# A version is a choice of few values and an example holds up to eight pairs or triples, so fifty are hundreds of them.
+EXAMPLES = settings(deadline=None, max_examples=50)
 
 
 def numbers() -> st.SearchStrategy[int | None]:
@@ -152,28 +154,28 @@ def check_associative(rules: MergeRules, triples: list[list[dict[str, Any]]]) ->
 
 @pytest.mark.parametrize("name", RULES)
 @given(triples=three())
-@settings(deadline=None)
+@EXAMPLES
 def test_it_does_not_matter_in_which_groups_versions_are_merged(name: str, triples: Any) -> None:
     check_associative(RULES[name], triples)
 
 
 @pytest.mark.parametrize("name", MERGERS)
 @given(triples=three(deletes=False))
-@settings(deadline=None)
+@EXAMPLES
 def test_nor_for_rows_that_a_merger_puts_together(name: str, triples: Any) -> None:
     check_associative(MERGERS[name], triples)
 
 
 @pytest.mark.parametrize("name", FILLING)
 @given(triples=three(deletes=False))
-@settings(deadline=None)
+@EXAMPLES
 def test_nor_for_rows_that_fill_each_other_and_come_in_the_order_of_their_values(name: str, triples: Any) -> None:
     check_associative(FILLING[name], [sorted(triple, key=lambda row: row["seq"]) for triple in triples])
 
 
 @pytest.mark.parametrize("name", ALL)
 @given(pairs=st.lists(st.tuples(a_version(), a_version()), min_size=1, max_size=8))
-@settings(deadline=None)
+@EXAMPLES
 def test_a_merged_row_keeps_an_ordering_value_that_one_of_the_two_had(name: str, pairs: Any) -> None:
     rules = ALL[name]
     older, newer = (versions([pair[i] for pair in pairs], rules) for i in range(2))
@@ -194,7 +196,7 @@ def test_a_merged_row_keeps_an_ordering_value_that_one_of_the_two_had(name: str,
 
 @pytest.mark.parametrize("name", ALL)
 @given(rows=st.lists(st.tuples(st.sampled_from("abc"), a_version()), min_size=1, max_size=12))
-@settings(deadline=None)
+@EXAMPLES
 def test_combining_a_batch_is_folding_its_versions(name: str, rows: Any) -> None:
     rules = ALL[name]
     keys, plain = zip(*rows, strict=True)
