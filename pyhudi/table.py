@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
@@ -24,6 +23,7 @@ from pyhudi.table_overwrites import TableOverwrites
 from pyhudi.table_reads import TableReads
 from pyhudi.table_services import TableServices
 from pyhudi.table_writes import create, write
+from pyhudi.text_table import html_pairs
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
@@ -195,11 +195,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
             "partitioned by": ", ".join(config.partition_fields) or "nothing",
             "last commit": last.requested_time if last else "none yet",
         }
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td></tr>"
-            for name, value in shown.items()
-        )
-        return f"<table>{rows}</table>"
+        return html_pairs(shown.items())
 
 
 def write_hudi(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["html_table", "readable_bytes", "text_table"]
+__all__ = ["html_lines", "html_pairs", "html_table", "readable_bytes", "text_table"]
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -28,6 +28,17 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     head = "".join(f"<th style='text-align:left'>{escape(name)}</th>" for name in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(_text(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def html_pairs(rows: Iterable[tuple[str, str]]) -> str:
+    """Names and their values as an HTML table, escaped."""
+    lines = (f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_lines(text: str) -> str:
+    """The lines of a text, one below the other in HTML, escaped."""
+    return "".join(f"<div>{escape(line)}</div>" for line in text.split("\n"))
 
 
 def readable_bytes(size_bytes: int) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html import escape
 
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.text_table import readable_bytes
+from pyhudi.text_table import html_pairs, readable_bytes
 
 __all__ = ["WriteResult"]
 
@@ -116,8 +115,7 @@ class WriteResult:
             *((f"{phase}, s", f"{seconds:.2f}") for phase, seconds in self.seconds.items()),
             ("total, s", f"{self.total_s:.2f}"),
         ]
-        lines = "".join(f"<tr><th style='text-align:left'>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in shown)
-        return f"<table>{lines}</table>"
+        return html_pairs(shown)
 
     def _rows(self) -> tuple[tuple[str, int], ...]:
         counts = (self.inserted, self.updated, self.deleted, self.unchanged)

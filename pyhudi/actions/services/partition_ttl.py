@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from html import escape
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
@@ -21,6 +20,7 @@ from pyhudi.filegroup.partition_metadata import partition_creation_time
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.instant import parse_instant_time
 from pyhudi.model.options.ttl import KEEP_BY_CREATION_TIME
+from pyhudi.text_table import html_lines
 
 __all__ = ["ExpiredPartition", "TtlResult", "expire_after_write", "expire_partitions", "expired_partitions"]
 
@@ -55,7 +55,7 @@ class TtlResult:
         return "\n".join([head, *lines, *more])
 
     def _repr_html_(self) -> str:
-        return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
+        return html_lines(str(self))
 
 
 def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlResult:

@@ -7,6 +7,7 @@ from html import escape
 
 from pyhudi.actions.services.clean.deletions import Deletions
 from pyhudi.model.filenames import data_path
+from pyhudi.text_table import html_lines
 
 __all__ = ["CleanResult", "CleanRun"]
 
@@ -80,7 +81,7 @@ class CleanResult:
     def _repr_html_(self) -> str:
         head = str(self).split("\n  ")[0]
         if self.runs or not self.planned:
-            return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
+            return html_lines(str(self))
         rows = "".join(
             f"<tr><td>{escape(d.partition_path)}</td><td>{escape(', '.join(d.names))}</td><td>{escape(d.reason)}</td>"
             f"</tr>"

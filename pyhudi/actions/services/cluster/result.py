@@ -8,7 +8,7 @@ from html import escape
 
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.text_table import readable_bytes
+from pyhudi.text_table import html_lines, readable_bytes
 
 __all__ = ["ClusteringResult", "ClusteringRun"]
 
@@ -91,7 +91,7 @@ class ClusteringResult:
 
     def _repr_html_(self) -> str:
         if self.runs or not self.planned:
-            return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
+            return html_lines(str(self))
         head = "".join(f"<th>{name}</th>" for name in ("partition", "slices", "log files", "new files"))
         rows = "".join(
             f"<tr><td>{escape(group.partition_path)}</td><td>{len(group.slices)}</td>"

@@ -8,7 +8,7 @@ from html import escape
 
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.text_table import readable_bytes
+from pyhudi.text_table import html_lines, readable_bytes
 
 __all__ = ["CompactionResult", "CompactionRun"]
 
@@ -110,7 +110,7 @@ class CompactionResult:
 
     def _repr_html_(self) -> str:
         if self.runs or not self.planned:
-            return "".join(f"<div>{escape(line)}</div>" for line in str(self).split("\n"))
+            return html_lines(str(self))
         names = ("partition", "file group", "base file", "log files", "bytes of logs")
         head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
         rows = "".join(
