@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import pytest
@@ -13,7 +14,7 @@ from pyhudi.storage.memory import FaultKind
 from tests.actions.tables import TestTable
 
 READING = frozenset({"read", "open_input", "list", "walk", "stat"})
-KINDS: tuple[FaultKind, ...] = ("before", "after", "torn")
+TEARABLE = frozenset({"write", "close_output", "delete_tree"})  # what a death can leave half done
 
 Table = TypeVar("Table", bound=TestTable)
 
@@ -32,6 +33,33 @@ def changing_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
     call that changes something.
     """
     return [number for number, (verb, _) in enumerate(calls, start=1) if verb not in READING]
+
+
+def reading_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
+    """Numbers of the calls that change nothing."""
+    return [number for number, (verb, _) in enumerate(calls, start=1) if verb in READING]
+
+
+def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
+    """The deaths that differ in what they leave behind: before and in the middle of each change, and after the last."""
+    changes = changing_calls(calls)
+    torn = [n for n in changes if calls[n - 1][0] in TEARABLE]
+    return [*(("before", n) for n in changes), ("after", changes[-1]), *(("torn", n) for n in torn)]
+
+
+def deaths(table: Table, act: Callable[[Table], object]) -> Iterator[tuple[Table, str]]:
+    """What an action leaves behind that dies at a storage call, and which call it was: for each of `places_to_die`."""
+    counted = on_clone(table)
+    with suppress(HudiError):  # an action may be there to be refused
+        act(counted)
+    calls = counted.memory.log
+    for kind, n in places_to_die(calls):
+        attempt = on_clone(table)
+        attempt.memory.fail_at(n, kind)
+        with suppress(HudiError):
+            act(attempt)
+        attempt.memory.reset_faults()
+        yield attempt, f"{kind} call {n}: {' '.join(calls[n - 1])}"
 
 
 def died_before_completing(table: Table, act: Callable[[Table], object]) -> Table:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import pytest
 
 from pyhudi.actions.services.archive.archiving import archive
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import HudiError
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.tables import TestTable
-from tests.faults.dying import KINDS, READING, on_clone
+from tests.faults.dying import deaths, on_clone
 
 KEEP = {
     "hoodie.keep.min.commits": "1",
@@ -69,30 +66,18 @@ def test_no_row_and_no_instant_is_lost_and_the_next_run_ends_it(version: str) ->
     run(counted)
     after = instants(counted)
     assert len(after[1]) == 1
-    assert isinstance(counted.storage, MemoryStorage)
-    calls = list(counted.storage.log)
 
-    for kind in KINDS:
-        for n, (verb, path) in enumerate(calls, start=1):
-            if kind != "before" and verb in READING:
-                continue
-            where = f"{kind} call {n}: {verb} {path}"
-            attempt = on_clone(table)
-            assert isinstance(attempt.storage, MemoryStorage)
-            attempt.storage.fail_at(n, kind)
-            with suppress(HudiError):
-                run(attempt)
-            attempt.storage.reset_faults()
-            assert attempt.rows() == rows, where
-            assert everything(attempt) == all_instants, where
+    for attempt, where in deaths(table, run):
+        assert attempt.rows() == rows, where
+        assert everything(attempt) == all_instants, where
 
-            attempt.upsert(("a", "x", 9, 99))
-            attempt.upsert(("a", "x", 9, 100))
-            run(attempt)
-            history, active = instants(attempt)
-            assert len(active) == 1, where
-            assert len(history) == len(set(history)), where
-            assert sorted({*history, *active} & set(all_instants)) == all_instants, where
-            assert len(attempt.rows()) == len(rows), where
-            listed = {entry.name for entry in attempt.storage.list(attempt.meta.config.history_path)}
-            assert not [name for name in listed if name.endswith(".tmp")], where
+        attempt.upsert(("a", "x", 9, 99))
+        attempt.upsert(("a", "x", 9, 100))
+        run(attempt)
+        history, active = instants(attempt)
+        assert len(active) == 1, where
+        assert len(history) == len(set(history)), where
+        assert sorted({*history, *active} & set(all_instants)) == all_instants, where
+        assert len(attempt.rows()) == len(rows), where
+        listed = {entry.name for entry in attempt.storage.list(attempt.meta.config.history_path)}
+        assert not [name for name in listed if name.endswith(".tmp")], where

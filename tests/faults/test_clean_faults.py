@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
 from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.errors import HudiError, TableError
+from pyhudi.errors import TableError
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from tests.actions.tables import TestTable, rows_of
-from tests.faults.test_every_storage_call import KINDS, NEXT, READING, empty, empty_merge_on_read, in_order, on_clone
+from tests.faults.dying import deaths, on_clone
+from tests.faults.test_every_storage_call import NEXT, empty, empty_merge_on_read, in_order
 
 OPTIONS = {"hoodie.clean.commits.retained": "2"}
 NEVER = {"hoodie.clean.automatic": "false"}
@@ -52,26 +52,15 @@ def test_every_allowed_query_is_right_at_every_moment(version: str, make: Callab
     run(counted)
     deleted = [path for verb, path in counted.storage.log if verb == "delete" and path.startswith(("x/", "y/"))]
     assert len(deleted) >= 3
-    calls = counted.storage.log
 
-    for kind in KINDS:
-        for n, (verb, path) in enumerate(calls, start=1):
-            if kind != "before" and verb in READING:
-                continue
-            attempt = on_clone(table)
-            attempt.storage.fail_at(n, kind)
-            with contextlib.suppress(HudiError):
-                run(attempt)
-            attempt.storage.reset_faults()
-            where = f"{kind} call {n}: {verb} {path}"
-
-            for instant, rows in expected.items():
-                try:
-                    assert attempt.rows(as_of=instant) == rows, f"{where}, as of {instant}"
-                except TableError:
-                    assert instant not in retained, where
-            attempt.options = {**attempt.options, **OPTIONS, "hoodie.clean.automatic": "true"}
-            attempt.upsert(NEXT)
-            assert attempt.rows() == in_order([*table.rows(), NEXT]), where
-            assert not attempt.meta.timeline.pending().instants, where
-            assert not attempt.storage.list("x")[0].name.endswith("torn"), where
+    for attempt, where in deaths(table, run):
+        for instant, rows in expected.items():
+            try:
+                assert attempt.rows(as_of=instant) == rows, f"{where}, as of {instant}"
+            except TableError:
+                assert instant not in retained, where
+        attempt.options = {**attempt.options, **OPTIONS, "hoodie.clean.automatic": "true"}
+        attempt.upsert(NEXT)
+        assert attempt.rows() == in_order([*table.rows(), NEXT]), where
+        assert not attempt.meta.timeline.pending().instants, where
+        assert not attempt.storage.list("x")[0].name.endswith("torn"), where

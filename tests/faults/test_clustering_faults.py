@@ -11,7 +11,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from tests.actions.clustered import Clustered
 from tests.actions.tables import Row
-from tests.faults.dying import KINDS, READING, changing_calls, died_before_completing, on_clone
+from tests.faults.dying import deaths, died_before_completing, on_clone
 
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30), ("d", "x", 1, 4)]
 ENGINE = {"index_type": "BUCKET", "index_bucket_engine": "CONSISTENT_HASHING"}
@@ -66,35 +66,23 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, ta
     with suppress(HudiError):
         act(counted)
     assert counted.rows() == ROWS
-    calls = list(counted.memory.log)
 
-    changes = changing_calls(calls)
-    for kind in KINDS if name == "clustering" else KINDS[:1]:
-        for n in changes if kind != "after" else changes[-1:]:
-            verb, path = calls[n - 1]
-            if kind == "torn" and verb.startswith("delete"):
-                continue  # as before it
-            where = f"{kind} call {n}: {verb} {path}"
-            attempt = on_clone(table)
-            attempt.memory.fail_at(n, kind)
+    for attempt, where in deaths(table, act):
+        assert attempt.rows() == ROWS, where
+
+        again = on_clone(attempt)
+        for _ in range(2):  # a stale plan is dropped first
             with suppress(HudiError):
-                act(attempt)
-            attempt.memory.reset_faults()
-            assert attempt.rows() == ROWS, where
+                act(again)
+        assert again.rows() == ROWS, where
+        assert not again.pending(), where
+        assert again.groups() == {"x": 1, "y": 1}, where
+        visible = {stat.path for stat in again.clustering_body().stats()}
+        assert len(visible) == 2, where
+        assert not leftovers(again), where
 
-            again = on_clone(attempt)
-            for _ in range(2):  # a stale plan is dropped first
-                with suppress(HudiError):
-                    act(again)
-            assert again.rows() == ROWS, where
-            assert not again.pending(), where
-            assert again.groups() == {"x": 1, "y": 1}, where
-            visible = {stat.path for stat in again.clustering_body().stats()}
-            assert len(visible) == 2, where
-            assert not leftovers(again), where
-
-            attempt.upsert(LATER, clustering_updates_strategy="ALLOW")  # writers go on, whatever state it was left in
-            assert attempt.rows() == [LATER, *ROWS[1:]], where
+        attempt.upsert(LATER, clustering_updates_strategy="ALLOW")  # writers go on, whatever state it was left in
+        assert attempt.rows() == [LATER, *ROWS[1:]], where
 
 
 def leftovers(table: Clustered) -> list[str]:
@@ -118,23 +106,13 @@ def test_buckets_are_split_whole_or_not_at_all() -> None:
     counted = on_clone(table)
     split(counted)
     assert counted.groups() == {"x": 3}
-    calls = list(counted.memory.log)
     later: list[Row] = [(key, path, 2, v) for key, path, _, v in rows]
-    for kind in ("before", "torn"):
-        for n, (verb, path) in enumerate(calls, start=1):
-            if verb in READING or (kind == "torn" and verb.startswith("delete")):
-                continue
-            where = f"{kind} call {n}: {verb} {path}"
-            attempt = on_clone(table)
-            attempt.memory.fail_at(n, kind)
-            with suppress(HudiError):
-                split(attempt)
-            attempt.memory.reset_faults()
-            assert attempt.rows() == rows, where
-            again = on_clone(attempt)
-            again.cluster(**ENGINE)
-            assert again.rows() == rows, where
-            assert again.groups()["x"] >= 2, where
-            for one in (again, attempt):
-                one.upsert(*later, clustering_rollback_pending_replacecommit_on_conflict="true")
-                assert one.rows() == later, where
+    for attempt, where in deaths(table, split):
+        assert attempt.rows() == rows, where
+        again = on_clone(attempt)
+        again.cluster(**ENGINE)
+        assert again.rows() == rows, where
+        assert again.groups()["x"] >= 2, where
+        for one in (again, attempt):
+            one.upsert(*later, clustering_rollback_pending_replacecommit_on_conflict="true")
+            assert one.rows() == later, where

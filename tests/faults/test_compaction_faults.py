@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
 import pytest
 
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import HudiError
 from tests.actions.compacted import Compacted
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import Row
-from tests.faults.dying import KINDS, changing_calls, died_before_completing, on_clone
+from tests.faults.dying import deaths, died_before_completing, on_clone
 
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30)]
 LATER: Row = ("a", "x", 9, 99)
@@ -59,30 +57,20 @@ def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str) ->
     counted = on_clone(table)
     act(counted)
     assert counted.rows() == rows
-    calls = list(counted.memory.log)
     data_files = len(counted.paths())
 
-    changes = changing_calls(calls)
-    for kind in KINDS:
-        for n in changes if kind != "after" else changes[-1:]:
-            verb, path = calls[n - 1]
-            where = f"{kind} call {n}: {verb} {path}"
-            attempt = on_clone(table)
-            attempt.memory.fail_at(n, kind)
-            with suppress(HudiError):
-                act(attempt)
-            attempt.memory.reset_faults()
-            assert attempt.rows() == rows, where
+    for attempt, where in deaths(table, act):
+        assert attempt.rows() == rows, where
 
-            again = on_clone(attempt)
-            act(again)
-            assert again.rows() == rows, where
-            assert not again.pending(), where
-            assert len(again.paths()) == data_files, f"{where}: {again.paths()}"
+        again = on_clone(attempt)
+        act(again)
+        assert again.rows() == rows, where
+        assert not again.pending(), where
+        assert len(again.paths()) == data_files, f"{where}: {again.paths()}"
 
-            attempt.upsert(LATER)  # writers go on, whatever state the service was left in
-            assert attempt.rows() == [LATER, *rows[1:]], where
-            attempt.compact()
-            assert attempt.rows() == [LATER, *rows[1:]], where
-            attempt.log_compact()
-            assert not attempt.pending(), where
+        attempt.upsert(LATER)  # writers go on, whatever state the service was left in
+        assert attempt.rows() == [LATER, *rows[1:]], where
+        attempt.compact()
+        assert attempt.rows() == [LATER, *rows[1:]], where
+        attempt.log_compact()
+        assert not attempt.pending(), where

@@ -5,9 +5,8 @@ committed, and the next writer brings the table to where the dead one was going,
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -15,12 +14,10 @@ from pyhudi.actions.services.undo.restore import restore
 from pyhudi.actions.services.undo.rollback_to import roll_back
 from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import HudiError
 from pyhudi.model.instant import ActionKind
-from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.tables import TestTable
 from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
-from tests.faults.dying import changing_calls, on_clone
+from tests.faults.dying import deaths, on_clone
 
 
 def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str, list[list[tuple[Any, ...]]]]:
@@ -36,29 +33,6 @@ def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str
     table.delete(("b", "x"))
     states.append(table.rows())
     return table, time, states
-
-
-def deaths(table: TestTable, act: Callable[[TestTable], object]) -> Any:
-    """For each storage call of an action: what a death there leaves behind."""
-    counted = on_clone(table)
-    act(counted)
-    assert isinstance(counted.storage, MemoryStorage)
-    calls = list(counted.storage.log)
-    # A death at a call that reads, or after one that changes something, leaves the same behind as one before the next
-    # call that changes something. Deleting is whole or not at all.
-    changes = changing_calls(calls)
-    for kind, places in {"before": changes, "after": changes[-1:], "torn": changes}.items():
-        for n in places:
-            verb, path = calls[n - 1]
-            if kind == "torn" and verb.startswith("delete"):
-                continue
-            attempt = on_clone(table)
-            assert isinstance(attempt.storage, MemoryStorage)
-            attempt.storage.fail_at(n, cast(FaultKind, kind))
-            with suppress(HudiError):
-                act(attempt)
-            attempt.storage.reset_faults()
-            yield attempt, f"{kind} call {n}: {verb} {path}"
 
 
 @pytest.mark.parametrize("version", ["6", "9"])

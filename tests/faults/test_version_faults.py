@@ -13,7 +13,7 @@ from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import TestTable
 from tests.actions.test_versions import copy_on_write, merge_on_read
 from tests.actions.versioned import all_reads, take_to
-from tests.faults.dying import KINDS, changing_calls
+from tests.faults.dying import places_to_die
 
 
 def clone(table: TestTable) -> TestTable:
@@ -31,17 +31,14 @@ def folded(version: str) -> TestTable:
     return table
 
 
-def places(calls: list[tuple[str, str]], kind: FaultKind) -> list[int]:
-    """Calls to die at. A death after one that changes something leaves the same behind as one before the next; of those
-    that fold log files a few do, for compactions have a test of their own.
+def places(calls: list[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
+    """Where to die: at every second of the calls that can be torn, and of those that fold log files at a few, for
+    compactions have a test of their own.
     """
-    changes = changing_calls(calls)
-    if kind == "after":
-        return changes[-1:]
-    if kind == "torn":
-        changes = [n for n in changes if calls[n - 1][0] in ("create_new", "write", "open_output")][::2]
     compaction = max((n for n, (_, path) in enumerate(calls, start=1) if path.startswith(".hoodie/.temp")), default=0)
-    return [n for n in changes if n > compaction or n % 7 == 0]
+    found = [(kind, n) for kind, n in places_to_die(calls) if kind == "after" or n > compaction or n % 7 == 0]
+    torn = [place for place in found if place[0] == "torn"]
+    return [place for place in found if place not in torn[1::2]]
 
 
 def meta_files(table: TestTable) -> list[str]:
@@ -67,30 +64,29 @@ def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], 
     data_files = len([info for info in counted.storage.walk("") if not info.path.startswith(".hoodie")])
 
     versions = set()
-    for kind in KINDS:
-        for n in places(calls, kind):
-            verb, path = calls[n - 1]
-            where = f"{kind} call {n}: {verb} {path}"
-            attempt = clone(table)
-            attempt.memory.fail_at(n, kind)
-            with suppress(HudiError):
-                take_to(attempt.storage, target)
-            attempt.memory.reset_faults()
-            versions.add(attempt.meta.config.table_version)
-            assert attempt.rows() == before[None], where
+    for kind, n in places(calls):
+        verb, path = calls[n - 1]
+        where = f"{kind} call {n}: {verb} {path}"
+        attempt = clone(table)
+        attempt.memory.fail_at(n, kind)
+        with suppress(HudiError):
+            take_to(attempt.storage, target)
+        attempt.memory.reset_faults()
+        versions.add(attempt.meta.config.table_version)
+        assert attempt.rows() == before[None], where
 
-            again = clone(attempt)
-            take_to(again.storage, target)
-            assert again.meta.config.table_version == target, where
-            assert again.rows() == before[None], where
-            assert len(meta_files(again)) == files, where
-            found = [info for info in again.storage.walk("") if not info.path.startswith(".hoodie")]
-            assert len(found) == data_files, where
+        again = clone(attempt)
+        take_to(again.storage, target)
+        assert again.meta.config.table_version == target, where
+        assert again.rows() == before[None], where
+        assert len(meta_files(again)) == files, where
+        found = [info for info in again.storage.walk("") if not info.path.startswith(".hoodie")]
+        assert len(found) == data_files, where
 
-            if n % 4:
-                continue
-            assert {time: rows for time, rows in all_reads(attempt).items() if time in before} == before, where
-            attempt.options = {**attempt.options, "hoodie.write.table.version": str(attempt.meta.config.table_version)}
-            attempt.upsert(("z", "x", 9, 99))  # a writer that does not go on with the change
-            assert attempt.rows() == sorted([*before[None], ("z", "x", 9, 99)], key=repr), where
+        if n % 4:
+            continue
+        assert {time: rows for time, rows in all_reads(attempt).items() if time in before} == before, where
+        attempt.options = {**attempt.options, "hoodie.write.table.version": str(attempt.meta.config.table_version)}
+        attempt.upsert(("z", "x", 9, 99))  # a writer that does not go on with the change
+        assert attempt.rows() == sorted([*before[None], ("z", "x", 9, 99)], key=repr), where
     assert versions == {source, target}
