@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -117,7 +118,7 @@ class SlotPlan:
     inserts: Mapping[str, tuple[tuple[float, int], ...]]  # partition path → (cumulative share of the inserts, slot)
     drop_slot: int | None = field(default=None)
 
-    def slots_of(self, keys: Any, partitions: Any, locations: Any) -> Any:
+    def slots_of(self, keys: pa.Array, partitions: pa.Array, locations: pa.Array) -> pa.Array:
         """The slot of each row: int32 array. `keys`, `partitions`: strings; `locations`: file ids, null = insert."""
         slots = np.full(len(keys), -1, dtype=np.int32)
         if self.updates:
@@ -137,7 +138,9 @@ class SlotPlan:
             raise AssertionError(f"no slot for a row of partition {partitions[row]} at {locations[row]}")
         return pa.array(slots, pa.int32())
 
-    def _spread_inserts(self, slots: Any, is_insert: Any, keys: Any, partitions: Any) -> None:
+    def _spread_inserts(
+        self, slots: npt.NDArray[np.int32], is_insert: npt.NDArray[np.bool_], keys: pa.Array, partitions: pa.Array
+    ) -> None:
         for partition in pc.unique(partitions.filter(pa.array(is_insert))).to_pylist():
             rows = np.flatnonzero(is_insert & pc.equal(partitions, partition).to_numpy(zero_copy_only=False))
             targets = self.inserts[partition]
@@ -158,7 +161,7 @@ def _joined(partition_path: str, file_id: str) -> str:
     return f"{partition_path}{_SEPARATOR}{file_id}"
 
 
-def _unit_hash(keys: Any) -> Any:
+def _unit_hash(keys: pa.Array) -> npt.NDArray[np.float64]:
     """A number in [0, 1) for each key. Java's hash is poor in its high bits, so it is multiplied out."""
     mixed = java_string_hash(keys).astype(np.int64).astype(np.uint32) * np.uint32(2654435769)
     return (mixed ^ (mixed >> np.uint32(15))).astype(np.uint32) / np.float64(1 << 32)

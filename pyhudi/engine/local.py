@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -309,7 +310,7 @@ def _per_part(
 
 def _sorted_by_slot(
     table: pa.Table, slot: str, slots: int, sort: Sequence[str]
-) -> tuple[pa.Table, pa.Array, np.ndarray[Any, Any]]:
+) -> tuple[pa.Table, pa.Array, npt.NDArray[np.int64]]:
     """The table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
     table = table.combine_chunks()  # taking rows of a column in chunks puts the chunks together, each time anew
     keys = [slot, *sort]

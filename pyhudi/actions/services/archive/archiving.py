@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.archive.planning import plan_archive
+from pyhudi.actions.services.archive.planning import ArchiveLimit, plan_archive
 from pyhudi.actions.services.archive.result import ArchiveResult
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.archive_entries import archive_entry
@@ -78,7 +78,7 @@ def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:
         _archived([i for i in meta.timeline.commits() if i.requested_time == instant_time], context)
 
 
-def _reason(limit: Any) -> str | None:
+def _reason(limit: ArchiveLimit | None) -> str | None:
     return None if limit is None else limit.reason
 
 
