@@ -252,6 +252,19 @@ def test_files_without_matching_rows_stay_as_they_are(table_type: str):
     assert changed.table.delete(where="v = 3").partitions == ("y",)
 
 
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_rows_that_the_source_of_a_merge_does_not_have_are_deleted(table_type: str):
+    changed = Changed(table_type, 9, "ts")
+    changed.upsert(*(row(number) for number in range(8)))
+    source = pa.Table.from_pylist([row(1), row(6)], SCHEMA)
+
+    merge = changed.table.merge(source, options=changed.options)
+    result = merge.when_not_matched_by_source_delete("v < 5").execute()
+
+    assert result.deleted == 4
+    assert sorted(changed.table.to_arrow(["v"])["v"].to_pylist()) == [1, 5, 6, 7]
+
+
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "BUCKET", "BLOOM"])
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_changes_go_with_every_index(table_type: str, index: str):
