@@ -19,7 +19,7 @@ from pyhudi.formats.hash_ring import INITIAL_RING, HashRing, decode_ring, encode
 from pyhudi.model.filenames import data_path, hashing_folder, hashing_path
 from pyhudi.storage.base import Storage
 
-__all__ = ["delete_rings", "load_or_make_ring", "load_ring", "mark_ring", "save_ring"]
+__all__ = ["delete_rings", "load_or_make_ring", "load_ring", "mark_ring", "move_markers", "save_ring"]
 
 _RING, _MARKER = ".hashing_meta", ".commit"
 
@@ -69,9 +69,24 @@ def save_ring(storage: Storage, ring: HashRing) -> None:
 
 def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_version: int) -> None:
     """Say that the ring of a completed instant counts, for when the instant is archived."""
-    folder = hashing_folder(partition_path) if table_version >= 8 else partition_path
     with suppress(PathExists, StorageError):  # whoever misses it looks at the timeline
-        storage.create_new(data_path(folder, f"{instant_time}{_MARKER}"), b"")
+        storage.create_new(_marker_path(partition_path, instant_time, table_version), b"")
+
+
+def move_markers(storage: Storage, table_version: int) -> None:
+    """Take the markers of all rings to where they stand in a table of this version; whoever misses one on its way looks
+    at the timeline. Hold the table's lock.
+    """
+    folder = hashing_folder("")
+    for path in [info.path for info in storage.walk(folder) if info.name.endswith(_RING)]:
+        partition_path, _, name = path.removeprefix(folder).strip("/").rpartition("/")
+        instant_time = name.removesuffix(_RING)
+        above, below = (_marker_path(partition_path, instant_time, version) for version in (8, 6))
+        source, target = (below, above) if table_version >= 8 else (above, below)
+        if storage.stat(source) is not None:
+            with suppress(PathExists):
+                storage.create_new(target, b"")
+            storage.delete(source)
 
 
 def delete_rings(storage: Storage, instant_time: str) -> None:
@@ -84,3 +99,8 @@ def delete_rings(storage: Storage, instant_time: str) -> None:
         if info.name == ring:
             partition_path = info.path.removeprefix(folder).removesuffix(ring).strip("/")
             storage.delete(data_path(partition_path, marker))
+
+
+def _marker_path(partition_path: str, instant_time: str, table_version: int) -> str:
+    folder = hashing_folder(partition_path) if table_version >= 8 else partition_path
+    return data_path(folder, f"{instant_time}{_MARKER}")

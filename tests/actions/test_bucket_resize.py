@@ -19,6 +19,7 @@ from pyhudi.timeline.write import TimelineWriter
 from tests.actions.clustered import Clustered
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.test_consistent_hashing import ENGINE, many, ringed, rings
+from tests.actions.versioned import take_to
 
 RESIZE = {
     **ENGINE,
@@ -164,6 +165,36 @@ def test_a_resize_that_is_rolled_back_takes_its_ring_along(version: str) -> None
     table.upsert(*many(40, ts=2))
     assert table.rows() == many(40, ts=2)
     assert table.groups() == {"x": 4, "y": 4}
+
+
+def markers(table: Clustered) -> set[str]:
+    commits = table.meta.config.timeline_path
+    return {path for path in table.memory.paths() if path.endswith(".commit") and path.rpartition("/")[0] != commits}
+
+
+@pytest.mark.parametrize("path", [(8, 6, 9), (6, 8, 6)])
+def test_markers_of_rings_stand_where_hudi_of_each_version_has_them(path: tuple[int, ...]) -> None:
+    table = ringed(str(path[0]))
+    table.upsert(*many(200))
+    time = resized(table).runs[0].instant_time
+    initial = f".hoodie/.bucket_index/consistent_hashing_metadata/x/{'0' * 14}.commit"
+    if path[0] == 8:  # Hudi marks the ring of the beginning too
+        table.storage.write(initial, b"")
+    for ts, version in enumerate(path[1:], start=2):
+        take_to(table.storage, version)
+        folder = "" if version == 6 else ".hoodie/.bucket_index/consistent_hashing_metadata/"
+        expected = {f"{folder}{name}/{time}.commit" for name in "xy"}
+        if path[0] == 8:
+            expected.add(f"{folder}x/{'0' * 14}.commit")
+        assert markers(table) == expected
+        table.options = {**table.options, "hoodie.write.table.version": str(version)}
+        table.upsert(*many(200, ts=ts))
+        assert table.rows() == many(200, ts=ts)
+        assert table.groups() == {"x": 6, "y": 6}
+    resized(table, bucket_index_max_num_buckets="8")
+    table.upsert(*many(200, ts=10))
+    assert table.rows() == many(200, ts=10)
+    assert table.groups() == {"x": 8, "y": 8}
 
 
 SIZES = st.lists(st.integers(0, 100), min_size=1, max_size=12)

@@ -11,6 +11,8 @@ from pyhudi.errors import HudiError
 from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import TestTable
+from tests.actions.test_bucket_resize import resized
+from tests.actions.test_consistent_hashing import many, ringed
 from tests.actions.test_versions import copy_on_write, merge_on_read
 from tests.actions.versioned import all_reads, take_to
 from tests.faults.dying import places_to_die
@@ -28,6 +30,13 @@ def folded(version: str) -> TestTable:
     table = merge_on_read(version)
     assert isinstance(table, MergeOnRead)
     table.compact_now()
+    return table
+
+
+def with_resized_rings(version: str) -> TestTable:
+    table = ringed(version)
+    table.upsert(*many(12))
+    resized(table)
     return table
 
 
@@ -52,6 +61,8 @@ def meta_files(table: TestTable) -> list[str]:
         *((make, *step) for make in (copy_on_write, folded) for step in [(6, 8), (8, 9), (9, 8), (8, 6)]),
         (merge_on_read, 6, 8),
         (merge_on_read, 9, 8),
+        (with_resized_rings, 6, 8),
+        (with_resized_rings, 8, 6),
     ],
 )
 def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], source: int, target: int) -> None:
