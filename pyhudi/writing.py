@@ -14,7 +14,7 @@ from dataclasses import replace
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
-from pyhudi.actions.create import check_fields, check_writable, open_or_create, planned_table
+from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -105,9 +105,11 @@ def change_table(
     """
     storage = table if isinstance(table, Storage) else open_storage(table)
     meta = MetaClient.load(storage, clock)
-    check_writable(meta.config, options)
-    if meta.config.is_merge_on_read and isinstance(change, ChangeRows):
-        change = replace(change, kind=ActionKind.DELTACOMMIT)
+    if isinstance(change, DeletePartitions):
+        check_files_writable(meta.config)  # whoever merges nothing needs no merger
+    else:
+        check_writable(meta.config, options)
+        change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
     context, undone = ready(meta, engine, options, clock)

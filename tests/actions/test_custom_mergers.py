@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import ConfigError, HudiTable, UnsupportedTable
+from pyhudi import ConfigError, HudiTable, UnsupportedTable, write_hudi
 from pyhudi.storage import open_storage
 from pyhudi.timeline.table_properties import update_table_config
 from tests.contracts.test_merge_modes import NewestParts, example
@@ -102,6 +102,25 @@ def test_undoing_and_keeping_house_need_no_merger(tmp_path: Path, table_type: st
     assert states() == ["created"]
     opened.archive()
     assert states() == ["created"]
+
+
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+def test_deleting_partitions_needs_no_merger(tmp_path: Path, table_type: str) -> None:
+    table = table_of(
+        tmp_path / "t", BY_ROWS, NewestParts.strategy_id, table_type=table_type, partition_by="state"
+    )  # fmt: skip
+    for order, state in (("o1", "paid"), ("o2", "created"), ("o3", "lost")):
+        table.upsert(orders.event(order, 1, state))
+        table.upsert(orders.event(order, 2, state))
+    opened = HudiTable.open(tmp_path / "t")
+
+    assert opened.delete_partitions("paid").partitions == ("paid",)
+    assert sorted(table.to_arrow(["order_id"])["order_id"].to_pylist()) == ["o2", "o3"]
+    by_rows = orders.event("o9", 1, "lost")
+    write_hudi(tmp_path / "t", by_rows, operation="delete_partition")
+    assert table.to_arrow(["order_id"])["order_id"].to_pylist() == ["o2"]
+    opened.truncate()
+    assert table.to_arrow().num_rows == 0
 
 
 def test_the_first_class_with_the_table_s_strategy_id_is_taken(tmp_path: Path) -> None:

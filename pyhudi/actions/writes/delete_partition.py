@@ -22,6 +22,7 @@ from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -81,8 +82,8 @@ class DeletePartitions:
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
         groups = self._groups(context)
         check_not_planned(groups, context, self.operation, compactions=True)
-        keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
-        spec = write_spec(schedule, keygen, instant, context)
+        # No row is written, so neither keys nor the table's merger are asked for, which may be unknown here.
+        spec = write_spec(schedule, None, instant, context, MergeRules())
         return Order(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, plan=groups)
 
     def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:

@@ -17,6 +17,7 @@ from pyhudi.filegroup.append import LogOptions
 from pyhudi.filegroup.spec import FileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
+from pyhudi.merge.rules import MergeRules
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.model.options import WriteOptions
@@ -85,9 +86,20 @@ def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
     keygen.columns(empty)
 
 
-def write_spec(schedule: Schedule, keygen: KeyGenerator | None, instant: Instant, context: ActionContext) -> WriteSpec:
-    """What tasks need to write files of this instant. `keygen`: not needed for tables with meta columns."""
-    config, options, rules = context.meta.config, context.options, table_rules(context)
+def write_spec(
+    schedule: Schedule,
+    keygen: KeyGenerator | None,
+    instant: Instant,
+    context: ActionContext,
+    rules: MergeRules | None = None,
+) -> WriteSpec:
+    """What tasks need to write files of this instant.
+
+    Args:    keygen: not needed for tables with meta columns. rules: how rows merge, None: as the table says.
+    Raises:  UnsupportedTable when nobody here knows the table's merger.
+    """
+    config, options = context.meta.config, context.options
+    rules = table_rules(context) if rules is None else rules
     if config.base_file_format == "ORC" and "hoodie.pyhudi.compression.level" in options.explicit:
         raise ConfigError("hoodie.pyhudi.compression.level: ORC's codecs have no levels to choose; leave it out.")
     return WriteSpec(
