@@ -13,7 +13,7 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.file_group import LogFile
 from pyhudi.storage.base import Storage
 
-__all__ = ["BlockRules", "blocks_of", "blocks_to_merge"]
+__all__ = ["BlockRules", "LogTotals", "blocks_of", "blocks_to_merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,19 @@ class BlockRules:
         if self.instants is not None and instant_time not in self.instants:
             return False
         return self.table_version >= 8 or self.is_committed(instant_time)
+
+
+@dataclass(frozen=True, slots=True)
+class LogTotals:
+    """What was found in the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
+    those that wrote them, oldest first.
+    """
+
+    blocks: int = 0
+    records: int = 0
+    instants: tuple[str, ...] = ()
+    corrupt_blocks: int = 0
+    rollback_blocks: int = 0
 
 
 def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: BlockRules) -> tuple[LogBlock, ...]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
+from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
 from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
 from pyhudi.filegroup.row_marks import delete_flags, keyed
@@ -33,10 +33,12 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
+from pyhudi.schema.internal import InternalSchema
 from pyhudi.schema.projection import project
+from pyhudi.schema.read_plan import file_columns
 from pyhudi.storage.base import Storage
 
-__all__ = ["LogTotals", "SliceMerge", "SliceSpec", "read_file_slice", "read_with_late_keys"]
+__all__ = ["SliceMerge", "SliceSpec", "read_file_slice", "read_with_late_keys"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class SliceSpec:
 
     `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
     recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a file of
-    `spill_folder`, None: the system's temporary one.
+    `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
+    files match by name.
     """
 
     storage: Storage
@@ -55,6 +58,7 @@ class SliceSpec:
     key_generator: KeyGenerator | None = None
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     spill_folder: str | None = None
+    history: tuple[InternalSchema, ...] = ()
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
@@ -98,19 +102,6 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
     return None if base is None else stack.enter_context(open_base_file(spec.storage, base.path))
 
 
-@dataclass(frozen=True, slots=True)
-class LogTotals:
-    """What was found in the log files of a slice. `records`: rows and deletes of the `blocks` that count, `instants`
-    those that wrote them, oldest first.
-    """
-
-    blocks: int = 0
-    records: int = 0
-    instants: tuple[str, ...] = ()
-    corrupt_blocks: int = 0
-    rollback_blocks: int = 0
-
-
 class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
@@ -120,9 +111,17 @@ class SliceMerge:
     """
 
     def __init__(
-        self, spec: SliceSpec, needed: pa.Schema, records: LogRecords, in_pairs: bool, log: LogTotals, keys_asked: bool
+        self,
+        spec: SliceSpec,
+        file_slice: FileSlice,
+        needed: pa.Schema,
+        records: LogRecords,
+        in_pairs: bool,
+        log: LogTotals,
+        keys_asked: bool,
     ) -> None:
         self.records, self.log = records, log
+        self._base_instant = file_slice.base_file.instant_time if file_slice.base_file is not None else ""
         self.updated = self.deleted = self.inserted = 0
         self.late_keys: pa.Array = pa.array([], pa.string())
         self._spec, self._needed, self._rules = spec, needed, spec.merge
@@ -152,7 +151,8 @@ class SliceMerge:
                 count += deletes.keys.num_rows
                 buffer.add_deletes(deletes, block.positions(base, deletes.keys.num_rows))
                 continue
-            stored = keyed(spec.key_generator, block.rows(set(needed.names)))
+            columns = file_columns(spec.history, block.instant_time, needed.names)
+            stored = keyed(spec.key_generator, columns.named(block.rows(set(columns.names))))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
@@ -161,7 +161,7 @@ class SliceMerge:
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
-        return cls(spec, needed, buffer.fold(), in_pairs, totals, keys_asked)
+        return cls(spec, file_slice, needed, buffer.fold(), in_pairs, totals, keys_asked)
 
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""
@@ -189,13 +189,14 @@ class SliceMerge:
     ) -> Iterator[pa.Table]:
         """Rows of the base file as they are, in its order; with their keys, unless nobody asks for those."""
         self._matching = self._matching_in(base)
-        names = [column.name for column in wanted if column.name in base.schema.names]
+        columns = file_columns(self._spec.history, self._base_instant, wanted.names)
+        names = [name for name in columns.names if name in base.schema.names]
         if isinstance(self._matching, PositionMatching) and not self._keys_asked and len(names) > 1:
             names = [name for name in names if name != RECORD_KEY]
             wanted = pa.schema([column for column in wanted if column.name != RECORD_KEY])
         for batch in base.batches(names, batch_rows, dictionaries):
             stored = pa.Table.from_batches([batch])
-            yield stored if dictionaries else project(keyed(self._spec.key_generator, stored), wanted)
+            yield stored if dictionaries else project(keyed(self._spec.key_generator, columns.named(stored)), wanted)
 
     def _matching_in(self, base: BaseFileReader) -> Matching:
         positions = self.records.positions
@@ -214,7 +215,7 @@ class SliceMerge:
         """Columns that may stay encoded: none when rows are converted or merged column by column."""
         stored = {field.name: field.type for field in base.schema}
         as_is = all(stored.get(field.name) == field.type for field in self._needed)
-        if not as_is or self.in_pairs or self._spec.key_generator is not None:
+        if not as_is or self.in_pairs or self._spec.key_generator is not None or self._spec.history:
             return frozenset()
         judged = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
         return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - judged

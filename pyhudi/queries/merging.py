@@ -17,6 +17,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.queries.read_schema import columns_from_path
+from pyhudi.schema.internal import InternalSchema
 
 __all__ = ["slice_spec"]
 
@@ -27,11 +28,13 @@ def slice_spec(
     as_of: str | None = None,
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
+    history: tuple[InternalSchema, ...] = (),
 ) -> SliceSpec:
     """What is needed to merge slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
-             merger_classes: paths of the caller's mergers; memory: for log records.
+             merger_classes: paths of the caller's mergers; memory: for log records; history: schemas of the table up
+             to then, newest first, () where columns match by name.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -50,4 +53,5 @@ def slice_spec(
         keygen,
         memory.merge_bytes,
         memory.spill_folder,
+        history,
     )

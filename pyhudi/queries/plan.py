@@ -196,7 +196,7 @@ def _plan(asked: _Query, meta: MetaClient) -> ReadPlan:
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, asked.merger_classes, asked.memory)
+        merge=slice_spec(meta, full, instant_time, asked.merger_classes, asked.memory, history)
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,

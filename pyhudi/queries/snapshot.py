@@ -27,8 +27,7 @@ from pyhudi.queries.gone_files import files_there
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.casts import cast
 from pyhudi.schema.projection import project
-from pyhudi.schema.read_plan import ReadPlan as ByColumnId
-from pyhudi.schema.read_plan import read_plan
+from pyhudi.schema.read_plan import file_columns
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -194,25 +193,15 @@ def _conversion(
     from_path = read.from_path
     target = plan.read_schema
     stored = pa.schema([f for f in target if f.name not in from_path])
-    by_id = _by_column_id(plan, read, stored)
-    names = [n for n in (stored.names if by_id is None else by_id.file_columns) if n in reader.schema.names]
+    columns = file_columns(plan.internal_schemas, read.base_file.instant_time, stored.names)
+    names = [name for name in columns.names if name in reader.schema.names]
 
     def convert(batch: pa.RecordBatch) -> pa.RecordBatch:
-        rows = project(batch if by_id is None else by_id(batch), stored)
+        rows = project(columns.named(batch), stored)
         return with_path_values(rows, from_path, target) if from_path else rows
 
     # A file that has none of the columns still says how many rows there are.
     return names or reader.schema.names[:1], convert
-
-
-def _by_column_id(plan: ReadPlan, read: ReadSlice, stored: pa.Schema) -> ByColumnId | None:
-    """How schema on read matches this file's columns; None for ordinary tables, where names match."""
-    if not plan.internal_schemas:
-        return None
-    query = plan.internal_schemas[0]
-    known = {column.name for column in query.columns}
-    wanted = [name for name in stored.names if name in known]
-    return read_plan(plan.internal_schemas, read.base_file.instant_time, query, wanted)
 
 
 def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:

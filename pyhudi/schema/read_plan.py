@@ -1,5 +1,7 @@
 """Reading one file under schema on read: its columns are matched to the query's by id.
 
+The same holds for a log block, which counts as a file of its own instant.
+
 A column of the file is known by name in the schema that held when the file was written; that gives its id, and the id
 its name in the query (rename). An id that the query's schema does not have is left out; an id that the file's schema
 does not have is null, also when the file has a column of that name (dropped and added again).
@@ -13,11 +15,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import Column, InternalSchema, ListType, MapType, StructType, schema_as_of
 from pyhudi.schema.layout import as_type
 from pyhudi.schema.projection import Rows, project
 
-__all__ = ["ReadPlan", "read_plan"]
+__all__ = ["FileColumns", "ReadPlan", "file_columns", "read_plan"]
 
 _ROOT = -1
 
@@ -36,11 +39,41 @@ class ReadPlan:
 
     def __call__(self, data: Rows) -> Rows:
         """The rows under the query's schema, same kind of data. Raises SchemaMismatch as `project` does."""
+        return project(self.named(data), self.schema)
+
+    def named(self, data: Rows) -> Rows:
+        """The rows with the query's names; columns that it does not have get names that nobody can ask for."""
         fields = _renamed_fields(data.schema, StructType(self.written.columns), _names_by_id(self.query.columns), _ROOT)
         arrays = [_retyped(column, field.type) for column, field in zip(data.itercolumns(), fields, strict=True)]
         names = [field.name for field in fields]
-        renamed = type(data).from_arrays(arrays, names=names)
-        return project(renamed, self.schema)
+        return type(data).from_arrays(arrays, names=names)
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """Wanted columns as a file has them: `names` there, which it may lack; `by_id` is None where names match."""
+
+    names: tuple[str, ...]
+    by_id: ReadPlan | None = None
+
+    def named(self, rows: Rows) -> Rows:
+        """The file's rows with the names of the query."""
+        return rows if self.by_id is None else self.by_id.named(rows)
+
+
+def file_columns(history: Sequence[InternalSchema], instant_time: str, wanted: Sequence[str]) -> FileColumns:
+    """How files of an instant have the wanted columns.
+
+    Args:   history: newest first, beginning with the schema that is asked for; () for tables without one.
+    """
+    if not history:
+        return FileColumns(tuple(wanted))
+    known = {column.name for column in history[0].columns}
+    plan = read_plan(history, instant_time, history[0], [name for name in wanted if name in known])
+    if plan is None:
+        return FileColumns(tuple(wanted))
+    others = (name for name in wanted if name not in known and name in META_COLUMNS)
+    return FileColumns((*others, *plan.file_columns), plan)
 
 
 def read_plan(
@@ -100,7 +133,9 @@ def _renamed_fields(
     out = []
     for position, field in enumerate(fields):
         column = known.get(field.name)
-        if column is None or column.id not in names:
+        if column is None and parent == _ROOT and field.name in META_COLUMNS:
+            out.append(field)  # histories may leave them out
+        elif column is None or column.id not in names:
             # Under no name that a query can have, so that a new column of the same name stays null.
             out.append(field.with_name(f"\0dropped {parent} {position}"))
         else:
