@@ -19,7 +19,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["admit_writable", "serve"]
+__all__ = ["admit_compactable", "admit_writable", "serve"]
 
 Result = TypeVar("Result")
 _SYSTEM_CLOCK = SystemClock()
@@ -29,6 +29,11 @@ def admit_writable(context: ActionContext) -> None:
     """Raises UnsupportedTable for a table whose files this release can't write."""
     check_files_writable(context.meta.config)
     check_no_schema_history(context.meta)
+
+
+def admit_compactable(context: ActionContext) -> None:
+    """As `admit_writable`, but a schema history and change logs are not in the way of a compaction."""
+    check_files_writable(context.meta.config, rows_change=False)
 
 
 def serve(

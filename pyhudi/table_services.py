@@ -17,6 +17,7 @@ from pyhudi.actions.services.compact.compaction import COMPACTION
 from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
+from pyhudi.serving import admit_compactable
 from pyhudi.table_calls import Options, TableCalls
 
 __all__ = ["TableServices"]
@@ -43,7 +44,7 @@ class TableServices(TableCalls):
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
         run = partial(call, COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
-        return self._serve(run, options, more, dry_run=dry_run)
+        return self._serve(run, options, more, dry_run=dry_run, admit=admit_compactable)
 
     def log_compact(
         self,

@@ -132,8 +132,11 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
         )
 
 
-def check_files_writable(config: TableConfig) -> None:
-    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them."""
+def check_files_writable(config: TableConfig, *, rows_change: bool = True) -> None:
+    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them.
+
+    Args: rows_change: False for a compaction, which needs no change log: queries of changes pass over it.
+    """
     config.check_writable()
     name = config.table_name
     if config.base_file_format not in _BASE_FORMATS:
@@ -141,7 +144,7 @@ def check_files_writable(config: TableConfig) -> None:
             f"The table {name!r} keeps its base files as {config.base_file_format}; this release writes "
             f"{' and '.join(_BASE_FORMATS)}."
         )
-    if config.cdc_enabled:
+    if config.cdc_enabled and rows_change:
         raise UnsupportedTable(
             f"The table {name!r} records changes (hoodie.table.cdc.enabled=true); this release can't write change "
             f"logs, and "

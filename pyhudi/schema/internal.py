@@ -2,7 +2,7 @@
 
 The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`; a schema's `version_id` is
 the instant of the change that made it, 0 for the schema before the first change. A column keeps its id for life; a
-column dropped and added again is another column. Reading only: these schemas are not written here.
+column dropped and added again is another column. No change of a schema is made here.
 Source: spec, files and records 6.5.
 """
 
@@ -32,6 +32,7 @@ __all__ = [
     "decode_internal_schema",
     "load_history",
     "schema_as_of",
+    "schema_json_as_of",
 ]
 
 HISTORY_FOLDER = ".hoodie/.schema"
@@ -116,15 +117,31 @@ def load_history(storage: Storage, config: TableConfig, timeline: Timeline) -> t
     Of the history files, the newest one of a committed instant counts; others are left by failed or later writers.
     Raises CorruptFile when that file can't be read.
     """
+    path = _newest_file(storage, timeline)
+    return () if path is None else decode_history(storage.read(path), path)
+
+
+def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
     found = []
     for info in storage.list(HISTORY_FOLDER):
         match = _COMPLETED.fullmatch(info.name)
         if match and timeline.is_visible(match.group(1)):
             found.append((match.group(1), info.path))
-    if not found:
-        return ()
-    path = max(found)[1]
-    return decode_history(storage.read(path), path)
+    return max(found)[1] if found else None
+
+
+def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -> str | None:
+    """The schema that holds at an instant as commits carry it under `latest_schema`, None when there is none.
+
+    Word for word from the history: there are things in it that nobody here reads. Raises CorruptFile.
+    """
+    path = _newest_file(storage, timeline)
+    if path is None:
+        return None
+    data = storage.read(path)
+    valid = [schema.version_id for schema in decode_history(data, path) if schema.version_id <= int(instant_time)]
+    texts = {schema["version_id"]: schema for schema in _json(data, path)["schemas"]}
+    return json.dumps(texts[max(valid)], separators=(",", ":"), ensure_ascii=False) if valid else None
 
 
 def schema_as_of(history: Sequence[InternalSchema], instant_time: str) -> InternalSchema | None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pyhudi import HudiTable
 from pyhudi.errors import UnsupportedTable
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import update_table_config
 from tests.actions.merge_on_read import MergeOnRead
+from tests.actions.tables import rows_of
 from tests.actions.versioned import take_to
 
 HISTORY = ".hoodie/.schema"
@@ -85,27 +89,32 @@ def change_logs(storage: Storage) -> dict[str, dict[str, int]]:
     return found
 
 
-def test_log_files_of_a_table_with_a_schema_history_are_not_folded() -> None:
-    table = MergeOnRead("8")
-    time = table.insert(("a", "x", 1, 1)).instant_time
-    table.upsert(("a", "x", 2, 2))
-    table.storage.write(f"{HISTORY}/{time}_{time}.schemacommit", b'{"schemas":[]}')
-    files = {info.path for info in table.storage.walk("")}
-
-    with pytest.raises(UnsupportedTable, match="Compact it with Apache Hudi"):
-        take_to(table.storage, 9)
-    assert {info.path for info in table.storage.walk("")} == files
-
-    folded = MergeOnRead("8")
-    folded.insert(("a", "x", 1, 1))
-    folded.storage.write(f"{HISTORY}/{time}_{time}.schemacommit", b'{"schemas":[]}')
-    taken_to(folded.storage, 9)
-    assert folded.rows() == [("a", "x", 1, 1)]
-
-
-def test_a_merge_on_read_table_that_records_changes_is_not_moved() -> None:
-    table = MergeOnRead("8")
-    table.insert(("a", "x", 1, 1))
+@pytest.mark.parametrize(("source", "target"), [(6, 9), (9, 6)])
+def test_log_files_of_a_table_that_records_changes_are_folded(source: int, target: int) -> None:
+    """Queries of changes pass over compactions, so none of them needs a change log."""
+    table = MergeOnRead(str(source))
+    table.insert(("a", "x", 1, 1), ("b", "x", 1, 2))
+    table.upsert(("a", "x", 2, 3))
+    table.delete(("b", "x"))
     update_table_config(table.storage, {"hoodie.table.cdc.enabled": "true"}, (), table.clock)
+
+    assert len(take_to(table.storage, target).compacted) == 1
+
+    assert table.rows() == [("a", "x", 2, 3)]
+    assert not any(file_slice.log_files for file_slice in FileSystemView.load(table.meta).all_slices())
     with pytest.raises(UnsupportedTable, match="records changes"):
-        take_to(table.storage, 9)
+        table.write_as_is("upsert", rows_of(("a", "x", 3, 4)))
+
+
+def test_compacting_a_table_that_records_changes_keeps_its_change_logs(tmp_path: Path) -> None:
+    table = MergeOnRead("9", open_storage(tmp_path))
+    table.insert(("a", "x", 1, 1))
+    table.upsert(("a", "x", 2, 3))
+    update_table_config(table.storage, {"hoodie.table.cdc.enabled": "true"}, (), table.clock)
+    (log,) = [info for info in table.storage.walk("x") if ".log." in info.name]
+    table.storage.write(f"{log.path}.cdc", b"what no compaction reads")
+
+    HudiTable.open(tmp_path).compact()
+
+    assert table.rows() == [("a", "x", 2, 3)]
+    assert table.storage.read(f"{log.path}.cdc") == b"what no compaction reads"

@@ -15,33 +15,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-import pyarrow as pa
-
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.concurrency import check_preferred_writers, check_still_held
-from pyhudi.actions.merging import table_rules
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
+from pyhudi.actions.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.keyed_write import checked, commit_body
 from pyhudi.actions.writes.preparation import write_spec
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import HudiError, TableError, WriteConflict
-from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.filegroup.new_base_file import stored_columns
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
-from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter
@@ -156,7 +150,7 @@ def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time
     instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context))
     try:
         context = context.reloaded()
-        schema = context.meta.table_schema()
+        schema = plan_schema(instant_time, context.meta)
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
         kept = [status.stat.path for status in statuses if status.stat.path is not None]
         watch.time("sweep", lambda: service.delete_files(instant, plan, context.meta, keep=kept, by_listing=False))
@@ -209,20 +203,13 @@ def _check_dead(instant: Instant, context: ActionContext) -> None:
 
 
 def _execute(
-    service: Service[PlanT, RunT], instant: Instant, plan: PlanT, run: int, schema: pa.Schema, context: ActionContext
+    service: Service[PlanT, RunT], instant: Instant, plan: PlanT, run: int, schema: PlanSchema, context: ActionContext
 ) -> tuple[WriteStatus, ...]:
     meta = context.meta
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
-    spec = write_spec(Schedule(schema, ""), keygen, instant, context)
-    columns = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)])
-    blocks = BlockRules(meta.config.table_version, meta.timeline.is_visible)
-    memory = context.options.memory
-    reading = SliceSpec(
-        meta.storage, columns, blocks, table_rules(context), spec.key_generator, memory.compaction_bytes,
-        memory.spill_folder,
-    )  # fmt: skip
+    spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
     tasks = service.tasks(plan, context)
-    work = service.work(plan, context, spec, reading, run)
+    work = service.work(plan, context, spec, slice_reading(spec, schema, context), run)
     return checked(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
 
 
@@ -231,7 +218,7 @@ def _complete(
     instant: Instant,
     plan: PlanT,
     statuses: Sequence[WriteStatus],
-    schema: pa.Schema,
+    schema: PlanSchema,
     context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process took this run for dead and deleted its files."""
@@ -240,10 +227,9 @@ def _complete(
         check_metadata_table_gone(now.meta)
         _check_files_there(instant, statuses, now)
         service.check(instant, plan, now.meta, context.meta)
-        text = now.meta.commits.latest_schema_json(now.meta.timeline)
-        text = text or avro_from_arrow(schema, now.meta.config.table_name, with_meta=False)
-        body = commit_body(service.operation, Schedule(schema, text), tuple(statuses), now)
-        body = service.finish(plan, instant, replace(body, extra_metadata={"schema": text}), now)
+        said = schema_metadata(instant.requested_time, schema, now.meta)
+        body = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
+        body = service.finish(plan, instant, replace(body, extra_metadata=said), now)
         check_preferred_writers(instant, body, now)
         latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
         time = instant_times(now).draw_completion(latest)

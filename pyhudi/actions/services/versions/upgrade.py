@@ -18,7 +18,6 @@ from pyhudi.actions.services.versions.result import StepResult, VersionChange
 from pyhudi.actions.services.versions.steps import STEPS, steps_between
 from pyhudi.actions.services.versions.steps.base import PropertyChange, VersionStep
 from pyhudi.actions.services.versions.steps.quiet_table import Quieted, is_quiet, quieten
-from pyhudi.actions.services.versions.steps.schema_history import check_no_log_files_of_old_schemas
 from pyhudi.actions.services.versions.steps.timeline_layouts import check_layout
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
@@ -59,16 +58,10 @@ def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None
     check_layout(context.meta)
     if config.table_version >= 6:
         # Files of versions 4 and 5 are not written, only the way up is open to them.
-        check_files_writable(_as_it_is_written(config))
-    check_no_log_files_of_old_schemas(context.meta)
+        check_files_writable(config, rows_change=False)
     for step in path:
         config = _change(step, config, context).applied(config)
         step.check(context)
-
-
-def _as_it_is_written(config: TableConfig) -> TableConfig:
-    """Of a copy-on-write table no data file is written, so it does not matter that change logs are not written."""
-    return config if config.is_merge_on_read else config.with_changes({"hoodie.table.cdc.enabled": "false"})
 
 
 def _path(context: ActionContext, target: int, upwards: bool) -> tuple[VersionStep, ...]:

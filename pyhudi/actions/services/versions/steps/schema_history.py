@@ -12,26 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from pyhudi.errors import UnsupportedTable
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["check_no_log_files_of_old_schemas", "copy_schema_commits", "delete_old_schema_commits"]
-
-
-def check_no_log_files_of_old_schemas(meta: MetaClient) -> None:
-    """Raises UnsupportedTable when log files would have to be folded whose columns match by id."""
-    if not meta.config.is_merge_on_read or next(_completed(meta), None) is None:
-        return
-    if any(file_slice.needs_merge for file_slice in FileSystemView.load(meta).all_slices()):
-        raise UnsupportedTable(
-            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE) and log "
-            f"files, which have to be folded before the version changes; this release does not write such tables. "
-            f"Compact it with Apache Hudi, then call again. Nothing was changed."
-        )
+__all__ = ["copy_schema_commits", "delete_old_schema_commits"]
 
 
 def copy_schema_commits(meta: MetaClient, target: TableConfig, completion_times: Mapping[str, str]) -> None:
