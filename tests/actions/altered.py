@@ -16,6 +16,7 @@ from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
+from pyhudi.storage.base import Storage
 from pyhudi.timeline.write import TimelineWriter
 from tests.actions.merge_on_read import MergeOnRead
 
@@ -33,8 +34,8 @@ Columns = dict[int, tuple[str, str]]
 class Altered(MergeOnRead):
     """`alter` says what columns there are from now on; `publish` writes the history, after which nobody here writes."""
 
-    def __init__(self, version: str) -> None:
-        super().__init__(version)
+    def __init__(self, version: str, storage: Storage | None = None) -> None:
+        super().__init__(version, storage)
         self.columns, self.schemas = FIRST, [_internal(0, FIRST)]
 
     def put(self, *rows: dict[str, Any], operation: str = "upsert") -> str:
@@ -80,9 +81,9 @@ def first_rows() -> list[dict[str, Any]]:
     ]
 
 
-def altered(version: str) -> Altered:
+def altered(version: str, storage: Storage | None = None) -> Altered:
     """Base files of the first schema, with log files of that one, of the second and of the last."""
-    table = Altered(version)
+    table = Altered(version, storage)
     table.put(*first_rows(), operation="insert")
     table.put({"id": "a", "p": "x", "ts": 2, "v": 100, "name": "n0b", "extra": 1})
     table.alter(RENAMED)

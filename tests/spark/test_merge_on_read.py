@@ -15,6 +15,7 @@ from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.spark.writer import write_frame
 from pyhudi.storage import open_storage
+from tests.actions.altered import NAMES, ROWS, altered
 from tests.contracts.test_merge_modes import NewestParts
 from tests.filegroup.test_record_positions import check_positions
 from tests.house.source import ROOT
@@ -113,6 +114,19 @@ def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: 
     for moment in moments:
         assert found(spark, path, as_of_instant=moment) == scanned(path, as_of=moment)
     assert len(found(spark, path, as_of_instant=moments[0])) == 300
+
+
+def test_log_files_of_older_schemas_are_read_and_folded_by_column_id(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    altered("9", open_storage(path))
+
+    def answer(query_type: str) -> list[tuple[Any, ...]]:
+        rows = found(spark, path, list(NAMES), hoodie_datasource_query_type=query_type)
+        return [tuple(row[name] for name in NAMES) for row in rows]
+
+    assert answer("snapshot") == ROWS
+    HudiTable.open(path, spark=spark).compact(options=BY_SPARK)
+    assert answer("snapshot") == answer("read_optimized") == ROWS
 
 
 def test_a_plan_that_waits_is_run_by_spark_under_the_delta_commits_on_top_of_it(spark: Any, tmp_path: Path) -> None:
