@@ -34,7 +34,7 @@ Columns = dict[int, tuple[str, str]]
 class Altered(MergeOnRead):
     """`alter` says what columns there are from now on; `publish` writes the history, after which nobody here writes."""
 
-    def __init__(self, version: str, storage: Storage | None = None) -> None:
+    def __init__(self, version: str = "9", storage: Storage | None = None) -> None:
         super().__init__(version, storage)
         self.columns, self.schemas = FIRST, [_internal(0, FIRST)]
 

@@ -7,8 +7,10 @@ from contextlib import suppress
 
 import pytest
 
+from pyhudi import HudiTable
 from pyhudi.errors import HudiError
 from pyhudi.storage.memory import FaultKind, MemoryStorage
+from tests.actions.altered import NAMES, ROWS, altered
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import TestTable
 from tests.actions.test_bucket_resize import resized
@@ -101,3 +103,26 @@ def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], 
         attempt.upsert(("z", "x", 9, 99))  # a writer that does not go on with the change
         assert attempt.rows() == sorted([*before[None], ("z", "x", 9, 99)], key=repr), where
     assert versions == {source, target}
+
+
+@pytest.mark.parametrize(("source", "target"), [(6, 8), (8, 6)])
+def test_columns_are_matched_by_id_wherever_the_process_dies(source: int, target: int) -> None:
+    table = altered(str(source))
+    HudiTable(table.meta).compact()
+    counted = clone(table)
+    take_to(counted.storage, target)
+    calls, files = list(counted.memory.log), meta_files(counted)
+
+    for kind in KINDS:
+        for n in places(calls, kind):
+            where = f"{kind} call {n}: {calls[n - 1]}"
+            attempt = clone(table)
+            attempt.memory.fail_at(n, kind)
+            with suppress(HudiError):
+                take_to(attempt.storage, target)
+            attempt.memory.reset_faults()
+            assert TestTable.rows(attempt, NAMES) == ROWS, where
+
+            take_to(attempt.storage, target)
+            assert TestTable.rows(attempt, NAMES) == ROWS, where
+            assert meta_files(attempt) == files, where

@@ -10,8 +10,10 @@ here they become those that new tables of the target version have. Source: spec,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
+from pyhudi.errors import PathExists
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
@@ -30,7 +32,8 @@ def copy_schema_commits(meta: MetaClient, target: TableConfig, completion_times:
         path = _path(replace(name, completion_time=completed), target.layout_version)
         found = _path(name, 2)
         if path != found:
-            meta.storage.write(path, meta.storage.read(found))
+            with suppress(PathExists):  # of a call that died; never a part of it, for readers take it for theirs
+                meta.storage.create_new(path, meta.storage.read(found))
 
 
 def delete_old_schema_commits(meta: MetaClient) -> None:
