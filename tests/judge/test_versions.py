@@ -115,6 +115,55 @@ def test_real_hudi_takes_back_what_pyhudi_took_up(judge: Judge, tmp_path: Path) 
         assert plain(judge.rows(theirs, "1.2.0")) == before
 
 
+ALTERED = (
+    "update {table} set v = 11, name = 'n1b', ts = 2 where id = 'a'",
+    "alter table {table} rename column name to title",
+    "update {table} set v = 22, title = 't2', ts = 2 where id = 'b'",
+    "alter table {table} alter column v type bigint",
+    "alter table {table} drop column extra",
+    "alter table {table} add columns (extra string comment 'again' after title)",
+    "update {table} set v = 5000000000, extra = 'e3', ts = 2 where id = 'c'",
+    "delete from {table} where id = 'd'",
+)
+SESSION = {"hoodie.schema.on.read.enable": "true", "hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
+BY_ID = {"options": {"hoodie.schema.on.read.enable": "true"}}
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [pytest.param(6, 6, marks=slow), pytest.param(9, 6, marks=slow), pytest.param(8, 8, marks=slow)],
+)
+def test_log_files_of_a_schema_history_are_read_and_folded_by_column_id(
+    source: int, target: int, judge: Judge, tmp_path: Path
+) -> None:
+    table, writer = tmp_path / "t", HUDI_OF_TABLE_VERSION[source]
+    rows = [
+        {"id": key, "v": n, "name": f"n{n}", "extra": n * 11, "ts": 1, "region": "xy"[n % 2]}
+        for n, key in enumerate("abcde", 1)
+    ]
+    begin = [{"sql": f"set {key}={value}"} for key, value in SESSION.items()]
+    end = [{"sql": f"reset {key}"} for key in SESSION]  # the session is that of other tests, too
+    judge.write(
+        table,
+        writer,
+        options={**KEYS, **MERGE_ON_READ, **SESSION, "hoodie.datasource.write.precombine.field": "ts"},
+        schema="id string, v int, name string, extra int, ts bigint, region string",
+        steps=[{"operation": "insert", "rows": rows}, *begin, *({"sql": sql} for sql in ALTERED), *end],
+    )
+    before = judge.rows(table, writer, **BY_ID)
+    assert {row["id"]: row["extra"] for row in before} == {"a": None, "b": None, "c": "e3", "e": None}
+    assert_pyhudi_reads(table, before, "log files of older schemas")
+
+    if target == source:
+        HudiTable.open(str(table)).compact()
+    else:
+        change(table, target)
+
+    after = judge.rows(table, HUDI_OF_TABLE_VERSION[target], **BY_ID)
+    assert plain(after) == plain(before)
+    assert_pyhudi_reads(table, after, "folded log files")
+
+
 def plain(found: list[dict[str, object]]) -> list[tuple[object, ...]]:
     """Rows without what a compaction may change, in one order."""
     return sorted(tuple(value for name, value in row.items() if name != "_hoodie_file_name") for row in found)
