@@ -16,9 +16,19 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import OBJECT_STORES, first_line, open_object_store, s3_arguments
+from pyhudi.storage.arrow_store import (
+    OBJECT_STORES,
+    ObjectStore,
+    connect,
+    delete_files,
+    find_object_store,
+    first_line,
+    open_object_store,
+)
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
+from pyhudi.storage.object_stream import open_object_stream
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary, parent
 
 __all__ = ["ArrowStorage"]
@@ -32,9 +42,8 @@ _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 class ArrowStorage:
     """The table at `uri`.
 
-    Args: `options`: Hadoop's keys for the store (`fs.s3a.access.key`, `fs.s3a.secret.key`, `fs.s3a.session.token`,
-    `fs.s3a.endpoint`, `fs.s3a.endpoint.region`, `fs.s3a.path.style.access`); without them the store's own
-    environment variables and profiles count. `filesystem`: use this one (rooted at the table) instead of making one.
+    Args: `options`: Hadoop's keys for the store (docs/storage.md lists them); without them the store's own environment
+    variables and profiles count. `filesystem`: use this one (rooted at the table) instead of making one.
     """
 
     root: str
@@ -46,7 +55,7 @@ class ArrowStorage:
         given = dict(options or {})
         base = ""
         if filesystem is None:
-            filesystem, base = _connect(uri, given)
+            filesystem, base = connect(uri, given)
         object.__setattr__(self, "root", uri.rstrip("/"))
         object.__setattr__(self, "_options", tuple(sorted(given.items())))
         object.__setattr__(self, "_filesystem", filesystem)
@@ -69,6 +78,10 @@ class ArrowStorage:
             return self._filesystem.open_input_file(self._at(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
+        inside(path, self.root)
+        if self._filesystem.type_name == "abfs":
+            api = open_object_store(self.root, self._options, "abfs")
+            return open_object_stream(api, path, self.full_path(path))
         with self._translated(path):
             self._make_parent(path)
             return self._filesystem.open_output_stream(self._at(path))
@@ -96,6 +109,8 @@ class ArrowStorage:
                 )
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
+        if self._filesystem.type_name == "gcs":
+            return self._list_gcs(path)
         selector = pafs.FileSelector(self._at(path), allow_not_found=True)
         with self._translated(path):
             entries = self._filesystem.get_file_info(selector)
@@ -119,6 +134,9 @@ class ArrowStorage:
     def delete(self, path: str) -> bool:
         if self.stat(path) is None:
             return False
+        if api := self._store_of_deletes():
+            delete_files(api, [path], self.full_path(path))
+            return True
         with self._translated(path):
             try:
                 self._filesystem.delete_file(self._at(path))
@@ -127,15 +145,16 @@ class ArrowStorage:
         return True
 
     def delete_tree(self, path: str) -> None:
-        with self._translated(path):
-            if path:
-                self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
-                if self._filesystem.type_name not in OBJECT_STORES and self.stat(path) is not None:
-                    self._filesystem.delete_dir(self._at(path))
-            elif self._at(path):
-                self._filesystem.delete_dir_contents(self._at(path), missing_dir_ok=True)
-            else:
-                self._filesystem.delete_dir_contents("", accept_root_dir=True, missing_dir_ok=True)
+        inside(path, self.root)
+        if api := self._store_of_deletes():
+            delete_files(api, [info.path for info in self.walk(path)], self.full_path(path))
+            if not path or self.stat(path) is None:
+                return
+        with self._translated(path):  # folders that are more than names: markers of other writers, Azure's, HDFS's
+            where = self._at(path)
+            self._filesystem.delete_dir_contents(where, accept_root_dir=not where, missing_dir_ok=True)
+            if path and self._filesystem.type_name != "gcs" and self.stat(path) is not None:
+                self._filesystem.delete_dir(where)
 
     def make_folder(self, path: str) -> None:
         if self._filesystem.type_name not in OBJECT_STORES:
@@ -167,6 +186,19 @@ class ArrowStorage:
         except (api.exceptions.BaseError, OSError) as error:
             raise StorageError(f"{self.full_path(path)}: the store refused: {first_line(error)}") from error
 
+    def _store_of_deletes(self) -> ObjectStore | None:
+        """Where pyarrow would make an empty object for the folder of what it deletes: another client, if it is here."""
+        kind = self._filesystem.type_name
+        return find_object_store(self.root, self._options, kind) if kind in ("s3", "abfs") else None
+
+    def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
+        inside(path, self.root)
+        api = find_object_store(self.root, self._options, "gcs")
+        found = (
+            entries_of_walk(path, self.walk(path)) if api is None else list_by_store(api, path, self.full_path(path))
+        )
+        return tuple(sorted((info for info in found if not is_temporary(info.name)), key=lambda info: info.name))
+
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:
             raise PathExists(f"{self.full_path(path)} exists already.")
@@ -190,25 +222,6 @@ class ArrowStorage:
             raise PathExists(f"{self.full_path(path)} exists already.") from error
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
-
-
-def _connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
-    """The file system behind a URI, and the table's place in it."""
-    scheme, _, rest = uri.partition("://")
-    if scheme in ("s3", "s3a", "s3n"):
-        return pafs.S3FileSystem(**s3_arguments(options)), rest
-    if scheme == "gs":
-        return pafs.GcsFileSystem(), rest
-    if scheme in ("abfs", "abfss"):
-        container, at, host_and_path = rest.partition("@")
-        host, _, path = host_and_path.partition("/")
-        if not at:
-            raise ConfigError(f"{uri!r}: expected {scheme}://container@account.dfs.core.windows.net/path.")
-        account = host.partition(".")[0]
-        return pafs.AzureFileSystem(account, options.get(f"fs.azure.account.key.{host}")), child(container, path)
-    host, _, path = rest.partition("/")
-    name, _, port = host.partition(":")
-    return pafs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path}"
 
 
 def _file_info(path: str, entry: Any) -> FileInfo:

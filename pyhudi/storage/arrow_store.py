@@ -1,26 +1,34 @@
-"""The object stores behind ArrowStorage as obstore sees them: for puts with conditions, which pyarrow.fs has not.
+"""The object stores behind ArrowStorage, for two clients: pyarrow.fs, and obstore for puts with conditions.
 
-Hadoop's options (`fs.s3a.*`) become those of the two clients here.
+Both see the same place with the same credentials. What Hadoop's keys mean stands in the file of each store.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pyhudi.errors import ConfigError
+import pyarrow.fs as pafs
+
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments
+from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
+from pyhudi.storage.paths import child
+from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 
 __all__ = [
     "OBJECT_STORES",
     "ObjectStore",
+    "connect",
+    "delete_files",
+    "find_object_store",
     "first_line",
     "object_store",
-    "obstore_arguments",
     "open_object_store",
-    "s3_arguments",
 ]
 
 OBJECT_STORES: Mapping[str, str] = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
@@ -43,16 +51,37 @@ def object_store(storage: Any) -> ObjectStore | None:
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:
     """The store for a URI. Raises ConfigError when obstore is not installed."""
+    store = find_object_store(uri, options, kind)
+    if store is None:
+        raise ConfigError(
+            f"{uri}: writing needs puts that refuse an existing object, which pyarrow can't do. Install the extra "
+            f"`pyhudi[{OBJECT_STORES[kind]}]` (package obstore); reading works without."
+        )
+    return store
+
+
+def find_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
+    """The store for a URI, None when obstore is not installed."""
     try:
         obstore = importlib.import_module("obstore")
         stores = importlib.import_module("obstore.store")
         exceptions = importlib.import_module("obstore.exceptions")
-    except ImportError as error:
-        raise ConfigError(
-            f"{uri}: writing needs puts that refuse an existing object, which pyarrow can't do. Install the extra "
-            f"`pyhudi[{OBJECT_STORES[kind]}]` (package obstore); reading works without."
-        ) from error
-    return ObjectStore(_opened(stores.from_url, uri, options), obstore, exceptions)
+    except ImportError:
+        return None
+    return ObjectStore(_opened(stores, kind, uri, options), obstore, exceptions)
+
+
+def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
+    """Delete objects, many with one request; those that are gone already do no harm. Raises StorageError."""
+    try:
+        try:
+            api.module.delete(api.store, paths)
+        except (api.exceptions.NotFoundError, FileNotFoundError):  # and the rest of them is there
+            for path in paths:
+                with suppress(api.exceptions.NotFoundError, FileNotFoundError):
+                    api.module.delete(api.store, path)
+    except (api.exceptions.BaseError, OSError) as error:
+        raise StorageError(f"{where}: the store refused: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
@@ -61,38 +90,29 @@ def first_line(error: Exception) -> str:
 
 
 @lru_cache(maxsize=64)
-def _opened(from_url: Callable[..., Any], uri: str, options: tuple[tuple[str, str], ...]) -> Any:
-    return from_url(uri, **obstore_arguments(dict(options)))
+def _opened(stores: Any, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Any:
+    """Not by obstore's `from_url`: it decodes percent signs and cuts at "?" and "#", pyarrow and Hadoop do not."""
+    given = dict(options)
+    if kind == "abfs":
+        place = AzurePlace.of(uri)
+        return stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+    bucket, _, prefix = uri.partition("://")[2].partition("/")
+    if kind == "gcs":
+        return stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
+    return stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
 
 
-def s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    """Hadoop's options as arguments of pyarrow's S3FileSystem."""
-    endpoint = options.get("fs.s3a.endpoint")
-    arguments: dict[str, Any] = {
-        "access_key": options.get("fs.s3a.access.key"),
-        "secret_key": options.get("fs.s3a.secret.key"),
-        "session_token": options.get("fs.s3a.session.token"),
-        "region": options.get("fs.s3a.endpoint.region"),
-    }
-    if endpoint:
-        scheme, separator, host = endpoint.rpartition("://")
-        secure = options.get("fs.s3a.connection.ssl.enabled", "true").lower() == "true"
-        arguments["endpoint_override"] = host
-        arguments["scheme"] = scheme if separator else ("https" if secure else "http")
-        arguments["force_virtual_addressing"] = options.get("fs.s3a.path.style.access", "true").lower() == "false"
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def obstore_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    """Hadoop's options as arguments of obstore's `from_url`."""
-    given = s3_arguments(options)
-    names = {"access_key": "access_key_id", "secret_key": "secret_access_key", "session_token": "session_token"}
-    arguments: dict[str, Any] = {names[name]: value for name, value in given.items() if name in names}
-    if "region" in given:
-        arguments["region"] = given["region"]
-    if "endpoint_override" in given:
-        arguments["endpoint"] = f"{given['scheme']}://{given['endpoint_override']}"
-        arguments["virtual_hosted_style_request"] = given["force_virtual_addressing"]
-        if given["scheme"] == "http":
-            arguments["client_options"] = {"allow_http": True}
-    return arguments
+def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
+    """The file system behind a URI, and the table's place in it."""
+    scheme, _, rest = uri.partition("://")
+    scheme = scheme.lower()
+    if scheme in ("s3", "s3a", "s3n"):
+        return pafs.S3FileSystem(**s3_arguments(options)), rest
+    if scheme == "gs":
+        return pafs.GcsFileSystem(**gcs_arguments(options)), rest
+    if scheme in ("abfs", "abfss"):
+        place = AzurePlace.of(uri)
+        return pafs.AzureFileSystem(**azure_arguments(options, place)), child(place.container, place.path)
+    host, _, path = rest.partition("/")
+    name, _, port = host.partition(":")
+    return pafs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path}"

@@ -13,7 +13,9 @@ import pytest
 from pyhudi.errors import ConfigError, PathExists, StorageError
 from pyhudi.storage import open_storage
 from pyhudi.storage.arrow import ArrowStorage
-from pyhudi.storage.arrow_store import obstore_arguments, s3_arguments
+from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments
+from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
+from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 
 # An endpoint where nothing listens: these tests never send anything.
 OFFLINE = {"fs.s3a.endpoint": "http://127.0.0.1:1", "fs.s3a.access.key": "k", "fs.s3a.secret.key": "s"}
@@ -58,11 +60,11 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(sys.modules, name, made)
 
     def read(self: Any, path: str) -> bytes:
-        return objects[self.root, path]
+        return objects[self.root.partition("://")[2], path]
 
     monkeypatch.setattr(ArrowStorage, "read", read)
     module("obstore", put=put)
-    module("obstore.store", from_url=lambda url, **options: url)
+    module("obstore.store", S3Store=lambda bucket, *, prefix, **options: f"{bucket}/{prefix}")
     module("obstore.exceptions", AlreadyExistsError=AlreadyExistsError, BaseError=BaseError)
     storage = open_storage("s3a://bucket/table/", OFFLINE)
 
@@ -73,7 +75,7 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
     storage.create_new(".hoodie/lock", b"mine")  # the answer was lost, and the client has asked again
     with pytest.raises(StorageError, match="403"):
         storage.create_new("refused", b"")
-    assert objects == {("s3a://bucket/table", ".hoodie/lock"): b"mine"}
+    assert objects == {("bucket/table", ".hoodie/lock"): b"mine"}
 
 
 def test_spark_reads_s3_paths_by_the_scheme_it_knows() -> None:
@@ -102,7 +104,7 @@ def test_hadoops_options_become_those_of_the_clients() -> None:
         "scheme": "http",
         "force_virtual_addressing": False,
     }
-    assert obstore_arguments(options) == {
+    assert s3_store_arguments(options) == {
         "access_key_id": "k",
         "secret_access_key": "s",
         "session_token": "t",
@@ -111,6 +113,98 @@ def test_hadoops_options_become_those_of_the_clients() -> None:
         "virtual_hosted_style_request": False,
         "client_options": {"allow_http": True},
     }
+
+
+HOST = "account.dfs.core.windows.net"
+KEYED = {f"fs.azure.account.key.{HOST}": "k"}
+SAS = {"fs.azure.sas.fixed.token": "t", "fs.azure.account.auth.type": "SAS"}
+PRINCIPAL = {
+    "fs.azure.account.auth.type": "OAuth",
+    f"fs.azure.account.oauth2.client.id.{HOST}": "id",
+    "fs.azure.account.oauth2.client.secret": "s",
+    "fs.azure.account.oauth2.client.endpoint": "https://login.microsoftonline.com/tenant/oauth2/token",
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "arrow", "store"),
+    [
+        (KEYED, {"account_key": "k"}, {"account_key": "k"}),
+        (
+            {"fs.azure.account.key": "k", "fs.azure.account.key.other.dfs.core.windows.net": "x"},
+            {"account_key": "k"},
+            {},
+        ),
+        ({"fs.azure.sas.fixed.token": "sv=1"}, {"sas_token": "sv=1"}, {"sas_key": "sv=1"}),
+        (
+            KEYED | {"fs.azure.sas.fixed.token": "t", "fs.azure.account.auth.type": "SAS"},
+            {"sas_token": "t"},
+            {"sas_key": "t"},
+        ),
+        (PRINCIPAL, {"client_id": "id", "client_secret": "s", "tenant_id": "tenant"}, {}),
+        ({"fs.azure.account.oauth2.client.id": "identity"}, {"client_id": "identity"}, {}),
+        ({}, {}, {}),
+    ],
+)
+def test_hadoops_credentials_for_azure_reach_both_clients(
+    options: dict[str, str], arrow: dict[str, str], store: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_KEY", raising=False)
+    place = AzurePlace.of(f"abfss://lake@{HOST}/a/b")
+
+    assert azure_arguments(options, place) == {"account_name": "account", **arrow}
+    assert azure_store_arguments(options, place) == {"account_name": "account", **(store or arrow)}
+
+
+def test_azures_variables_count_when_no_key_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "of the environment")
+    place = AzurePlace.of(f"abfss://lake@{HOST}/a/b")
+
+    assert azure_arguments({}, place)["account_key"] == "of the environment"
+    assert azure_arguments(KEYED, place)["account_key"] == "k"
+
+
+def test_an_emulator_and_other_clouds_of_azure_are_places_too() -> None:
+    emulator = {"fs.azure.abfs.endpoint": "127.0.0.1:10000", "fs.azure.always.use.https": "false"}
+    place = AzurePlace.of(f"abfs://lake@{HOST}")
+    assert azure_store_arguments({**KEYED, **emulator}, place)["endpoint"] == "http://127.0.0.1:10000/account"
+    assert azure_arguments({**KEYED, **emulator}, place)["dfs_storage_authority"] == "127.0.0.1:10000"
+
+    china = AzurePlace.of("abfss://lake@account.dfs.core.chinacloudapi.cn/t")
+    assert azure_store_arguments(KEYED, china)["endpoint"] == "https://account.blob.core.chinacloudapi.cn"
+    assert azure_arguments(KEYED, china)["blob_storage_authority"] == ".blob.core.chinacloudapi.cn"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fs.azure.account.auth.type": "Custom"}, "class of Hadoop"),
+        (PRINCIPAL | {"fs.azure.account.oauth2.client.endpoint": "nowhere"}, "expected https://login"),
+    ],
+)
+def test_ways_to_log_in_to_azure_that_are_not_ours_are_named(options: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        open_storage(f"abfss://lake@{HOST}/t", options)
+
+
+def test_hadoops_options_for_google_reach_both_clients() -> None:
+    options = {"fs.gs.storage.root.url": "https://private.example.com/", "fs.gs.project.id": "p"}
+
+    assert gcs_arguments(options) == {
+        "endpoint_override": "private.example.com",
+        "scheme": "https",
+        "project_id": "p",
+    }
+    assert gcs_store_arguments(options) == {"base_url": "https://private.example.com"}
+    assert gcs_arguments({"google.cloud.auth.null.enable": "true"}) == {"anonymous": True}
+
+
+def test_a_key_file_for_google_is_taken_from_its_variable_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"fs.gs.auth.service.account.json.keyfile": "/keys/mine.json"}
+    with pytest.raises(ConfigError, match="GOOGLE_APPLICATION_CREDENTIALS"):
+        gcs_arguments(options)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/keys/mine.json")
+    assert gcs_arguments(options) == {}
 
 
 def test_an_azure_uri_needs_its_container() -> None:

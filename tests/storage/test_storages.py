@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,12 +14,17 @@ import pytest
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.storage import LocalStorage, MemoryStorage, Storage
 from pyhudi.storage.arrow import ArrowStorage
+from tests.servers.object_stores import OBJECT_STORES, ObjectStoreServer
 
 ESCAPES = ["../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a/.", "a/", "a\x00b", ".."]
 
 
-@pytest.fixture(params=["local", "memory", "arrow"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+@pytest.fixture(params=["local", "memory", "arrow", *OBJECT_STORES])
+def storage(
+    request: pytest.FixtureRequest, tmp_path: Path, start_server: Callable[[str], ObjectStoreServer]
+) -> Storage:
+    if request.param not in ("local", "memory", "arrow"):
+        return start_server(request.param).table()
     root = tmp_path / "table"
     if request.param == "local":
         return LocalStorage(str(root))
@@ -30,8 +36,8 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 
 @pytest.fixture
 def exclusive(storage: Storage) -> Storage:
-    """Storages that can create exclusively here; those of pyarrow need a package for it, see test_arrow.py."""
-    return storage if not isinstance(storage, ArrowStorage) else LocalStorage(storage._filesystem.base_path)
+    """Storages that can create exclusively; pyarrow's local one can't, see test_arrow.py."""
+    return LocalStorage(storage._filesystem.base_path) if storage.root == "fs://table" else storage
 
 
 def test_it_is_a_storage(storage: Storage) -> None:
@@ -178,6 +184,8 @@ def test_a_path_that_leaves_the_table_is_refused_by_every_verb(storage: Storage,
 
 @pytest.mark.parametrize("path", ["..a", "a..", "a/...", "p=a%2Fb/f", "p=a b/ü", "p=a:b/c?d", "a\\b", ".hoodie/x"])
 def test_unusual_names_that_stay_inside_are_taken(storage: Storage, path: str) -> None:
+    if "\\" in path and storage.root.startswith("abfs:"):
+        pytest.skip("a backslash is a slash on Azure")
     storage.write(path, b"x")
 
     assert storage.read(path) == b"x"

@@ -1,4 +1,7 @@
-"""Tables on S3, against a real S3 server on this machine: conditional puts, two writers at once, torn uploads."""
+"""Tables on object stores, against servers on this machine: conditional puts, two writers at once, torn uploads.
+
+S3 is moto's and always there. Azure is Microsoft's Azurite and Google's storage its own testbench: `make servers`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import itertools
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -20,13 +22,8 @@ from pyhudi.model.options.locks import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.storage.versioned import versioned_files
 from tests.actions.tables import TestTable
+from tests.servers.object_stores import ObjectStoreServer
 
-pytest.importorskip("moto.server")
-pytest.importorskip("obstore")
-
-from tests.storage.s3_server import SECRET, make_bucket, options_of, s3_server
-
-_NUMBERS = itertools.count()
 MANY = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.StorageBasedLockProvider",
@@ -36,16 +33,9 @@ MANY = {
 }
 
 
-@pytest.fixture(scope="module")
-def port() -> Iterator[int]:
-    with s3_server() as port:
-        make_bucket(port, "lake")
-        yield port
-
-
 @pytest.fixture
-def storage(port: int) -> Storage:
-    return open_storage(f"s3a://lake/table-{next(_NUMBERS)}", options_of(port))
+def storage(stored: Storage) -> Storage:
+    return stored
 
 
 def test_what_was_written_is_read_listed_and_deleted(storage: Storage) -> None:
@@ -95,7 +85,7 @@ def test_an_object_is_replaced_only_in_the_version_that_was_read(storage: Storag
     assert files.replace("f", b"3", second) is None
 
 
-def test_the_lock_of_hudi_excludes_on_s3(storage: Storage) -> None:
+def test_the_lock_of_hudi_excludes(storage: Storage) -> None:
     options = LockOptions("STORAGE", retry_wait_ms=5, storage=StorageLockOptions(10, 1))
     inside, most = [0], [0]
 
@@ -112,7 +102,7 @@ def test_the_lock_of_hudi_excludes_on_s3(storage: Storage) -> None:
     assert b'"expired":true' in storage.read(".hoodie/.locks/table_lock.json")
 
 
-def test_a_table_lives_on_s3(storage: Storage) -> None:
+def test_a_table_lives_there(storage: Storage) -> None:
     table = TestTable(storage, engine=LocalEngine(1))
     table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
     table.upsert(("a", "x", 2, 11), ("c", "y", 1, 30))
@@ -120,6 +110,59 @@ def test_a_table_lives_on_s3(storage: Storage) -> None:
 
     assert table.rows() == [("a", "x", 2, 11), ("c", "y", 1, 30)]
     assert not list(storage.walk(".hoodie/.temp"))
+
+
+@pytest.mark.parametrize("value", ["p x", "a%2Fb", "ü/ß", "1:2?3#4", "x=y&z"])
+def test_partition_values_may_have_any_characters(storage: Storage, value: str) -> None:
+    table = TestTable(storage, engine=LocalEngine(1))
+    table.bulk_insert(("a", value, 1, 10), ("b", "y", 1, 20))
+    table.upsert(("a", value, 2, 11))
+
+    assert table.rows() == [("a", value, 2, 11), ("b", "y", 1, 20)]
+
+
+def test_a_table_with_logs_lives_there(storage: Storage) -> None:
+    kind = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+    table = TestTable(storage, kind, engine=LocalEngine(1))
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    table.upsert(("a", "x", 2, 11), ("c", "y", 1, 30))
+    table.delete(("b", "y"))
+
+    assert table.rows() == [("a", "x", 2, 11), ("c", "y", 1, 30)]
+    assert [info.name for info in storage.walk("x") if ".log." in info.name]
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "ü?x#y", "a+b"])
+def test_the_path_of_a_table_is_taken_as_it_is(server: ObjectStoreServer, name: str) -> None:
+    """One client writes what the other reads: both have to mean the same place."""
+    storage = open_storage(f"{server.table().root}/{name}", server.options)
+    storage.create_new("f", b"x")
+
+    assert storage.read("f") == b"x"
+    assert [info.path for info in storage.walk("")] == ["f"]
+
+
+def test_what_is_deleted_leaves_nothing(storage: Storage) -> None:
+    for path in ("t/a/1", "t/a/2", "t/b/3", "kept/4"):
+        storage.write(path, b"x")
+    storage.delete("t/b/3")
+    storage.delete_tree("t/a")
+    storage.delete_tree("t/a")
+
+    assert storage.stat("t") is None
+    assert [info.name for info in storage.list("")] == ["kept"]
+
+
+def test_a_data_file_is_written_as_a_stream_however_large(storage: Storage) -> None:
+    piece = bytes(range(256)) * (1 << 12)  # 1 MB
+    with storage.open_output("p/large.parquet") as sink:
+        for _ in range(20):
+            sink.write(piece)
+
+    with storage.open_input("p/large.parquet") as source:
+        assert source.size() == 20 << 20
+        source.seek(19 << 20)
+        assert source.read() == piece
 
 
 def test_two_writers_at_once_lose_nothing(storage: Storage) -> None:
@@ -151,10 +194,10 @@ sys.stdin.read()
 """
 
 
-def test_an_upload_that_is_broken_off_leaves_the_old_object(port: int, storage: Storage) -> None:
+def test_an_upload_that_is_broken_off_leaves_the_old_object(server: ObjectStoreServer, storage: Storage) -> None:
     """A process is killed when parts of its object are on the server already."""
     storage.write("p/f.parquet", b"old")
-    command = [sys.executable, "-c", UPLOAD, storage.root, *(f"{k}={v}" for k, v in options_of(port).items())]
+    command = [sys.executable, "-c", UPLOAD, storage.root, *(f"{k}={v}" for k, v in server.options.items())]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "under way\n"
@@ -165,7 +208,9 @@ def test_an_upload_that_is_broken_off_leaves_the_old_object(port: int, storage: 
     assert storage.read("p/f.parquet") == b"old"
 
 
-def test_a_large_object_is_written_at_once(storage: Storage) -> None:
+def test_a_large_object_is_written_at_once(server: ObjectStoreServer, storage: Storage) -> None:
+    if server.lake.startswith("gs:"):
+        pytest.skip("Google's testbench has no uploads in parts at its XML interface, which Google's storage has")
     data = bytes(range(256)) * (12 << 12)  # 12 MB
     storage.write("large.bin", data)
     storage.write("large.bin", data[::-1])
@@ -197,8 +242,10 @@ def test_a_writer_that_dies_in_the_middle_of_its_files_leaves_the_table_as_it_wa
     assert not list(storage.walk(".hoodie/.temp"))
 
 
-def test_no_credential_is_in_any_message(port: int, storage: Storage, caplog: pytest.LogCaptureFixture) -> None:
-    refused = open_storage("s3a://no-such-bucket/table", options_of(port))
+def test_no_credential_is_in_any_message(
+    server: ObjectStoreServer, storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused = open_storage(f"{server.elsewhere}/table", server.options)
     said = [repr(storage), repr(refused), str(storage), repr(versioned_files(storage))]
     for act in (
         lambda: refused.write("f", b"x"),
@@ -212,10 +259,10 @@ def test_no_credential_is_in_any_message(port: int, storage: Storage, caplog: py
         except HudiError as error:
             said += [str(error), repr(error), str(error.__cause__)]
     assert len(said) > 6
-    assert not [text for text in (*said, caplog.text) if SECRET in text]
+    assert not [text for text in (*said, caplog.text) if server.secret and server.secret in text]
 
 
-def test_rows_are_read_in_batches_from_s3(storage: Storage) -> None:
+def test_rows_are_read_in_batches(storage: Storage) -> None:
     table = TestTable(storage, engine=LocalEngine(1))
     table.bulk_insert(*((f"k{n}", "x", 1, n) for n in range(50)))
 

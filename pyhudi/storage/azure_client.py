@@ -1,0 +1,136 @@
+"""Azure: Hadoop's keys (`fs.azure.*`) as arguments of pyarrow's AzureFileSystem and obstore's AzureStore.
+
+    abfs[s]://<container>@<account>.dfs.core.windows.net/<path>
+
+A key may end with the account's host, `fs.azure.account.key.<account>.dfs.core.windows.net`, or go without it.
+Without any key both clients take a service principal, workload or managed identity, or the login of `az`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyhudi.errors import ConfigError
+
+__all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments"]
+
+_PUBLIC_CLOUD = "core.windows.net"
+_ENDPOINT = "fs.azure.abfs.endpoint"
+_KEY, _SAS = "fs.azure.account.key", "fs.azure.sas.fixed.token"
+# What else Azure's tools and obstore read; pyarrow does not.
+_KEY_VARIABLES = ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY")
+_SAS_VARIABLES = ("AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SAS_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class AzurePlace:
+    """A folder of a container. `domain`: of the cloud, `core.windows.net` for the public one."""
+
+    container: str
+    account: str
+    domain: str
+    host: str
+    path: str
+    is_secure: bool  # the scheme says so
+
+    @classmethod
+    def of(cls, uri: str) -> AzurePlace:
+        """Raises ConfigError for a URI without its container or account."""
+        scheme, _, rest = uri.partition("://")
+        container_and_host, _, path = rest.partition("/")
+        container, _, host = container_and_host.rpartition("@")
+        account, _, suffix = host.partition(".")
+        service, _, domain = suffix.partition(".")
+        if not container or not account or service not in ("dfs", "blob") or not domain:
+            raise ConfigError(f"{uri!r}: expected {scheme}://container@account.dfs.core.windows.net/path.")
+        return cls(container, account, domain, host, path.strip("/"), scheme == "abfss")
+
+
+def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, Any]:
+    """Arguments of pyarrow's AzureFileSystem."""
+    arguments: dict[str, Any] = {"account_name": place.account, **_credentials(options, place)}
+    endpoint = _endpoint(options, place)
+    if endpoint is not None:
+        scheme, authority = endpoint
+        arguments |= {f"{service}_storage_authority": authority for service in ("blob", "dfs")}
+        arguments |= {f"{service}_storage_scheme": scheme for service in ("blob", "dfs")}
+    elif place.domain != _PUBLIC_CLOUD:
+        arguments |= {f"{service}_storage_authority": f".{service}.{place.domain}" for service in ("blob", "dfs")}
+    return arguments
+
+
+def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, Any]:
+    """Arguments of obstore's AzureStore."""
+    arguments: dict[str, Any] = {"account_name": place.account, **_credentials(options, place)}
+    if "sas_token" in arguments:
+        arguments["sas_key"] = arguments.pop("sas_token")
+    endpoint = _endpoint(options, place)
+    if endpoint is not None:
+        scheme, authority = endpoint
+        arguments["endpoint"] = f"{scheme}://{authority}/{place.account}"
+        if scheme == "http":
+            arguments["client_options"] = {"allow_http": True}
+    elif place.domain != _PUBLIC_CLOUD:
+        arguments["endpoint"] = f"https://{place.account}.blob.{place.domain}"
+    return arguments
+
+
+def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] | None:
+    """Scheme and authority of an emulator, None for Azure itself."""
+    given = options.get(_ENDPOINT)
+    if not given:
+        return None
+    scheme, separator, authority = given.rstrip("/").rpartition("://")
+    if separator:
+        return scheme, authority
+    is_plain = not place.is_secure and options.get("fs.azure.always.use.https", "true").lower() == "false"
+    return "http" if is_plain else "https", authority
+
+
+def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str]:
+    """By the names of pyarrow's arguments. Raises ConfigError for ways to log in that need Hadoop's classes."""
+
+    def given(key: str) -> str | None:
+        return options.get(f"{key}.{place.host}") or options.get(key)
+
+    kind = (given("fs.azure.account.auth.type") or "").lower()
+    if kind not in ("", "sharedkey", "sas", "oauth"):
+        raise ConfigError(
+            f"fs.azure.account.auth.type={kind} needs a class of Hadoop's. Without Hadoop one can log in with "
+            f"SharedKey, SAS or OAuth."
+        )
+    if kind == "oauth" or (not kind and given("fs.azure.account.oauth2.client.id")):
+        return _service_principal(
+            given("fs.azure.account.oauth2.client.id"),
+            given("fs.azure.account.oauth2.client.secret"),
+            given("fs.azure.account.oauth2.client.endpoint"),
+        )
+    key, sas = given(_KEY), given(_SAS)
+    if key and kind != "sas":  # as in Hadoop, where SharedKey is the default
+        return {"account_key": key}
+    return {"sas_token": sas} if sas and kind != "sharedkey" else _of_environment()
+
+
+def _service_principal(client: str | None, secret: str | None, endpoint: str | None) -> dict[str, str]:
+    """Without a secret: a managed identity, or the clients' own search."""
+    if not client or not secret:
+        return {"client_id": client} if client else {}
+    # https://login.microsoftonline.com/<tenant>/oauth2/token
+    tenant = (endpoint or "").partition("://")[2].partition("/")[2].partition("/")[0]
+    if not tenant:
+        raise ConfigError(
+            "fs.azure.account.oauth2.client.endpoint: expected https://login.microsoftonline.com/<tenant>/oauth2/token "
+            f"beside the client's id and secret, found {endpoint!r}."
+        )
+    return {"client_id": client, "client_secret": secret, "tenant_id": tenant}
+
+
+def _of_environment() -> dict[str, str]:
+    for argument, names in (("account_key", _KEY_VARIABLES), ("sas_token", _SAS_VARIABLES)):
+        for name in names:
+            if value := os.environ.get(name):
+                return {argument: value}
+    return {}

@@ -1,0 +1,65 @@
+"""Google Cloud Storage: keys of Hadoop's connector as arguments of pyarrow's GcsFileSystem and obstore's GCSStore."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pyhudi.errors import ConfigError
+
+__all__ = ["gcs_arguments", "gcs_store_arguments"]
+
+_ENDPOINT = "fs.gs.storage.root.url"
+_KEY_FILES = ("fs.gs.auth.service.account.json.keyfile", "google.cloud.auth.service.account.json.keyfile")
+_ANONYMOUS = ("fs.gs.auth.null.enable", "google.cloud.auth.null.enable")
+_KEY_FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+
+
+def gcs_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file that pyarrow can't be told."""
+    _check_key_file(options)
+    arguments: dict[str, Any] = {}
+    if _is_anonymous(options):
+        arguments["anonymous"] = True
+    if endpoint := options.get(_ENDPOINT):
+        scheme, separator, host = endpoint.rstrip("/").rpartition("://")
+        arguments["endpoint_override"] = host
+        arguments["scheme"] = scheme if separator else "https"
+    if project := options.get("fs.gs.project.id"):
+        arguments["project_id"] = project
+    return arguments
+
+
+def gcs_store_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments of obstore's GCSStore."""
+    given = gcs_arguments(options)
+    arguments: dict[str, Any] = {}
+    endpoint = f"{given['scheme']}://{given['endpoint_override']}" if "endpoint_override" in given else None
+    if "anonymous" in given:
+        # Not skip_signature: with it the client asks for a token all the same when it puts.
+        account = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+        arguments["service_account_key"] = json.dumps({**account, **({"gcs_base_url": endpoint} if endpoint else {})})
+    elif endpoint:
+        arguments["base_url"] = endpoint
+    if given.get("scheme") == "http":
+        arguments["client_options"] = {"allow_http": True}
+    return arguments
+
+
+def _is_anonymous(options: Mapping[str, str]) -> bool:
+    if options.get("fs.gs.auth.type", "").upper() == "UNAUTHENTICATED":
+        return True
+    return any(options.get(key, "").lower() == "true" for key in _ANONYMOUS)
+
+
+def _check_key_file(options: Mapping[str, str]) -> None:
+    """One identity for both clients: pyarrow knows key files by the environment variable only."""
+    for key in _KEY_FILES:
+        given = options.get(key)
+        if given and given != os.environ.get(_KEY_FILE_VARIABLE):
+            raise ConfigError(
+                f"{key}={given}: PyArrow takes the key file of a service account from the environment variable "
+                f"{_KEY_FILE_VARIABLE} only. Set it to that file, on executors too, and leave the key out."
+            )

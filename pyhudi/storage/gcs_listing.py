@@ -1,0 +1,42 @@
+"""Listing a folder of Google Cloud Storage, where pyarrow.fs shows only folders that have a marker object.
+
+Hudi, Spark and PyHudi make no markers, so by pyarrow a table would be empty. With obstore one request per thousand
+entries answers; without it everything below the folder is listed and the folders are taken from the paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from pyhudi.errors import StorageError
+from pyhudi.storage.arrow_store import ObjectStore, first_line
+from pyhudi.storage.base import FileInfo
+from pyhudi.storage.paths import child
+
+__all__ = ["entries_of_walk", "list_by_store"]
+
+
+def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]:
+    """Files and folders of one folder. Raises StorageError."""
+    try:
+        found = api.module.list_with_delimiter(api.store, path or None)
+    except (api.exceptions.BaseError, OSError) as error:
+        raise StorageError(f"{where}: the store refused: {first_line(error)}") from error
+    for entry in found["objects"]:
+        # A marker of the folder itself, as other tools make them, has the folder's path.
+        if entry["path"] != path:
+            yield FileInfo(entry["path"], entry["size"], int(entry["last_modified"].timestamp() * 1000))
+    for prefix in found["common_prefixes"]:
+        yield FileInfo(prefix, 0, 0, is_dir=True)
+
+
+def entries_of_walk(path: str, files: Iterable[FileInfo]) -> Iterator[FileInfo]:
+    """Files and folders of one folder, from all files below it."""
+    start, folders = len(path) + 1 if path else 0, set[str]()
+    for info in files:
+        name, slash, _ = info.path[start:].partition("/")
+        if not slash:
+            yield info
+        elif name not in folders:
+            folders.add(name)
+            yield FileInfo(child(path, name), 0, 0, is_dir=True)

@@ -1,0 +1,46 @@
+"""Writing an object as a stream that is nothing before it is closed.
+
+For Azure: pyarrow's stream empties the old object when it opens, and what a dead writer left would be an empty file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import StorageError
+from pyhudi.storage.arrow_store import ObjectStore, first_line
+
+__all__ = ["open_object_stream"]
+
+
+def open_object_stream(api: ObjectStore, path: str, where: str) -> pa.NativeFile:
+    """A sink for pyarrow. Its calls raise StorageError."""
+    return pa.PythonFile(_ObjectStream(api, path, where), mode="w")
+
+
+class _ObjectStream:
+    """What pyarrow asks of a file, over obstore's writer, which sends an object in parts and joins them at the end."""
+
+    def __init__(self, api: ObjectStore, path: str, where: str) -> None:
+        self._exceptions, self._where = api.exceptions, where
+        self._writer = api.module.open_writer(api.store, path)
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        return int(self._call(self._writer.write, memoryview(data).cast("B")))
+
+    def flush(self) -> None:
+        """Nothing: parts go when they are full."""
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self._call(self._writer.close)
+
+    def _call(self, act: Any, *arguments: Any) -> Any:
+        try:
+            return act(*arguments)
+        except (self._exceptions.BaseError, OSError) as error:
+            raise StorageError(f"{self._where}: the store refused: {first_line(error)}") from error
