@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test fmt check judge judge-all stress bench docs clean
+.PHONY: help demo test servers fmt check judge judge-all stress bench docs clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -29,9 +29,13 @@ demo: $(READY)  ## the main job on real data: load, correct, delete, query, trav
 
 test: $(READY)  ## all tests: without Spark, on classic Spark, then the Spark tests again on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
-	$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow" $(ARGS)
+	$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not servers" $(ARGS)
 	@$(JAVA) && $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
 	@$(JAVA) && PYHUDI_SPARK=connect $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
+
+servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
+	@bash tests/servers/install.sh
+	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks -m servers $(ARGS)
 
 fmt: $(READY)  ## format the code and mend what ruff can mend
 	@$(PY) -m ruff check --fix --quiet . || true
@@ -61,5 +65,5 @@ docs: $(READY)  ## print the pages that are made from code
 	$(PY) -m pyhudi.model.options > docs/options.md
 
 clean:  ## remove what the targets made
-	rm -rf .venv dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

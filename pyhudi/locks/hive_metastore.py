@@ -72,14 +72,16 @@ class HiveMetastoreLock:
 
     def release(self) -> None:
         self._renewal.stop()
-        connection, lock_id, self._connection, self._lock_id = self._connection, self._lock_id, None, None
-        if connection is None:
+        lock_id, self._lock_id = self._lock_id, None
+        if self._connection is None:
             return
         try:
             if lock_id is not None:
-                self._call(lambda: connection[0].unlock(self._hive.types.UnlockRequest(lockid=lock_id)))
+                request = self._hive.types.UnlockRequest(lockid=lock_id)
+                self._call(lambda: self._ask(lambda client: client.unlock(request)))
         finally:
-            connection[1].close()
+            self._connection[1].close()
+            self._connection = None
 
     def _attempt(self, client: Any) -> bool:
         types = self._hive.types
@@ -97,18 +99,28 @@ class HiveMetastoreLock:
         return False
 
     def _renew(self) -> bool:
-        connection, lock_id = self._connection, self._lock_id
-        if connection is None or lock_id is None:
+        lock_id = self._lock_id
+        if self._connection is None or lock_id is None:
             return False
         types = self._hive.types
         try:
-            connection[0].heartbeat(types.HeartbeatRequest(lockid=lock_id))
+            self._ask(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
             self._lock_id = None  # the metastore has given it up
             return False
-        except (self._hive.errors.TException, OSError):
+        except (self._hive.errors.TException, OSError, StorageError):
             return True  # the metastore may answer at the next turn
         return True
+
+    def _ask(self, ask: Callable[[Any], Any]) -> Any:
+        """Over the connection of the lock that is held, and over a new one when that is broken."""
+        assert self._connection is not None
+        try:
+            return ask(self._connection[0])
+        except (self._hive.transports.TTransportException, OSError):
+            self._connection[1].close()
+            self._connection = self._connected()
+            return ask(self._connection[0])
 
     def _connected(self) -> tuple[Any, Any]:
         problems = []

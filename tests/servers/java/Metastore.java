@@ -1,0 +1,29 @@
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hive.metastore.HiveMetaStore;
+import org.apache.hadoop.hive.metastore.conf.MetastoreConf;
+import org.apache.hadoop.hive.metastore.txn.TxnDbUtil;
+
+/** A Hive metastore with a database in memory; its tables of locks are those that Hive's own tests make. */
+public class Metastore {
+  public static void main(String[] arguments) throws Throwable {
+    set("javax.jdo.option.ConnectionURL", "jdbc:derby:memory:metastore;create=true");
+    set("javax.jdo.option.ConnectionDriverName", "org.apache.derby.jdbc.EmbeddedDriver");
+    set("datanucleus.schema.autoCreateAll", "true");
+    set("metastore.schema.verification", "false");
+    set("metastore.warehouse.dir", arguments[1]);
+    set("metastore.txn.timeout", arguments[2] + "s");
+    // What takes locks of silent holders away. Hive 3 starts it beside the compactor's initiator, which the jar of the
+    // metastore alone has not.
+    set("metastore.task.threads.always", "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService");
+    set("metastore.timedout.txn.reaper.start", "1s");
+    set("metastore.timedout.txn.reaper.interval", "1s");
+    set("metastore.expression.proxy", "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy");
+    Configuration settings = MetastoreConf.newMetastoreConf();
+    TxnDbUtil.prepDb(settings);
+    HiveMetaStore.main(new String[] {"-p", arguments[0]});
+  }
+
+  private static void set(String name, String value) {
+    System.setProperty(name, value);
+  }
+}
