@@ -18,12 +18,13 @@ import pyarrow.fs as pafs
 from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
 from pyhudi.storage.arrow_store import (
     OBJECT_STORES,
-    ObjectStore,
     connect,
     delete_files,
     find_object_store,
+    find_store_of_deletes,
     first_line,
     open_object_store,
+    without_signature,
 )
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
@@ -134,7 +135,7 @@ class ArrowStorage:
     def delete(self, path: str) -> bool:
         if self.stat(path) is None:
             return False
-        if api := self._store_of_deletes():
+        if api := find_store_of_deletes(self.root, self._options, self._filesystem.type_name):
             delete_files(api, [path], self.full_path(path))
             return True
         with self._translated(path):
@@ -146,14 +147,19 @@ class ArrowStorage:
 
     def delete_tree(self, path: str) -> None:
         inside(path, self.root)
-        if api := self._store_of_deletes():
+        kind = self._filesystem.type_name
+        if api := find_store_of_deletes(self.root, self._options, kind):
             delete_files(api, [info.path for info in self.walk(path)], self.full_path(path))
             if not path or self.stat(path) is None:
                 return
+        elif kind == "abfs":  # one by one: pyarrow, too, would ask for many at once; an empty folder may stay
+            for info in self.walk(path):
+                self.delete(info.path)
+            return
         with self._translated(path):  # folders that are more than names: markers of other writers, Azure's, HDFS's
             where = self._at(path)
             self._filesystem.delete_dir_contents(where, accept_root_dir=not where, missing_dir_ok=True)
-            if path and self._filesystem.type_name != "gcs" and self.stat(path) is not None:
+            if path and kind != "gcs" and self.stat(path) is not None:
                 self._filesystem.delete_dir(where)
 
     def make_folder(self, path: str) -> None:
@@ -186,11 +192,6 @@ class ArrowStorage:
         except (api.exceptions.BaseError, OSError) as error:
             raise StorageError(f"{self.full_path(path)}: the store refused: {first_line(error)}") from error
 
-    def _store_of_deletes(self) -> ObjectStore | None:
-        """Where pyarrow would make an empty object for the folder of what it deletes: another client, if it is here."""
-        kind = self._filesystem.type_name
-        return find_object_store(self.root, self._options, kind) if kind in ("s3", "abfs") else None
-
     def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
         inside(path, self.root)
         api = find_object_store(self.root, self._options, "gcs")
@@ -217,11 +218,12 @@ class ArrowStorage:
         try:
             yield
         except FileNotFoundError as error:
-            raise PathNotFound(f"{self.full_path(path)} does not exist.") from error
+            raise PathNotFound(f"{self.full_path(path)} does not exist.") from without_signature(error)
         except FileExistsError as error:
             raise PathExists(f"{self.full_path(path)} exists already.") from error
         except (OSError, pa.ArrowException) as error:
-            raise StorageError(f"{self.full_path(path)}: the store refused: {error}") from error
+            clean = without_signature(error)
+            raise StorageError(f"{self.full_path(path)}: the store refused: {clean}") from clean
 
 
 def _file_info(path: str, entry: Any) -> FileInfo:

@@ -6,6 +6,7 @@ Both see the same place with the same credentials. What Hadoop's keys mean stand
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, StorageError
-from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments
+from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
 from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
 from pyhudi.storage.paths import child
 from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
@@ -26,12 +27,17 @@ __all__ = [
     "connect",
     "delete_files",
     "find_object_store",
+    "find_store_of_deletes",
     "first_line",
     "object_store",
     "open_object_store",
+    "without_signature",
 ]
 
 OBJECT_STORES: Mapping[str, str] = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
+
+
+_SIGNATURE = re.compile(r"sig=[^&'\"\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,20 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
 def first_line(error: Exception) -> str:
     """What a client says before its long story."""
     return str(error).partition("\n")[0]
+
+
+def without_signature(error: Exception) -> Exception:
+    """The error; one with the same words when an address in it is signed, as Azure's client names them."""
+    said = str(error)
+    clean = _SIGNATURE.sub("sig=REDACTED", said)
+    return error if clean == said else OSError(clean)
+
+
+def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
+    """Where pyarrow would make an empty object for the folder of what it deletes: another client, if it can."""
+    if kind == "s3" or (kind == "abfs" and deletes_many_at_once(dict(options), AzurePlace.of(uri))):
+        return find_object_store(uri, options, kind)
+    return None
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments"]
+__all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once"]
 
 _PUBLIC_CLOUD = "core.windows.net"
 _ENDPOINT = "fs.azure.abfs.endpoint"
@@ -52,6 +52,8 @@ class AzurePlace:
 def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, Any]:
     """Arguments of pyarrow's AzureFileSystem."""
     arguments: dict[str, Any] = {"account_name": place.account, **_credentials(options, place)}
+    if "sas_token" in arguments:
+        arguments["sas_token"] = f"?{arguments['sas_token']}"
     endpoint = _endpoint(options, place)
     if endpoint is not None:
         scheme, authority = endpoint
@@ -76,6 +78,11 @@ def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> dict
     elif place.domain != _PUBLIC_CLOUD:
         arguments["endpoint"] = f"https://{place.account}.blob.{place.domain}"
     return arguments
+
+
+def deletes_many_at_once(options: Mapping[str, str], place: AzurePlace) -> bool:
+    """Azure checks the signature of many requests in one by the account's key only for certain; obstore sends such."""
+    return "account_key" in _credentials(options, place)
 
 
 def _endpoint(options: Mapping[str, str], place: AzurePlace) -> tuple[str, str] | None:
@@ -111,7 +118,7 @@ def _credentials(options: Mapping[str, str], place: AzurePlace) -> dict[str, str
     key, sas = given(_KEY), given(_SAS)
     if key and kind != "sas":  # as in Hadoop, where SharedKey is the default
         return {"account_key": key}
-    return {"sas_token": sas} if sas and kind != "sharedkey" else _of_environment()
+    return {"sas_token": sas.removeprefix("?")} if sas and kind != "sharedkey" else _of_environment()
 
 
 def _service_principal(client: str | None, secret: str | None, endpoint: str | None) -> dict[str, str]:
@@ -132,5 +139,5 @@ def _of_environment() -> dict[str, str]:
     for argument, names in (("account_key", _KEY_VARIABLES), ("sas_token", _SAS_VARIABLES)):
         for name in names:
             if value := os.environ.get(name):
-                return {argument: value}
+                return {argument: value.removeprefix("?")}
     return {}

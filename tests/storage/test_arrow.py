@@ -135,10 +135,10 @@ PRINCIPAL = {
             {"account_key": "k"},
             {},
         ),
-        ({"fs.azure.sas.fixed.token": "sv=1"}, {"sas_token": "sv=1"}, {"sas_key": "sv=1"}),
+        ({"fs.azure.sas.fixed.token": "?sv=1"}, {"sas_token": "?sv=1"}, {"sas_key": "sv=1"}),
         (
-            KEYED | {"fs.azure.sas.fixed.token": "t", "fs.azure.account.auth.type": "SAS"},
-            {"sas_token": "t"},
+            KEYED | SAS,
+            {"sas_token": "?t"},
             {"sas_key": "t"},
         ),
         (PRINCIPAL, {"client_id": "id", "client_secret": "s", "tenant_id": "tenant"}, {}),
