@@ -82,8 +82,7 @@ class MetaClient:
         """Schema of the data columns, without meta columns.
 
         From the newest commit that carries one, else the schema at creation, else the newest base file's own; a table
-        without any of them has no columns. Partition columns that the files leave out
-        (`drop_partition_columns`) are not in it.
+        without any of them has no columns.
         """
         text = self.commits.latest_schema_json(self.timeline) or self.config.create_schema
         if text is not None:
@@ -92,6 +91,14 @@ class MetaClient:
             with open_base_file(self.storage, path) as reader:
                 return without_meta(reader.schema)
         return pa.schema([])
+
+    def stored_schema(self) -> pa.Schema:
+        """`table_schema` without the partition columns that files leave out (`drop_partition_columns`).
+
+        Hudi puts these columns into the schema of some commits (0.15.0: of upserts; any: of CREATE TABLE).
+        """
+        dropped = self.config.partition_fields if self.config.drop_partition_columns else ()
+        return pa.schema([field for field in self.table_schema() if field.name not in dropped])
 
     def _base_files_newest_first(self) -> Iterator[str]:
         """Base files that commits name and that cleaning has left."""

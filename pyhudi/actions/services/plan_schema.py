@@ -42,7 +42,7 @@ def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
     history = load_history(meta.storage, meta.config, meta.timeline)
     known = tuple(schema for schema in history if schema.version_id <= int(instant_time))
     if not known:
-        return PlanSchema(meta.table_schema())
+        return PlanSchema(meta.stored_schema())
     text = meta.commits.latest_schema_json(meta.timeline.up_to(instant_time))
     columns = known[0].to_arrow() if text is None else arrow_from_avro(text)
     return PlanSchema(without_meta(columns), known)

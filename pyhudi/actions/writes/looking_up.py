@@ -83,7 +83,7 @@ def _names_base_rows(context: ActionContext) -> bool:
 def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceSpec:
     """How merged slices of the table are read. `keygen`: not needed for tables with meta columns."""
     meta = context.meta
-    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.table_schema()])
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *meta.stored_schema()])
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     stored_keys = meta.config.populate_meta_fields
     memory = context.options.memory

@@ -51,7 +51,7 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
     dropped = frozenset(config.partition_fields) if config.drop_partition_columns else frozenset[str]()
     stored = evolve(
-        context.meta.table_schema(),
+        context.meta.stored_schema(),
         pa.schema([column for column in incoming if column.name not in dropped]),
         null_for_missing=options.null_for_missing_columns,
         allow_drop=options.allow_column_drop,
@@ -72,7 +72,7 @@ def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) 
 
 def schedule_unchanged(context: ActionContext) -> Schedule:
     """A write that leaves the table's schema as it is."""
-    schema = context.meta.table_schema()
+    schema = context.meta.stored_schema()
     return Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
 
 
