@@ -35,16 +35,14 @@ def changing_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
     return [number for number, (verb, _) in enumerate(calls, start=1) if verb not in READING]
 
 
-def reading_calls(calls: Sequence[tuple[str, str]]) -> list[int]:
-    """Numbers of the calls that change nothing."""
-    return [number for number, (verb, _) in enumerate(calls, start=1) if verb in READING]
-
-
 def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
-    """The deaths that differ in what they leave behind: before and in the middle of each change, and after the last."""
+    """Before every call, for a failed read may be taken for an answer; in the middle of each change that can be half
+    done; and after the last one. After an earlier change is as before the next.
+    """
     changes = changing_calls(calls)
     torn = [n for n in changes if calls[n - 1][0] in TEARABLE]
-    return [*(("before", n) for n in changes), ("after", changes[-1]), *(("torn", n) for n in torn)]
+    every = range(1, len(calls) + 1)
+    return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
 def deaths(table: Table, act: Callable[[Table], object]) -> Iterator[tuple[Table, str]]:

@@ -13,7 +13,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.table_properties import update_table_config
 from tests.actions.tables import DEFAULTS, Row, TestTable, rollback_write
-from tests.faults.dying import READING, on_clone, places_to_die, reading_calls
+from tests.faults.dying import READING, on_clone, places_to_die
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 NEXT: Row = ("next", "y", 1, 99)
@@ -188,7 +188,7 @@ def survive_every_fault(
     calls = counted.storage.log
 
     seen = set()
-    for kind, n in [*places_to_die(calls), *(("before", n) for n in reading_calls(calls))]:
+    for kind, n in places_to_die(calls):
         attempt = on_clone(table)
         attempt.storage.fail_at(n, kind)
         died = False

@@ -11,7 +11,7 @@ from pyhudi.errors import HudiError
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from tests.actions.tables import Row, TestTable
-from tests.faults.dying import READING, places_to_die, reading_calls
+from tests.faults.dying import READING, places_to_die
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 NEXT: Row = ("next", "y", 1, 99)
@@ -58,7 +58,7 @@ def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, s
     assert counted.rows() == after
 
     seen = set()
-    for kind, n in [*places_to_die(calls), *(("before", n) for n in reading_calls(calls))]:
+    for kind, n in places_to_die(calls):
         attempt = copy_of(table)
         attempt.storage.fail_at(n, kind)
         try:
