@@ -27,6 +27,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.positions import POSITION_NOTES
 from pyhudi.formats.log.writer import LogFileWriter, data_block
 from pyhudi.merge.combine import deletes_of, ordering_columns
 from pyhudi.model.commit import WriteStat
@@ -154,9 +155,13 @@ def _data_block(
     """A block of whole rows, or of partial updates of these columns (spec 2.6)."""
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
+    notes: dict[bytes, str] = {}
     if base_rows is not None:
         rows, placed = base_rows.in_order(rows)
-        header |= placed
+        if options.block_format.lower() == "parquet" and not options.record_positions:
+            notes = {POSITION_NOTES[key]: text for key, text in placed.items()}
+        else:
+            header |= placed
     if columns is not None:
         stored, schema = (pa.schema([c for c in kept if c.name in columns]) for kept in (stored, schema))
         header[HeaderKey.IS_PARTIAL] = "true"
@@ -177,7 +182,7 @@ def _data_block(
     table = pa.Table.from_arrays(arrays, names=[*META_COLUMNS, *stored.names])
     if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
-    (batch,) = table.combine_chunks().to_batches()
+    (batch,) = table.replace_schema_metadata(notes or None).combine_chunks().to_batches()
     return data_block(batch, schema_json, options.block_format, header)
 
 

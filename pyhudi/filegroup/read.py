@@ -149,14 +149,15 @@ class SliceMerge:
             if block.is_delete:
                 deletes = block.deletes()
                 count += deletes.keys.num_rows
-                buffer.add_deletes(deletes, block.positions(base, deletes.keys.num_rows))
+                buffer.add_deletes(deletes, block.positions(base, deletes.keys))
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
-            stored = keyed(spec.key_generator, columns.named(block.rows(set(columns.names))))
+            found_rows = block.rows(set(columns.names))
+            stored = keyed(spec.key_generator, columns.named(found_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
-            buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, block.positions(base, len(rows)))
+            buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, block.positions(base, found_rows))
         corrupt = sum(isinstance(block, CorruptRange) for block in found)
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))

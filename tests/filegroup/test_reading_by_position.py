@@ -108,7 +108,9 @@ def test_positions_that_do_not_fit_the_base_file_are_passed_over(
     expected = history(EVENT_TIME, positions=False).rows()
     table = history(EVENT_TIME)
     said = None if forged is None else np.array(forged, np.int64)
-    monkeypatch.setattr(LogBlock, "positions", lambda self, base, records: said if said is None else said[:records])
+    monkeypatch.setattr(
+        LogBlock, "positions", lambda self, base, records: said if said is None else said[: len(records)]
+    )
     assert table.rows() == expected
 
 

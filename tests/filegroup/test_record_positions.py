@@ -59,13 +59,18 @@ def test_damaged_positions_are_refused(positions: list[int]) -> None:
 
 
 def blocks_with_positions(storage: Storage) -> Iterator[tuple[str, LogBlock]]:
-    """Path of the log file → blocks whose header has positions."""
+    """Path of the log file → blocks that say positions."""
     for info in list(storage.walk("")):
         if LogFileName.parse(info.path.rpartition("/")[2]) is None or info.path.startswith(".hoodie"):
             continue
         for block in scan_log(storage, info.path):
-            if isinstance(block, LogBlock) and HeaderKey.RECORD_POSITIONS in block.frame.header:
+            has_records = isinstance(block, LogBlock) and (block.is_data or block.is_delete)
+            if has_records and block.placed(records_of(block))[1]:
                 yield info.path, block
+
+
+def records_of(block: LogBlock) -> pa.Table:
+    return block.deletes().keys if block.is_delete else block.rows(["_hoodie_record_key"])
 
 
 def check_positions(storage: Storage) -> int:
@@ -79,15 +84,15 @@ def check_positions(storage: Storage) -> int:
     for path, block in blocks_with_positions(storage):
         log = LogFileName.parse(path.rpartition("/")[2])
         assert log is not None
-        base_instant = block.frame.header[HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS]
-        positions = decode_positions(block.frame.header[HeaderKey.RECORD_POSITIONS], block.where)
+        records = records_of(block)
+        base_instant, text = block.placed(records)
+        positions = decode_positions(text, block.where)
         encoded = encode_positions(positions)
         assert decode_positions(encoded, "").tolist() == positions.tolist()
         base = bases.get((path.rpartition("/")[0], log.file_id, base_instant))
         if base is None:
             continue  # cleaned
         stored = pq.read_table(pa.BufferReader(storage.read(base)), columns=["_hoodie_record_key"]).column(0)
-        records = block.deletes().keys if block.is_delete else block.rows(["_hoodie_record_key"])
         keys = records.column("_hoodie_record_key").to_pylist()
         assert stored.take(pa.array(positions)).to_pylist() == keys, block.where
         checked += 1
@@ -184,3 +189,18 @@ def test_a_key_that_the_base_file_lacks_leaves_a_block_without_positions() -> No
     ordered, header = positions.in_order(pa.table({RECORD_KEY: ["b", "a"]}))
     assert ordered.column(0).to_pylist() == ["a", "b"]
     assert decode_positions(header[HeaderKey.RECORD_POSITIONS], "").tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("block_format", "given", "in_header"), [
+    ("parquet", None, False), ("parquet", "true", True), ("avro", None, True),
+])  # fmt: skip
+def test_blocks_of_parquet_name_positions_where_hudi_does_not_look_unless_asked(
+    block_format: str, given: str | None, in_header: bool
+) -> None:
+    more = {} if given is None else {"write_record_positions": given}
+    table = changed(logfile_data_block_format=block_format, **more).memory
+
+    blocks = [block for _, block in blocks_with_positions(table) if block.is_data]
+    assert len(blocks) == 2
+    assert [HeaderKey.RECORD_POSITIONS in block.frame.header for block in blocks] == [in_header] * 2
+    assert check_positions(table) == 4

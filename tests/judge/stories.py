@@ -272,6 +272,10 @@ def _variants(version: int) -> tuple[Story, ...]:
     )  # fmt: skip
 
 
+# Hudi's incremental queries return late rows of log files that its snapshots don't have, of its own tables too.
+_LATE_ROWS = ("incremental",)
+
+
 def _log_variants(version: int) -> tuple[Story, ...]:
     v = f"v{version}"
     keys = {**KEYS, **MERGE_ON_READ, **(BY_VALUE if version < 8 else {})}
@@ -282,11 +286,11 @@ def _log_variants(version: int) -> tuple[Story, ...]:
     no_inserts = tuple(step for step in steps if step.operation != "insert")
     without_base_files = ("hudi_rs", "hudi_rs_as_of") if version >= 8 else ()
     return (
-        Story(f"{v}_logs_everything", version, keys, steps, check_options=check),
-        Story(f"{v}_avro_logs", version, {**keys, **AVRO_LOGS}, steps, check_options=check),
+        Story(f"{v}_logs_everything", version, keys, steps, check_options=check, skip=_LATE_ROWS),
+        Story(f"{v}_avro_logs", version, {**keys, **AVRO_LOGS}, steps, check_options=check, skip=_LATE_ROWS),
         Story(f"{v}_logs_commit_time", version, by_commit_time, log_steps(), check_options=NO_COMPACTION),
         Story(f"{v}_logs_bucket", version, {**keys, **buckets}, no_inserts, check_options={**check, **buckets},
-              skip=("upsert_bloom", "clustering", *without_base_files)),
+              skip=("upsert_bloom", "clustering", *_LATE_ROWS, *without_base_files)),
     )  # fmt: skip
 
 
@@ -299,7 +303,7 @@ def _flagged(version: int, block_format: Mapping[str, str]) -> Story:
         with_flags([*log_steps(revives=version != 8), marked_deletes(), Step("upsert", rows(range(2, 4), 80))]),
         schema=SCHEMA.append(pa.field("_hoodie_is_deleted", pa.bool_())),
         check_options=NO_COMPACTION,
-        skip=("hudi_rs", "hudi_rs_as_of"),
+        skip=("hudi_rs", "hudi_rs_as_of", *_LATE_ROWS),
     )
 
 

@@ -1,4 +1,8 @@
-"""Record positions in the header of a log block: at which rows of the base file the keys of its records stand.
+"""Record positions of a log block: at which rows of the base file the keys of its records stand.
+
+They stand in the block's header, or, in a block of Parquet, as notes in the metadata of the Parquet file, where Hudi
+does not look: after an incremental query Hudi 1.2.0 drops rows of such a block by the filter of a query, takes the
+positions of those that it dropped for those of the next ones, and returns old rows beside the new.
 
 Base64 of a 64-bit Roaring bitmap in the portable form: the k-th set bit belongs to the k-th record of the block.
 
@@ -20,8 +24,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.log.envelope import HeaderKey
 
-__all__ = ["decode_positions", "encode_positions"]
+__all__ = ["POSITION_NOTES", "decode_positions", "encode_positions"]
+
+POSITION_NOTES = {
+    HeaderKey.RECORD_POSITIONS: b"pyhudi.record_positions",
+    HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS: b"pyhudi.record_positions.base_instant",
+}
 
 _NO_RUNS, _WITH_RUNS = 12346, 12347
 _ARRAY_MAX = 4096

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
-from pyhudi.formats.log.positions import decode_positions
+from pyhudi.formats.log.positions import POSITION_NOTES, decode_positions
 from pyhudi.storage.base import Storage
 
 __all__ = ["LogBlock", "scan_log"]
@@ -78,20 +78,29 @@ class LogBlock:
             raise CorruptFile(f"{self.where}: a data block without a schema in its header.")
         return schema
 
-    def positions(self, base_instant: str, records: int) -> npt.NDArray[np.int64] | None:
+    def positions(self, base_instant: str, records: pa.Table) -> npt.NDArray[np.int64] | None:
         """The rows of the base file of this instant at which the keys of the block's records stand, in their order.
 
-        None when the header does not say, or says it of another base file. Raises CorruptFile.
+        Args:    records: what `rows` or `deletes` returned.
+        Returns: None when the block does not say, or says it of another base file.
+        Raises:  CorruptFile.
         """
-        header = self.frame.header
-        text = header.get(HeaderKey.RECORD_POSITIONS)
-        if not text or header.get(HeaderKey.BASE_FILE_INSTANT_TIME_OF_RECORD_POSITIONS) != base_instant:
+        of_base, text = self.placed(records)
+        if not text or of_base != base_instant:
             return None
         found = decode_positions(text, self.where)
-        return found if len(found) == records else None
+        return found if len(found) == len(records) else None
+
+    def placed(self, records: pa.Table) -> tuple[str, str]:
+        """Instant of a base file, and the positions there in encoded form; ("", "") when the block does not say."""
+        header, notes = self.frame.header, records.schema.metadata or {}
+        instant, text = (
+            header.get(key) or notes.get(note, b"").decode("latin-1") for key, note in reversed(POSITION_NOTES.items())
+        )
+        return instant, text
 
     def rows(self, columns: Collection[str] | None = None) -> pa.Table:
-        """Rows of a data block, in order; only `columns` when given."""
+        """Rows of a data block, in order; only `columns` when given. Their schema has a Parquet file's metadata."""
         decode = _DECODERS[self.frame.block_type]
         return decode(self._content(), self.schema_json, columns, self.where)
 

@@ -17,8 +17,9 @@ LOG_BLOCK_OPTIONS: tuple[OptionSpec, ...] = (
         Kind.FLAG,
         None,
         "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys stand, which saves "
-        "readers a look at the base file's keys. Unset: where the index has seen the rows (SIMPLE and BLOOM); `true`: "
-        "always, which costs writes by a bucket or global index that look; `false`: never.",
+        "readers a look at the base file's keys. Unset: where the index has seen the rows (SIMPLE and BLOOM), and in "
+        "blocks of Parquet for PyHudi alone (docs/compatibility.md says why); `true`: always and for Hudi too, which "
+        "costs writes by a bucket or global index that look; `false`: never.",
     ),
     honoured(
         "Files",

@@ -28,9 +28,10 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:
-    """A Parquet file with these rows: zstd, and for few rows Snappy without dictionaries, which reads faster.
+    """A Parquet file with these rows, and the metadata of their schema as its own.
 
-    Preparing to inflate a page costs zstd more than all the work on a small one, and a dictionary is one more page.
+    By zstd, and for few rows by Snappy without dictionaries, which reads faster: preparing to inflate a page costs zstd
+    more than all the work on a small one, and a dictionary is one more page.
     """
     small = batch.nbytes < _SMALL_BYTES
     sink = pa.BufferOutputStream()
@@ -39,4 +40,6 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
         use_dictionary=not small, version="2.6", store_schema=False,
     ) as writer:  # fmt: skip
         writer.write_batch(batch)
+        if batch.schema.metadata:
+            writer.add_key_value_metadata(batch.schema.metadata)
     return bytes(sink.getvalue())
