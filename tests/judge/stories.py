@@ -6,7 +6,7 @@ The expectation is kept in a dict, row by row, by nothing but the rules of the s
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -81,6 +81,7 @@ class Story:
     check_options: Mapping[str, str] = field(default_factory=dict)
     skip: tuple[str, ...] = ()  # steps of the judge's check
     as_text: tuple[str, ...] = ()  # columns that real Hudi returns as text, whatever the table says
+    from_path: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # and as what the path makes of them
     reads_only: bool = False  # real Hudi reads such tables and can't write them
     session: tuple[str, ...] = ()  # SQL for the judge's session before it reads
 
@@ -110,6 +111,13 @@ class Story:
                     if given.get("_hoodie_is_deleted"):
                         del table[key]
         return list(table.values())
+
+    def as_hudi_returns(self, table: pa.Table) -> pa.Table:
+        """The table's rows with the values of `from_path`."""
+        for name, told in self.from_path.items():
+            values = pa.array([told(value) for value in table.column(name).to_pylist()])
+            table = table.set_column(table.column_names.index(name), name, values)
+        return table
 
     def data(self, step: Step) -> pa.Table:
         return pa.Table.from_pylist(step.rows, schema=self.schema)
@@ -205,12 +213,19 @@ _TIMED_STEPS = (
     Step("delete", [row(n, 1_704_067_200_000 + n * 86_400_000) for n in range(5)]),
 )
 
+
+def _month(epoch_ms: int) -> str:
+    return datetime.datetime.fromtimestamp(epoch_ms / 1000, datetime.timezone.utc).strftime("%Y-%m")
+
+
 # Partition columns of timestamp and custom generators are read as text by Hudi, and steps that filter on them differ.
+# Hudi 0.15.0 reads them from the path, and fails on a timestamp whose text there looks like a number.
 _TIMED_SKIPS = ("skipping", "incremental", "hudi_rs", "hudi_rs_as_of", "hudi_rs_after")
 
 
 def _variants(version: int) -> tuple[Story, ...]:
     v = f"v{version}"
+    timed = {**_TIMEBASED, "hoodie.keygen.timebased.output.dateformat": "yyyy-MM"} if version == 6 else _TIMEBASED
     return (
         Story(f"{v}_not_partitioned", version, BARE_KEYS, standard_steps(), partition=()),
         Story(f"{v}_partitioned", version, KEYS, standard_steps()),
@@ -232,13 +247,14 @@ def _variants(version: int) -> tuple[Story, ...]:
         Story(
             f"{v}_timestamp",
             version,
-            {**KEYS, **_TIMEBASED, _GENERATOR: "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+            {**KEYS, **timed, _GENERATOR: "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
              "hoodie.datasource.write.partitionpath.field": "ts"},
             _TIMED_STEPS,
             partition=(),
-            as_text=("ts",),
+            as_text=() if version == 6 else ("ts",),
+            from_path={"ts": _month} if version == 6 else {},
             skip=_TIMED_SKIPS,
-            check_options=_TIMEBASED,
+            check_options=timed,
         ),
         Story(
             f"{v}_custom",
@@ -246,6 +262,7 @@ def _variants(version: int) -> tuple[Story, ...]:
             {**KEYS, **_TIMEBASED, _GENERATOR: "org.apache.hudi.keygen.CustomKeyGenerator",
              "hoodie.datasource.write.partitionpath.field": "region:SIMPLE,ts:TIMESTAMP"},
             _TIMED_STEPS,
+            from_path={"ts": lambda ms: int(_month(ms).replace("-", ""))} if version == 6 else {},
             skip=_TIMED_SKIPS,
             check_options={**_TIMEBASED, "hoodie.datasource.write.partitionpath.field": "region:SIMPLE,ts:TIMESTAMP"},
         ),
