@@ -125,7 +125,12 @@ ALTERED = (
     "update {table} set v = 5000000000, extra = 'e3', ts = 2 where id = 'c'",
     "delete from {table} where id = 'd'",
 )
-SESSION = {"hoodie.schema.on.read.enable": "true", "hoodie.metadata.enable": "false", "hoodie.compact.inline": "false"}
+SESSION = {
+    "hoodie.schema.on.read.enable": "true",
+    "hoodie.metadata.enable": "false",
+    "hoodie.compact.inline": "false",
+    "hoodie.datasource.write.schema.allow.auto.evolution.column.drop": "true",
+}
 BY_ID = {"options": {"hoodie.schema.on.read.enable": "true"}}
 
 
