@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from pyhudi.errors import KeyGenError
 from pyhudi.keygen.partition_path import url_decode
 from pyhudi.keygen.record_keys import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
+from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
 
 __all__ = ["partition_values", "record_key_values", "split_partition_path"]
-
-_DEFAULTS = (HIVE_DEFAULT_PARTITION, "default")  # the second in tables of the first Hudi releases
 
 
 def record_key_values(key: str, fields: Sequence[str]) -> tuple[str | None, ...]:
@@ -50,11 +48,18 @@ def _form(fields: Sequence[str]) -> str:
 
 
 def partition_values(
-    path: str, fields: Sequence[str], hive_style: bool, url_encoded: bool, *, slash_dates: bool = False
+    path: str,
+    fields: Sequence[str],
+    hive_style: bool,
+    url_encoded: bool,
+    *,
+    slash_dates: bool = False,
+    old_default: bool = False,
 ) -> tuple[str | None, ...]:
     """Values of the partition fields from a partition path, None for the default partition.
 
-    Args:    fields: names without ":TYPE"; slash_dates: the single field's "/" were "-" (slash-separated dates).
+    Args:    fields: names without ":TYPE"; slash_dates: the single field's "/" were "-" (slash-separated dates);
+             old_default: `default` is null too, as below table version 5; from then on it is a value.
     Raises:  KeyGenError when the path can't be divided among the fields: a value has slashes and no encoding.
     """
     values = split_partition_path(path, fields, hive_style)
@@ -67,7 +72,8 @@ def partition_values(
         values = (values[0].replace("/", "-"),)
     if url_encoded:
         values = tuple(map(url_decode, values))
-    return tuple(None if value in _DEFAULTS else value for value in values)
+    nulls = (HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION) if old_default else (HIVE_DEFAULT_PARTITION,)
+    return tuple(None if value in nulls else value for value in values)
 
 
 def split_partition_path(path: str, fields: Sequence[str], hive_style: bool) -> tuple[str, ...] | None:

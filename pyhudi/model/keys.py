@@ -18,6 +18,7 @@ __all__ = [
     "IS_DELETE",
     "LOCATION",
     "META_COLUMNS",
+    "OLD_DEFAULT_PARTITION",
     "PARTITION_PATH",
     "RECORD_KEY",
     "SLOT",
@@ -34,6 +35,7 @@ META_COLUMNS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME
 DELETE_FLAG_COLUMN = "_hoodie_is_deleted"
 
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+OLD_DEFAULT_PARTITION = "default"  # its name before table version 5
 
 # Control columns of the write path. Rows carry RECORD_KEY and PARTITION_PATH under their Hudi names, and:
 ARRIVAL = "_pyhudi_arrival"  # int64, no nulls: order of arrival, "later" in the merge rules means greater

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from pyhudi.keygen.parse import partition_values, split_partition_path
 from pyhudi.keygen.partition_path import url_decode
-from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
+from pyhudi.model.keys import HIVE_DEFAULT_PARTITION, OLD_DEFAULT_PARTITION
 from pyhudi.model.predicate import Column, ValueRange
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.read_schema import columns_from_path
@@ -71,7 +71,11 @@ def _only_in_path(config: TableConfig, partition_path: str) -> Iterator[tuple[st
     columns = columns_from_path(config)
     if columns:
         texts = partition_values(
-            partition_path, config.partition_fields, config.hive_style_partitioning, config.url_encode_partitioning
+            partition_path,
+            config.partition_fields,
+            config.hive_style_partitioning,
+            config.url_encode_partitioning,
+            old_default=config.table_version < 5,
         )
         for field, text in zip(config.partition_fields, texts, strict=True):
             if field in columns:
@@ -98,6 +102,8 @@ def _told_by_path(config: TableConfig, partition_path: str, schema: pa.Schema) -
         if text == HIVE_DEFAULT_PARTITION:
             yield field, None
             continue
+        if text == OLD_DEFAULT_PARTITION and config.table_version < 5:
+            continue  # rows without a value, or with this one
         told = _exact(url_decode(text) if config.url_encode_partitioning else text, schema.field(field).type)
         if told is not None:
             yield field, told

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
+from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.pruning import partition_ranges, path_values
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("a", pa.string())])
 
@@ -41,3 +43,19 @@ def test_services_and_filters_find_the_columns_in_the_path(table: HudiTable) -> 
     table.cluster()
 
     assert rows(table) == [("1", "x", "set")]
+
+
+def test_a_value_that_early_releases_wrote_for_nothing_is_a_value(table: HudiTable) -> None:
+    table.upsert([{"id": "1", "p": "default", "a": "x"}])
+
+    assert rows(table) == [("1", "default", "x")]
+    assert table.scan(where="p = 'default'").count() == 1
+
+
+@pytest.mark.parametrize(("version", "told"), [("4", None), ("5", "default")])
+def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str, told: str | None) -> None:
+    properties = {"hoodie.table.name": "t", "hoodie.table.version": version, "hoodie.table.partition.fields": "p"}
+    dropped = TableConfig({**properties, "hoodie.datasource.write.drop.partition.columns": "true"})
+
+    assert path_values(dropped, "default", SCHEMA) == (("p", told),)
+    assert len(partition_ranges(TableConfig(properties), "default", SCHEMA)) == (1 if told is None else 2)

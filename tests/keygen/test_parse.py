@@ -29,7 +29,7 @@ def test_a_percent_without_two_hex_digits_stays() -> None:
 @settings(max_examples=50, deadline=None)
 @given(first=values, second=values)
 def test_encoded_partition_paths_give_their_values_back(hive: bool, first: str | None, second: str | None) -> None:
-    assume(not {first, second} & {"default", "__HIVE_DEFAULT_PARTITION__", ".", "..", ".hoodie"})
+    assume(not {first, second} & {"__HIVE_DEFAULT_PARTITION__", ".", "..", ".hoodie"})
     options = {
         WRITE + "recordkey.field": "id",
         WRITE + "partitionpath.field": "a,b.c",
@@ -55,7 +55,7 @@ def test_encoded_partition_paths_give_their_values_back(hive: bool, first: str |
         ("p=a/b/q=1", ["p", "q"], True, ("a/b", "1")),
         ("us/1", ["p", "q"], False, ("us", "1")),
         ("p=us/q=1", ["p", "q"], False, ("us", "1")),
-        ("default/__HIVE_DEFAULT_PARTITION__", ["p", "q"], False, (None, None)),
+        ("default/__HIVE_DEFAULT_PARTITION__", ["p", "q"], False, ("default", None)),
         ("", [], False, ()),
     ],
 )
@@ -63,6 +63,10 @@ def test_partition_paths_are_divided_among_their_fields(
     path: str, fields: list[str], hive: bool, expected: tuple[str | None, ...]
 ) -> None:
     assert partition_values(path, fields, hive, False) == expected
+
+
+def test_below_version_5_the_default_partition_has_another_name() -> None:
+    assert partition_values("default/x", ["p", "q"], False, False, old_default=True) == (None, "x")
 
 
 def test_slash_separated_dates_come_back_with_dashes() -> None:

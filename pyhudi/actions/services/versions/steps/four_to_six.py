@@ -11,10 +11,10 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.services.versions.steps.base import VersionStep
 from pyhudi.errors import UnsupportedTable
 from pyhudi.model.filenames import AUXILIARY_FOLDER
+from pyhudi.model.keys import OLD_DEFAULT_PARTITION
 
 __all__ = ["FIVE_TO_SIX", "FOUR_TO_FIVE"]
 
-_OLD_DEFAULT = "default"
 _PLAN = ".compaction.requested"
 
 
@@ -23,13 +23,13 @@ def _check_default_partition(context: ActionContext) -> None:
     if not config.partition_fields or context.options.versions.skip_default_partition_validation:
         return
     prefix = f"{config.partition_fields[0]}=" if config.hive_style_partitioning else ""
-    name = f"{prefix}{_OLD_DEFAULT}"
+    name = f"{prefix}{OLD_DEFAULT_PARTITION}"
     if context.meta.storage.list(name):
         raise UnsupportedTable(
             f"{context.meta.storage.root}: the table has a partition {name!r}. Up to version 4 it held the rows "
             f"without a partition value, from version 5 on they are in '__HIVE_DEFAULT_PARTITION__'. Write its rows "
-            f"to that partition and delete them here, or, if {_OLD_DEFAULT!r} is a value of yours, upgrade with "
-            f"hoodie.skip.default.partition.validation=true. Nothing was changed."
+            f"to that partition and delete them here, or, if {OLD_DEFAULT_PARTITION!r} is a value of yours, upgrade "
+            f"with hoodie.skip.default.partition.validation=true. Nothing was changed."
         )
 
 
