@@ -136,8 +136,9 @@ def _renamed_fields(
         if column is None and parent == _ROOT and field.name in META_COLUMNS:
             out.append(field)  # histories may leave them out
         elif column is None or column.id not in names:
-            # Under no name that a query can have, so that a new column of the same name stays null.
-            out.append(field.with_name(f"\0dropped {parent} {position}"))
+            # Under no name that a query can have, so that a new column of the same name stays null. Not with NUL, where
+            # names inside of types end on their way through the C data interface.
+            out.append(field.with_name(f"\x01dropped {parent} {position}"))
         else:
             out.append(pa.field(names[column.id], _renamed(field.type, column, names), nullable=field.nullable))
     return out
