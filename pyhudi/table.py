@@ -16,7 +16,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import merged_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.table_calls import Options
+from pyhudi.table_calls import Options, open_place
 from pyhudi.table_changes import Merge, delete_where, update
 from pyhudi.table_lifecycle import TableLifecycle
 from pyhudi.table_overwrites import TableOverwrites
@@ -59,7 +59,8 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
 
         Args:
             path: folder or URI (`s3://`, `gs://`, `abfss://`, `hdfs://`, `memory://`).
-            spark: a session for `to_spark` and for session-wide `spark.hoodie.*` options; not needed otherwise.
+            spark: a session for `to_spark` and for session-wide options: `spark.hoodie.*`, and `spark.hadoop.fs.*`
+                for remote stores; not needed otherwise.
             storage_options: Hadoop's keys for remote stores.
             options: what all reads and writes through this object use:
                 `hoodie.write.record.merge.custom.implementation.classes` for a table with a custom merger.
@@ -68,7 +69,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
         other = sorted(set(options or {}) - set(_MERGER_KEYS))
         if other:
             raise ConfigError(f"open takes the option {_MERGER_KEYS[0]} only, found {', '.join(other)}.")
-        return cls(MetaClient.load(open_storage(path, storage_options or {})), spark, options)
+        return cls(MetaClient.load(open_place(path, storage_options, spark)), spark, options)
 
     @classmethod
     def create(
@@ -103,7 +104,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
             "table_type": table_type,
             **more,
         }
-        storage = open_storage(path, storage_options or {})
+        storage = open_place(path, storage_options, spark)
         given = merged_options(options, keywords)
         create(storage, schema, given, spark)
         return cls(MetaClient.load(storage), spark, given)
@@ -223,5 +224,6 @@ def write_hudi(
     Returns: what was done; None when mode is ignore and there is a table.
     Raises:  errors of the family; unless the call returns, nothing became visible.
     """
-    storage = path if isinstance(path, Storage) else open_storage(path, storage_options or {})
+    session = spark if spark is not None else getattr(data, "sparkSession", None)
+    storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
     return write(storage, data, merged_options(options, {**more, "operation": operation}), mode, spark)

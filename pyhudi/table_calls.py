@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -11,9 +12,11 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
 from pyhudi.serving import admit_writable, serve
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import load_table_config
 
-__all__ = ["Options", "TableCalls", "session_options", "with_engine"]
+__all__ = ["Options", "TableCalls", "open_place", "session_options", "with_engine"]
 
 Options = Mapping[str, Any]
 Result = TypeVar("Result")
@@ -65,6 +68,16 @@ def _engine(spark: Any, options: WriteOptions) -> Engine:
 
     engine = SparkEngine(spark)
     return engine if options.engine == "spark" or not engine.is_local_master else LocalEngine()
+
+
+def open_place(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: Any) -> Storage:
+    """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
+    given = storage_options or {}
+    if spark is None:
+        return open_storage(path, given)
+    from pyhudi.spark.session import store_options
+
+    return open_storage(path, store_options(spark, given))
 
 
 def session_options(spark: Any) -> dict[str, str]:

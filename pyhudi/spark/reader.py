@@ -33,7 +33,7 @@ from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.merged import coming_frame, in_two_parts, leaving_frame, without_leaving
-from pyhudi.spark.session import files_listed_here, hudi_options
+from pyhudi.spark.session import files_listed_here, hudi_options, store_options
 from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -54,23 +54,25 @@ _SAME_IN_PATH: dict[pa.DataType, re.Pattern[str]] = {
 def read_frame(spark: SparkSession, path: str, options: Mapping[str, Any], *, schema: Any = None) -> DataFrame:
     """The table at `path` as a DataFrame of its state now, or as of the option `as.of.instant`.
 
-    Args:    options: Hudi's read options; the session's `spark.hoodie.*` stand behind them.
+    Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
+                      `spark.hadoop.fs.*` stand behind them.
              schema: a StructType or DDL text of the wanted columns; None reads all, meta columns first.
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """
     wanted = _as_struct(spark, schema)
-    meta, plan = plan_read(path, options, hudi_options(spark), wanted.names if wanted is not None else None)
+    storage = open_storage(path, store_options(spark, options))
+    meta, plan = plan_read(storage, options, hudi_options(spark), wanted.names if wanted is not None else None)
     if wanted is not None:
         _check_types(wanted, plan.schema, path)
     return frame_of_plan(spark, meta, plan)
 
 
 def plan_read(
-    path: str, options: Mapping[str, Any], session: Mapping[str, str], columns: Sequence[str] | None
+    storage: Storage, options: Mapping[str, Any], session: Mapping[str, str], columns: Sequence[str] | None
 ) -> tuple[MetaClient, ReadPlan]:
     """The plan of a read by its options; `columns` None reads all."""
     asked = ReadOptions.parse(options, session)
-    meta = MetaClient.load(open_storage(path))
+    meta = MetaClient.load(storage)
     return meta, plan_snapshot(
         meta,
         columns=columns,

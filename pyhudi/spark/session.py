@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
@@ -10,9 +10,11 @@ from typing import Any
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
-__all__ = ["files_listed_here", "hudi_options"]
+__all__ = ["files_listed_here", "hudi_options", "store_options"]
 
 _PREFIX = "spark."
+_STORE_KEYS = "fs."  # Hadoop's keys for where files are
+_HADOOP_PREFIX = "spark.hadoop."
 _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
@@ -20,6 +22,17 @@ _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 def hudi_options(spark: Any) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
     return {key[len(_PREFIX) :]: text for key, text in spark.conf.getAll.items() if key.startswith("spark.hoodie.")}
+
+
+def store_options(spark: Any, options: Mapping[str, Any]) -> dict[str, str]:
+    """Hadoop's keys for remote stores: `fs.*` among the options, before the session's `spark.hadoop.fs.*`.
+
+    Args: spark: None where there is no session to be asked.
+    """
+    session = {} if spark is None else spark.conf.getAll
+    wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items() if key.startswith(_HADOOP_PREFIX)}
+    both = {**wide, **{key: str(value) for key, value in options.items()}}
+    return {key: text for key, text in both.items() if key.startswith(_STORE_KEYS)}
 
 
 @contextmanager

@@ -18,8 +18,11 @@ from pyhudi.errors import ConfigError
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.spark.failures import spelled_out
 from pyhudi.spark.reader import plan_read
+from pyhudi.spark.session import store_options
 from pyhudi.spark.tasks import conform
 from pyhudi.spark.types import spark_from_arrow
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
 
 __all__ = ["read_task", "source_schema", "source_tasks"]
 
@@ -37,7 +40,7 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
     """Pickled tasks, each a few files to be read under `schema`."""
     with spelled_out():
-        meta, plan = plan_read(_path(options), _hudi(options), {}, schema.names)
+        meta, plan = plan_read(_storage(options), _hudi(options), {}, schema.names)
     bare = replace(plan, slices=())
     tasks: list[list[Any]] = []
     filled = _TASK_BYTES
@@ -61,14 +64,14 @@ def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
 
 
 def _plan(options: Mapping[str, str], columns: list[str] | None) -> Any:
-    return plan_read(_path(options), _hudi(options), {}, columns)[1]
+    return plan_read(_storage(options), _hudi(options), {}, columns)[1]
 
 
-def _path(options: Mapping[str, str]) -> str:
+def _storage(options: Mapping[str, str]) -> Storage:
     path = options.get("path")
     if not path:
         raise ConfigError("load of format hudi takes the path of one table; found none (or several).")
-    return path
+    return open_storage(path, store_options(None, options))
 
 
 def _hudi(options: Mapping[str, str]) -> dict[str, str]:

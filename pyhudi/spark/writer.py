@@ -24,7 +24,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.table import canonical_keys
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.fetching import fetched
-from pyhudi.spark.session import hudi_options
+from pyhudi.spark.session import hudi_options, store_options
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -49,7 +49,8 @@ def write_frame(
     """Write the rows of a DataFrame to the table at `path`.
 
     Args:
-        options: Hudi's write options; the session's `spark.hoodie.*` stand behind them.
+        options: Hudi's write options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
+            `spark.hadoop.fs.*` stand behind them.
         mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
             operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
             there is a table), `error` (also `errorifexists`, `default`: only a new table).
@@ -59,7 +60,7 @@ def write_frame(
         is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
     """
     mode = _mode(mode)
-    storage = open_storage(path)
+    storage = open_storage(path, store_options(df.sparkSession, options))
     exists = table_exists(storage)
     if exists and mode == "ignore":
         return None

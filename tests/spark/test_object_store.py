@@ -1,0 +1,59 @@
+"""Tables on S3 whose place and credentials are told to Spark alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import pyhudi
+from pyhudi import HudiTable, write_hudi
+from pyhudi.spark.session import store_options
+from tests.storage.s3_server import make_bucket, options_of, s3_server
+
+OPTIONS = {"hoodie.table.name": "rides", "hoodie.datasource.write.recordkey.field": "id"}
+
+
+@pytest.fixture(scope="module")
+def keys() -> Iterator[dict[str, str]]:
+    pytest.importorskip("moto.server")
+    with s3_server() as port:
+        make_bucket(port, "lake")
+        yield options_of(port)
+
+
+@pytest.fixture
+def told(spark: Any, keys: dict[str, str]) -> Iterator[Any]:
+    """A session that knows the server."""
+    for key, text in keys.items():
+        spark.conf.set(f"spark.hadoop.{key}", text)
+    yield spark
+    for key in keys:
+        spark.conf.unset(f"spark.hadoop.{key}")
+
+
+def test_the_sessions_keys_count_and_those_of_the_call_before_them(told: Any, keys: dict[str, str]) -> None:
+    assert store_options(told, {}).items() >= keys.items()
+    assert store_options(told, {"fs.s3a.access.key": "other", "hoodie.table.name": "t"})["fs.s3a.access.key"] == "other"
+    assert store_options(None, {"path": "s3a://lake/t", **keys}) == keys
+
+
+def test_rows_of_a_session_come_and_go_by_its_keys(told: Any) -> None:
+    pyhudi.enable(told)
+    path = "s3a://lake/by-session"
+    frame = told.createDataFrame([("a", 1), ("b", 2)], "id string, v int")
+    frame.write.format("hudi").options(**OPTIONS).mode("append").save(path)
+    write_hudi(path, told.createDataFrame([("b", 3)], "id string, v int"))
+
+    table = HudiTable.open(path, spark=told)
+    assert sorted(map(tuple, table.to_arrow(["id", "v"]).to_pandas().values.tolist())) == [("a", 1), ("b", 3)]
+
+
+def test_options_of_a_call_are_enough(spark: Any, keys: dict[str, str]) -> None:
+    pyhudi.enable(spark)
+    path = "s3a://lake/by-options"
+    frame = spark.createDataFrame([("a", 1)], "id string, v int")
+    frame.write.format("hudi").options(**OPTIONS, **keys).mode("append").save(path)
+
+    assert HudiTable.open(path, storage_options=keys).to_arrow(["id", "v"]).to_pylist() == [{"id": "a", "v": 1}]
