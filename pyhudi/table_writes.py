@@ -55,7 +55,7 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
         from pyhudi.spark.writer import write_frame  # pyspark is loaded only when it is used
 
         given = _with_name(options, storage) if word == "overwrite" or not table_exists(storage) else options
-        return write_frame(data, storage.root, given, mode=word)
+        return write_frame(data, storage, given, mode=word)
 
     there = table_exists(storage)
     check_place(storage, overwrite=word == "overwrite")

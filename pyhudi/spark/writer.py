@@ -41,14 +41,15 @@ _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 
 def write_frame(
     df: DataFrame,
-    path: str,
+    table: Storage | str,
     options: Mapping[str, Any],
     mode: str = "append",
     partition_by: Sequence[str] = (),
 ) -> WriteResult | None:
-    """Write the rows of a DataFrame to the table at `path`.
+    """Write the rows of a DataFrame to a table.
 
     Args:
+        table: its storage, or its path.
         options: Hudi's write options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
             `spark.hadoop.fs.*` stand behind them.
         mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
@@ -60,7 +61,7 @@ def write_frame(
         is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
     """
     mode = _mode(mode)
-    storage = open_storage(path, store_options(df.sparkSession, options))
+    storage = table if isinstance(table, Storage) else open_storage(table, store_options(df.sparkSession, options))
     exists = table_exists(storage)
     if exists and mode == "ignore":
         return None
