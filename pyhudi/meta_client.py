@@ -97,7 +97,7 @@ class MetaClient:
 
         Hudi puts these columns into the schema of some commits (0.15.0: of upserts; any: of CREATE TABLE).
         """
-        dropped = self.config.partition_fields if self.config.drop_partition_columns else ()
+        dropped = self.config.dropped_partition_fields
         return pa.schema([field for field in self.table_schema() if field.name not in dropped])
 
     def _base_files_newest_first(self) -> Iterator[str]:

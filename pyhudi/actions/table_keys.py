@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
+from pyhudi.keygen.parse import partition_values
 from pyhudi.keygen.partition_path import check_folders
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -103,8 +105,36 @@ def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
     given = keygen_options(config, context.options)
     generator = from_options(given, table_version=config.table_version, instant_time=instant_time)
     if generator.type_name == "COMPLEX" and len(config.record_key_fields) == 1 and config.populate_meta_fields:
-        return _with_stored_form(generator, given, context, instant_time)
-    return generator
+        generator = _with_stored_form(generator, given, context, instant_time)
+    return _DividedPaths(generator, config) if len(config.dropped_partition_fields) > 1 else generator
+
+
+@dataclass(frozen=True)
+class _DividedPaths:
+    """Keys for a table whose files leave the partition columns out: a path has to tell the value of each."""
+
+    generator: KeyGenerator
+    config: TableConfig
+
+    @property
+    def type_name(self) -> str:
+        return self.generator.type_name
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        return self.generator.input_columns
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        """Raises KeyGenError also for a path that readers can't divide among the fields."""
+        keys = self.generator.columns(batch, partition_id=partition_id, first_row=first_row)
+        for path in pc.unique(keys.partition_path).to_pylist():
+            partition_values(
+                path,
+                self.config.partition_fields,
+                self.config.hive_style_partitioning,
+                self.config.url_encode_partitioning,
+            )
+        return keys
 
 
 def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: int, first_row: int) -> KeyColumns:

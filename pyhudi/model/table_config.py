@@ -162,6 +162,11 @@ class TableConfig:
         return self._flag("hoodie.datasource.write.drop.partition.columns", False)
 
     @property
+    def dropped_partition_fields(self) -> tuple[str, ...]:
+        """The partition fields that files leave out."""
+        return self.partition_fields if self.drop_partition_columns else ()
+
+    @property
     def keygen_properties(self) -> dict[str, str]:
         """Stored settings of the key generator, `hoodie.keygen.timebased.*` and its older spellings."""
         return {key: value for key, value in self.properties.items() if key.startswith(_KEYGEN_PREFIXES)}

@@ -27,8 +27,8 @@ def read_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | None
         view: where to find a base file when no commit tells the schema (its commits may be archived).
     """
     data = _data_schema(meta, as_of, view)
-    for field in meta.config.partition_fields:
-        if meta.config.drop_partition_columns and data.get_field_index(field) < 0:
+    for field in meta.config.dropped_partition_fields:
+        if data.get_field_index(field) < 0:
             data = data.append(pa.field(field, pa.string()))
     if not meta.config.populate_meta_fields:
         return data

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
+from pyhudi.errors import KeyGenError
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.pruning import partition_ranges, path_values
 
@@ -59,3 +60,17 @@ def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str,
 
     assert path_values(dropped, "default", SCHEMA) == (("p", told),)
     assert len(partition_ranges(TableConfig(properties), "default", SCHEMA)) == (1 if told is None else 2)
+
+
+def test_a_value_that_the_path_could_not_tell_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    schema = SCHEMA.append(pa.field("q", pa.string()))
+    table = HudiTable.create(
+        tmp_path / "t", schema, record_key="id", partition_by=["p", "q"], drop_partition_columns=True
+    )
+    table.upsert([{"id": "1", "p": "x", "q": "y", "a": "kept"}])
+
+    with pytest.raises(KeyGenError, match="x/x/y"):
+        table.upsert([{"id": "2", "p": "x/x", "q": "y", "a": "refused"}])
+
+    assert rows(table) == [("1", "x", "kept")]
+    assert len(table.timeline.instants) == 1

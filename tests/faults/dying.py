@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 import pytest
@@ -45,6 +46,18 @@ def places_to_die(calls: Sequence[tuple[str, str]]) -> list[tuple[FaultKind, int
     return [*(("before", n) for n in every), ("after", changes[-1]), *(("torn", n) for n in torn)]
 
 
+def dies(table: TestTable, act: Callable[[], object], kind: FaultKind, n: int) -> bool:
+    """Let an action on the table die at its n-th storage call. False when it did not notice."""
+    table.memory.fail_at(n, kind)
+    try:
+        act()
+    except HudiError:
+        return True
+    finally:
+        table.memory.reset_faults()
+    return False
+
+
 def deaths(table: Table, act: Callable[[Table], object]) -> Iterator[tuple[Table, str]]:
     """What an action leaves behind that dies at a storage call, and which call it was: for each of `places_to_die`."""
     counted = on_clone(table)
@@ -53,10 +66,7 @@ def deaths(table: Table, act: Callable[[Table], object]) -> Iterator[tuple[Table
     calls = counted.memory.log
     for kind, n in places_to_die(calls):
         attempt = on_clone(table)
-        attempt.memory.fail_at(n, kind)
-        with suppress(HudiError):
-            act(attempt)
-        attempt.memory.reset_faults()
+        dies(attempt, partial(act, attempt), kind, n)
         yield attempt, f"{kind} call {n}: {' '.join(calls[n - 1])}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.table_properties import update_table_config
 from tests.actions.tables import DEFAULTS, Row, TestTable, rollback_write
-from tests.faults.dying import READING, on_clone, places_to_die
+from tests.faults.dying import READING, dies, on_clone, places_to_die
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30)]
 NEXT: Row = ("next", "y", 1, 99)
@@ -190,13 +191,7 @@ def survive_every_fault(
     seen = set()
     for kind, n in places_to_die(calls):
         attempt = on_clone(table)
-        attempt.storage.fail_at(n, kind)
-        died = False
-        try:
-            act(attempt)
-        except HudiError:
-            died = True
-        attempt.storage.reset_faults()
+        died = dies(attempt, partial(act, attempt), kind, n)
         verb, path = calls[n - 1]
         where = f"{kind} call {n}: {verb} {path}"
         if verb in READING:  # nobody takes a read that failed for an answer; what is left, the next change looks at

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import HudiError
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from tests.actions.tables import Row, TestTable
-from tests.faults.dying import READING, places_to_die
+from tests.faults.dying import READING, dies, places_to_die
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 NEXT: Row = ("next", "y", 1, 99)
@@ -60,13 +60,7 @@ def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, s
     seen = set()
     for kind, n in places_to_die(calls):
         attempt = copy_of(table)
-        attempt.storage.fail_at(n, kind)
-        try:
-            attempt.upsert(*act)
-            died = False
-        except HudiError:
-            died = True
-        attempt.storage.reset_faults()
+        died = dies(attempt, partial(attempt.upsert, *act), kind, n)
         verb, path = calls[n - 1]
         where = f"{kind} call {n}: {verb} {path}"
         if verb in READING:  # nobody takes a read that failed for an answer; what is left, the next change looks at

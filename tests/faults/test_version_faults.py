@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import HudiError
 from pyhudi.storage.memory import FaultKind, MemoryStorage
 from tests.actions.altered import NAMES, ROWS, altered
 from tests.actions.merge_on_read import MergeOnRead
@@ -17,7 +16,7 @@ from tests.actions.test_bucket_resize import resized
 from tests.actions.test_consistent_hashing import many, ringed
 from tests.actions.test_versions import copy_on_write, merge_on_read
 from tests.actions.versioned import all_reads, take_to
-from tests.faults.dying import places_to_die
+from tests.faults.dying import dies, places_to_die
 
 
 def clone(table: TestTable) -> TestTable:
@@ -81,10 +80,7 @@ def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], 
         verb, path = calls[n - 1]
         where = f"{kind} call {n}: {verb} {path}"
         attempt = clone(table)
-        attempt.memory.fail_at(n, kind)
-        with suppress(HudiError):
-            take_to(attempt.storage, target)
-        attempt.memory.reset_faults()
+        dies(attempt, partial(take_to, attempt.storage, target), kind, n)
         versions.add(attempt.meta.config.table_version)
         assert attempt.rows() == before[None], where
 
@@ -116,10 +112,7 @@ def test_columns_are_matched_by_id_wherever_the_process_dies(source: int, target
     for kind, n in places(calls):
         where = f"{kind} call {n}: {calls[n - 1]}"
         attempt = clone(table)
-        attempt.memory.fail_at(n, kind)
-        with suppress(HudiError):
-            take_to(attempt.storage, target)
-        attempt.memory.reset_faults()
+        dies(attempt, partial(take_to, attempt.storage, target), kind, n)
         assert TestTable.rows(attempt, NAMES) == ROWS, where
 
         take_to(attempt.storage, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,11 +12,11 @@ from pyhudi.storage import FileInfo, MemoryStorage
 Files = dict[str, tuple[bytes, int]]
 
 
-class _Watched(MemoryStorage):
+class _Watched(MemoryStorage, ABC):
     """Calls `_turn` before every call."""
 
-    def _turn(self, verb: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _turn(self, verb: str) -> None: ...
 
     def read(self, path: str) -> bytes:
         self._turn("read")

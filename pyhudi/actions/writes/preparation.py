@@ -49,7 +49,7 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
     reserved = [name for name in incoming.names if name in CONTROL_COLUMNS]
     if reserved:
         raise SchemaMismatch(f"Columns {', '.join(reserved)} are names that PyHudi uses itself; rename them.")
-    dropped = frozenset(config.partition_fields) if config.drop_partition_columns else frozenset[str]()
+    dropped = frozenset(config.dropped_partition_fields)
     stored = evolve(
         context.meta.stored_schema(),
         pa.schema([column for column in incoming if column.name not in dropped]),
@@ -109,7 +109,7 @@ def write_spec(
         table_version=config.table_version,
         schema=schedule.schema,
         populate_meta_fields=config.populate_meta_fields,
-        partition_columns_dropped=config.partition_fields if config.drop_partition_columns else (),
+        partition_columns_dropped=config.dropped_partition_fields,
         ordering_fields=config.ordering_fields,
         merge_mode=rules.mode,
         rules=rules,
