@@ -1,4 +1,4 @@
-"""What a running write has to notice before it completes: another write, a plan, or that it was taken for dead itself."""
+"""What a running write has to notice before it completes: another write, a plan, or that others took it for dead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that is run again, its first answer lost: what the first attempt wrote is in no commit and not in the table."""
+"""A task that is run again because its answer was lost: what its first attempt wrote does not stay in the table."""
 
 from __future__ import annotations
 
