@@ -22,7 +22,8 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import InjectedFault
 from tests.actions.cleaned import NEVER, RETAINED, START, VERSIONS, call, commits, files, table_of, update
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write
+from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
+from tests.actions.test_conflicts import WatchedStorage
 
 
 def test_savepointed_files_stay_until_the_savepoint_is_gone() -> None:
@@ -76,6 +77,23 @@ def test_an_empty_plan_of_a_dead_writer_is_taken_away() -> None:
     table.storage.write(".hoodie/timeline/20300101000000000.clean.inflight", b"")
     call(table)
     assert not [i for i in table.meta.timeline if i.action is ActionKind.CLEAN]
+
+
+def test_a_deserted_partition_that_a_write_is_about_to_use_stays() -> None:
+    """The write has found the partition's metadata, and its file is not there yet when the clean comes by."""
+    table = table_of(**NEVER)
+    table.write("delete_partition", rows_of(("c", "y", 1, 3)))
+    update(table, 2)
+    removed: list[tuple[str, ...]] = []
+
+    def clean_before_the_file(verb: str, path: str) -> None:
+        if path.startswith("y/") and not removed:
+            removed.extend(run.partitions_removed for run in call(table, clean_commits_retained="1").runs)
+
+    TestTable(WatchedStorage(table.storage, clean_before_the_file), table.options).upsert(("c", "y", 1, 7))
+
+    assert removed == [()]
+    assert table.rows() == [("a", "x", 4, 3), ("b", "x", 1, 2), ("c", "y", 1, 7)]
 
 
 def test_a_failing_clean_does_not_fail_the_write_that_began_it() -> None:
