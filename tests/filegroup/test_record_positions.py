@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -38,6 +39,22 @@ def test_positions_come_back(positions: list[int]) -> None:
 def test_real_hudis_text_is_ours() -> None:
     assert encode_positions(np.arange(4)) == "AQAAAAAAAAAAAAAAOzAAAAEAAAMAAQAAAAMA"
     assert encode_positions(np.array([3])) == "AQAAAAAAAAAAAAAAOjAAAAEAAAAAAAAAEAAAAAMA"
+
+
+@pytest.mark.parametrize(("count", "digest"), [
+    (4096, "b95d4872f8923293f43ea169957925c6a83c9679e3d012c4c93c4c8b66248c6c"),
+    (4097, "9edcbcd1a21f69ad5b5d6488a655669c1c19e26a3ee9003910a52ecee72cfdbd"),
+])  # fmt: skip
+def test_the_last_container_of_values_and_the_first_of_bits_are_those_of_roaring(count: int, digest: str) -> None:
+    """Both are of 8192 bytes: only the number of values says which of the two a reader has before it. The digests are
+    of what CRoaring writes, by `pyroaring.BitMap64(range(0, 2 * count, 2)).serialize()`.
+    """
+    positions = np.arange(0, 2 * count, 2)
+    data = base64.b64decode(encode_positions(positions))
+
+    assert hashlib.sha256(data).hexdigest() == digest
+    assert (data[-8192:] == positions.astype("<u2").tobytes()) == (count == 4096)
+    assert decode_positions(base64.b64encode(data).decode(), "header").tolist() == positions.tolist()
 
 
 @settings(max_examples=60, deadline=None)
