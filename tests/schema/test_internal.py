@@ -135,6 +135,39 @@ def test_nested_columns_match_by_id_too() -> None:
     assert out.to_pydict() == {"n": [[("k", new)], None], "t": [new, None], "b": [[new], None]}
 
 
+def test_a_nested_field_that_was_dropped_and_added_again_is_null_in_older_files() -> None:
+    def columns(inner: Any) -> list[dict[str, Any]]:
+        array = {"type": "array", "element_id": 5, "element": inner, "element_optional": True}
+        entries = {"type": "map", "key_id": 6, "key": "string", "value_id": 7, "value": inner, "value_optional": True}
+        outer = {"type": "record", "fields": [field(8, "deep", inner)]}
+        return [field(0, "s", inner), field(1, "a", array), field(2, "m", entries), field(9, "o", outer)]
+
+    before = {"type": "record", "fields": [field(3, "x", "int"), field(4, "y", "string")]}
+    after = {"type": "record", "fields": [field(3, "x", "int"), field(10, "y", "string")]}
+    dropped = {"type": "record", "fields": [field(3, "x", "int")]}
+    versions = ((30, after), (20, dropped), (10, before))
+    history = tuple(internal(version, *columns(inner)) for version, inner in versions)
+    row, item = {"x": 1, "y": "old"}, pa.struct([("x", pa.int32()), ("y", pa.string())])
+    old = pa.table(
+        {
+            "s": pa.array([row, None], item),
+            "a": pa.array([[row], None], pa.list_(pa.field("array", item))),
+            "m": pa.array([[("k", row)], None], pa.map_(pa.string(), item)),
+            "o": pa.array([{"deep": row}, None], pa.struct([("deep", item)])),
+        }
+    )
+
+    def read(query: InternalSchema) -> dict[str, Any]:
+        plan = read_plan(history, "15", query)
+        assert plan is not None
+        found: dict[str, Any] = plan(old).to_pydict()
+        return found
+
+    for query, inside in zip(history, ({"x": 1, "y": None}, {"x": 1}, row), strict=True):
+        wanted = {"s": inside, "a": [inside], "m": [("k", inside)], "o": {"deep": inside}}
+        assert read(query) == {name: [value, None] for name, value in wanted.items()}
+
+
 def test_swapped_names_follow_their_ids() -> None:
     history = (
         internal(20, field(1, "a", "int"), field(0, "b", "string")),
