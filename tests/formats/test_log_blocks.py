@@ -76,6 +76,21 @@ def test_a_file_that_does_not_start_with_the_magic_is_no_log_file() -> None:
         list(scan_frames(pa.BufferReader(b"PAR1" + bytes(40)), "x.log.1"))
 
 
+def test_a_delete_with_one_null_of_two_ordering_values_keeps_the_other() -> None:
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a", "b"], "_hoodie_partition_path": ["p", "p"]})
+    ordering = [pa.array([5, None], pa.int64()), pa.array([None, None], pa.int64())]
+
+    block = delete.encode(keys, ordering)
+
+    # Branch 12 of the union is a list, here of a long and a null; without any value it is branch 2, the int 0.
+    first = bytes.fromhex("02 02 61 02 02 70 18 02 04 06 0a 00 00")
+    second = bytes.fromhex("02 02 62 02 02 70 04 00")
+    assert block[8:] == b"\x04" + first + second + b"\x00"
+    found = delete.decode(block)
+    assert found.commit_time.to_pylist() == [False, True]
+    assert [column.to_pylist() for column in found.ordering] == [[5, None], [None, None]]
+
+
 def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:
     keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a", "b"], "_hoodie_partition_path": ["p", "p"]})
     deletes = delete.encode(keys, [pa.array([5, None], pa.int64())])
