@@ -155,8 +155,8 @@ def test_a_row_with_a_new_column_widens_the_table(version: str) -> None:
     assert table.rows(("id", "v", "note")) == [("a", 11, "new"), ("b", 20, None)]
 
 
-def test_a_log_file_that_is_full_is_followed_by_another() -> None:
-    table = MergeOnRead("6", logfile_max_size="1000", logfile_data_block_max_size="600")
+def test_a_log_file_that_is_full_is_followed_by_another(version: str) -> None:
+    table = MergeOnRead(version, logfile_max_size="1000", logfile_data_block_max_size="600")
     rows = [(f"k{n}", "x", 1, n) for n in range(50)]
     table.bulk_insert(*rows)
     table.upsert(*((id_, p, 2, v) for id_, p, _, v in rows))
@@ -236,6 +236,20 @@ def test_a_row_without_ordering_value_is_refused_where_the_value_decides() -> No
 
     assert table.rows() == [("a", "x", 1, 10)]
     assert not table.meta.timeline.pending().instants
+
+
+def test_a_delete_with_a_null_among_its_ordering_values_takes_part_with_the_others() -> None:
+    both = {"table_ordering_fields": "ts,v", "datasource_write_precombine_field": "ts,v"}
+    table = MergeOnRead("9", **both)
+    table.bulk_insert(("a", "x", 5, 10), ("b", "x", 5, 20), ("c", "x", 5, 30))
+    late, early = rows_of(("a", "x", 6, 0)), rows_of(("b", "x", 4, 0), ("c", "x", 4, 0))
+    gone = pa.concat_tables([late, early]).set_column(3, "v", pa.nulls(3, pa.int64()))
+    table.write("upsert", gone.append_column("_hoodie_is_deleted", pa.repeat(True, 3)))
+
+    assert len(table.logs()) == 1
+    assert table.rows() == [("b", "x", 5, 20), ("c", "x", 5, 30)]
+    table.compact_now()
+    assert table.rows() == [("b", "x", 5, 20), ("c", "x", 5, 30)]
 
 
 # ---- beside compactions ----------------------------------------------------------------------------------------------
