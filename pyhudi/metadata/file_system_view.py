@@ -183,9 +183,10 @@ class Visibility:
     ) -> tuple[FileSlice, ...]:
         """The slices of one group, newest first. Base files are visible ones already."""
         by_instant: dict[str, BaseFile] = {}
-        # Two base files of one instant: a retried task left one behind; the later token sorts last.
-        for base in sorted(bases, key=lambda b: b.name):
-            by_instant[base.instant_time] = base
+        for base in bases:
+            # Two base files of one instant: a retried task left one behind, perhaps cut off.
+            other = by_instant.get(base.instant_time)
+            by_instant[base.instant_time] = base if other is None else max(other, base, key=_attempt)
         attached: dict[str, list[LogFile]] = {instant: [] for instant in by_instant}
         data_logs = sorted((log for log in logs if log.suffix != _CDC_SUFFIX), key=_log_order)
         if self.meta.config.table_version < 8:
@@ -261,6 +262,13 @@ def replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset
             for partition, file_ids in (meta.commits.metadata(instant).partition_to_replace_file_ids or {}).items():
                 replaced.update(FileGroupId(partition, file_id) for file_id in file_ids)
     return frozenset(replaced)
+
+
+def _attempt(base: BaseFile) -> tuple[list[int], str]:
+    """Sorts the attempts of a task by the numbers in their write tokens: 10 comes after 9."""
+    name = BaseFileName.parse(base.name)
+    parts = name.write_token.split("-") if name is not None else ()
+    return [int(part) for part in parts if part.isdecimal()], base.name
 
 
 def _log_file(name: LogFileName, info: FileInfo, partition_path: str) -> LogFile:

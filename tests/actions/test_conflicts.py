@@ -17,7 +17,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.storage import MemoryStorage
+from pyhudi.storage import FixedClock, MemoryStorage
 from tests.actions.tables import DEFAULTS, Row, TestTable, rows_of
 
 MODE = "hoodie.write.concurrency.mode"
@@ -72,6 +72,23 @@ def test_writers_of_different_file_groups_both_commit(table: TestTable) -> None:
     race(table, rows_of(("a", "x", 3, 12)), rows_of(("b", "y", 2, 21)))
 
     assert table.rows() == [("a", "x", 3, 12), ("b", "y", 2, 21)]
+
+
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_write_completes_after_another_that_completed_meanwhile_by_a_clock_that_is_ahead(version: str) -> None:
+    options = {**MANY, "hoodie.write.table.version": version}
+    now_ms = 1_700_000_000_000
+    slow = TestTable(options=options, clock=FixedClock(now_ms), failed_writes_policy="LAZY")
+    slow.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    ahead = TestTable(slow.storage, options, FixedClock(now_ms + 30_000), failed_writes_policy="LAZY")
+    theirs: list[WriteResult] = []
+    slow.engine = InterruptedEngine(lambda: theirs.append(ahead.upsert(("b", "y", 2, 21))))
+
+    ours = slow.upsert(("a", "x", 2, 11))
+
+    assert ours.instant_time < theirs[0].instant_time < theirs[0].completion_time < ours.completion_time
+    assert slow.meta.timeline.latest_time == ours.completion_time
+    assert slow.rows() == [("a", "x", 2, 11), ("b", "y", 2, 21)]
 
 
 def wider(name: str, *rows: Row) -> pa.Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 
@@ -12,7 +14,7 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.timeline.write import TimelineWriter
-from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
+from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
 from tests.actions.tables import rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
@@ -163,6 +165,28 @@ def test_a_log_file_that_is_full_is_followed_by_another(version: str) -> None:
 
     assert len(table.logs()) > 2
     assert table.rows() == sorted((id_, p, 2, v) for id_, p, _, v in rows)
+
+
+@pytest.mark.parametrize("versions", [(2,), (1, 3), (5, 12)])
+def test_below_version_8_a_log_file_is_the_last_of_its_slice_when_versions_have_gaps(versions: tuple[int, ...]) -> None:
+    """Tasks that failed had names in the gaps."""
+    table = MergeOnRead("6", write_record_merge_mode=COMMIT_TIME)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    for n, _ in enumerate(versions):
+        table.upsert(("a", "x", 1, n))
+    for path, version in reversed(list(zip(table.logs(), versions, strict=True))):  # so that none meets another
+        data = table.storage.read(path)
+        table.storage.delete(path)
+        table.storage.write(re.sub(r"\.log\.\d+_", f".log.{version}_", path), data)
+    there = table.logs()
+
+    table.upsert(("a", "x", 1, 99))
+
+    (added,) = (path for path in table.logs() if path not in there)
+    name = LogFileName.parse(added.rpartition("/")[2])
+    assert name is not None
+    assert name.version == max(versions) + 1
+    assert table.rows() == [("a", "x", 1, 99), ("b", "x", 1, 20)]
 
 
 # ---- rollback --------------------------------------------------------------------------------------------------------

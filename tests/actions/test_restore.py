@@ -18,12 +18,14 @@ from pyhudi.actions.services.undo.rollback_to import roll_back
 from pyhudi.actions.services.undo.savepoint import Savepoint, delete_savepoint, load_savepoints, savepoint
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.formats.savepoint_files import decode_restore_metadata, decode_restore_plan, decode_savepoint
+from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter
 from tests.actions.archived import archived, clean, rows_of_one
+from tests.actions.cleaned import call as clean_now
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead
 from tests.actions.tables import TestTable
 
@@ -205,6 +207,27 @@ def test_bodies_say_what_was_saved_and_what_was_undone(version: str) -> None:
         assert set(metadata.partitions) == {"x", "z"}
 
 
+@pytest.mark.parametrize("more", [1, 2])
+def test_below_version_8_no_log_file_stays_that_a_compaction_was_to_begin_a_slice_for(more: int) -> None:
+    """Log files of later writes bear its name; Hudi would take them for a slice without a base file."""
+    table, time = started("merge on read", "6")
+    rows = table.rows()
+    compact(table, schedule_only=True)
+    (planned,) = table.meta.timeline.pending()
+    assert planned.state is State.REQUESTED
+    for n in range(more):
+        table.upsert(("a", "x", 20 + n, 20 + n))
+    named_after_it = [path for path in data_files(table) if planned.requested_time in path]
+    assert len(named_after_it) == more
+
+    restored(table, time)
+
+    assert [path for path in data_files(table) if planned.requested_time in path] == []
+    assert table.rows() == rows
+    table.upsert(("a", "x", 3, 30))
+    assert table.rows() == [("a", "x", 3, 30), *rows[1:]]
+
+
 def test_the_savepoints_are_listed_and_can_be_given_up() -> None:
     table, time = started("copy on write", "9")
     saved(table, comment="the newest")
@@ -264,6 +287,26 @@ def test_nothing_goes_back_over_what_was_cleaned(version: str) -> None:
     with pytest.raises(TableError, match="cleaning has deleted what it replaced"):
         rolled_back(table)
     assert table.rows() == rows
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_nothing_goes_back_over_what_was_cleaned_when_the_clean_is_archived(version: str) -> None:
+    """Hudi archives cleans by their own number, below version 8 before the commits between which they were."""
+    table, time = started("copy on write", version)
+    table.upsert(("b", "x", 2, 2))
+    table.upsert(("b", "x", 3, 3))
+    (run,) = clean_now(table, clean_commits_retained="1").runs
+    for info in list(table.storage.list(table.meta.config.timeline_path)):
+        if info.name.startswith(run.instant_time):
+            table.storage.delete(info.path)
+    rows, files, instants = table.rows(), data_files(table), table.meta.timeline.instants
+    assert load_retention(table.meta).is_readable(time), "the timeline does not say any more that something was cleaned"
+
+    with pytest.raises(TableError, match="cleaning has deleted what it replaced: the version of"):
+        restored(table, time)
+
+    assert (table.rows(), data_files(table)) == (rows, files)
+    assert table.meta.timeline.instants == instants, "no restore has begun"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -144,6 +144,29 @@ def test_what_is_written_is_read_back(
     assert reader.info["schema"] == b"{}"
 
 
+LAST_KEY = b"4i8Jtz0s5E8=SiSLHm+EznQaFVDiKpSZgg=="  # of a metadata table of Hudi 0.15.0
+LAST_KEY_INFO = bytes.fromhex("0024") + LAST_KEY + bytes.fromhex("007fffffffffffffff04")  # and what its file info says
+
+
+def test_the_last_key_stands_in_the_file_info_with_all_that_hbase_puts_around_a_key() -> None:
+    """Hudi's readers stop a lookup at it: taken apart wrongly it hides keys."""
+    assert opened(written([(b"0", b""), (LAST_KEY, b"v")])).info["hfile.LASTKEY"] == LAST_KEY_INFO
+    assert "hfile.LASTKEY" not in opened(written([])).info
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "1.0.2"])
+def test_lengths_and_last_key_are_those_of_real_hudi(version: str) -> None:
+    said = ("hfile.LASTKEY", "hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
+    last_keys = set()
+    with zipfile.ZipFile(shared_folder() / "golden" / version / "mdt_all_cow.zip") as archive:
+        for path, reader in hfiles_in(archive):
+            again = opened(written(entries_of(reader)))
+            assert [again.info.get(name) for name in said] == [reader.info.get(name) for name in said], path
+            last_keys.add(reader.info.get("hfile.LASTKEY"))
+    assert len(last_keys) > 9
+    assert LAST_KEY_INFO in last_keys or version != "0.15.0"
+
+
 def test_keys_ascend_and_have_a_limit() -> None:
     with pytest.raises(SchemaMismatch, match="ascend"):
         written([(b"b", b""), (b"a", b"")])

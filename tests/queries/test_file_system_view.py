@@ -83,6 +83,18 @@ def test_the_newest_file_of_a_group_as_of_an_instant_counts() -> None:
     assert names(FileSystemView.load(meta, as_of=instant(3)), "a") == [base("f", 3)]
 
 
+@pytest.mark.parametrize(("earlier", "later"), [("0-1-1", "0-1-2"), ("0-1-9", "0-1-10"), ("0-9-12", "0-10-3")])
+def test_of_two_attempts_files_of_one_instant_the_later_counts(earlier: str, later: str) -> None:
+    table = HandMadeTable(9).commit(1).partition("a")
+    for token in (earlier, later):
+        table.file(f"a/f-0_{token}_{instant(1)}.parquet")
+
+    (file_slice,) = FileSystemView.load(table.meta()).slices("a")
+
+    assert file_slice.base_file is not None
+    assert file_slice.base_file.name == f"f-0_{later}_{instant(1)}.parquet"
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_replaced_groups_are_gone_from_the_replace_on_and_there_before(version: int) -> None:
     table = HandMadeTable(version).commit(1).partition("a").file(f"a/{base('old', 1)}").file(f"a/{base('kept', 1)}")

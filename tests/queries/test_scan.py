@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from datetime import date, datetime, timezone
@@ -112,6 +113,27 @@ def test_row_groups_are_skipped_by_their_statistics(tmp_path: Path) -> None:
     assert kept("f < 15") == [0, 1]
     assert len(kept("f > 1000")) == 10  # every group may hold NaN, which is greater
     assert len(kept("l IS NULL")) == 10
+
+
+def test_row_groups_are_not_skipped_by_the_statistics_of_a_column_that_had_the_name_before(tmp_path: Path) -> None:
+    """ALTER TABLE made a of b and b of a: a is from 0 to 9 in the older file, and from 100 to 109 in the table."""
+    data = pa.table({"id": range(10), "a": range(10), "b": range(100, 110)})
+    write_hudi(tmp_path / "t", data, "bulk_insert", record_key="id")
+    altered = write_hudi(tmp_path / "t", [{"id": 10, "a": 110, "b": 10}], "bulk_insert").instant_time
+
+    def schema(version: int, *names: str) -> dict[str, Any]:
+        fields = [{"id": at, "name": name, "optional": True, "type": "long"} for at, name in enumerate(names, 5)]
+        return {"version_id": version, "max_column_id": 7, "type": "record", "fields": fields}
+
+    history = {"schemas": [schema(int(altered), "id", "b", "a"), schema(0, "id", "a", "b")]}
+    folder = tmp_path / "t" / ".hoodie" / ".schema"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{altered}.schemacommit").write_text(json.dumps(history))
+    table = HudiTable.open(tmp_path / "t")
+
+    assert table.to_arrow(["id", "a"], "a = 103").to_pylist() == [{"id": 3, "a": 103}]
+    assert table.to_arrow(["id"], "b = 3 AND a > 50").to_pylist() == [{"id": 3}]
+    assert table.to_arrow(["id"], "a < 50").num_rows == 0
 
 
 def test_a_scan_keeps_the_moment_at_which_it_was_made(tmp_path: Path) -> None:
