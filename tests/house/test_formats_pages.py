@@ -23,7 +23,7 @@ _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _CITED = re.compile(r"((?:docs/)?[\w./-]+\.md)((?:,? (?:and )?\"[^\"]+\")*)")
 # A text that only its authors had: "spec, timeline 3.4", "(spec 4.2)", "house 3.5", "design, decision 1".
 _PRIVATE = re.compile(
-    r"\bspec(?:, (?:files and records|metadata and indexes|timeline)| \d)|\b(?:files and records|metadata and indexes)"
+    r"\bspec(?:, (?:files|timeline|metadata)| \d)|\b(?:files and records|metadata and indexes)"
     r" (?:part )?\d|\bhouse(?:, | \d)|\bdesign(?: research)?, |\b(?:merge|spark) lab\b|\bseed document\b"
 )
 
