@@ -32,4 +32,4 @@ def s3_server() -> Iterator[int]:
 
 
 def make_bucket(port: int, name: str) -> None:
-    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{name}", method="PUT"), timeout=10).close()
+    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{name}", method="PUT"), timeout=180).close()
