@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
 import random
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,3 +45,30 @@ def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
 
         assert free_port() != port
+
+
+def test_a_request_in_two_steps_is_one_at_the_s3_server_of_the_tests() -> None:
+    pytest.importorskip("moto.server")
+    from tests.servers.moto_server import OneAtATime
+
+    stored: list[bytes] = []
+    looked = threading.Barrier(2)
+
+    def put_if_absent(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        there = bool(stored)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            looked.wait(0.05)  # one who comes between the steps, would come now
+        if not there:
+            stored.append(environ["wsgi.input"].read())
+        return [b"late" if there else b"made"]
+
+    def request(body: bytes) -> bytes:
+        answer = server({"CONTENT_LENGTH": str(len(body)), "wsgi.input": io.BytesIO(body)}, None)
+        return b"".join(answer)
+
+    server = OneAtATime(put_if_absent)
+    with ThreadPoolExecutor(2) as pool:
+        answers = sorted(pool.map(request, [b"first", b"second"]))
+
+    assert answers == [b"late", b"made"]
+    assert len(stored) == 1
