@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
 GoldenTable = tuple[Path, dict[str, Any]]
+
+# A machine that is busy with other work makes no test fail: by default Hypothesis gives an example 200 ms.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def shared_folder() -> Path:

@@ -28,7 +28,7 @@ __all__ = ["PARTITION_PATH_COLUMN", "PathValues", "partition_ranges", "path_valu
 
 PARTITION_PATH_COLUMN = Column(("_hoodie_partition_path",))
 PathValues = tuple[tuple[str, str | None], ...]  # column → text that casts to its type, None for null
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}")
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _DAY = re.compile(r"\d{4}([-/])\d\d\1\d\d")
 
 

@@ -11,7 +11,8 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
-from pyhudi.timeline.history import load_history
+from pyhudi.storage.memory import InjectedFault
+from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.write import TimelineWriter
 from tests.actions.archived import (
     KEEP,
@@ -186,6 +187,36 @@ def test_cleaning_that_keeps_more_raises_what_stays() -> None:
 def test_max_must_be_above_min() -> None:
     with pytest.raises(ConfigError, match=r"hoodie.keep.max.commits=5 must be greater than hoodie.keep.min.commits=7"):
         WriteOptions.parse({"hoodie.keep.max.commits": "5", "hoodie.keep.min.commits": "7"})
+
+
+def test_a_run_of_version_6_after_one_that_died_archives_nothing_twice() -> None:
+    """By the entries themselves, for the reader of the archive lets an instant count once however often it is there."""
+    table = table_of("6")
+    times = upserts(table, 6)
+    rehearsal = TestTable(table.memory.clone(), table.options)
+    archived(rehearsal)
+    timeline = table.meta.config.timeline_path
+    first_delete = next(
+        n
+        for n, (verb, path) in enumerate(rehearsal.memory.log, 1)
+        if verb == "delete" and path.startswith(f"{timeline}/{times[0]}.")
+    )
+    table.memory.reset_faults()
+    table.memory.fail_at(first_delete)
+    with pytest.raises(InjectedFault):
+        archived(table)
+    table.memory.reset_faults()
+    assert (active(table), history(table)) == (times, times[:4])
+
+    assert archived(table).files == ()
+
+    assert (active(table), history(table)) == (times[4:], times[:4])
+    upserts(table, 4)
+    archived(table)
+    entries = archive_log(table.storage, table.meta.config).entries()
+    keys = [(entry["commitTime"], entry["actionType"], entry["actionState"]) for entry in entries]
+    assert len(keys) == len(set(keys))
+    assert {time for time, _, _ in keys} >= set(times[:4])
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -124,6 +124,46 @@ def test_a_plan_that_waits_takes_nothing_that_a_rollback_has_made_the_newest_aga
     assert len(files(table)) == 1
 
 
+def save(table: TestTable, time: str) -> None:
+    serve(table.storage, partial(savepoint, instant_time=time), WriteOptions.parse({}), table.engine)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_plan_that_waits_takes_nothing_that_another_program_savepointed_since(version: str) -> None:
+    """Real Hudi asks completed cleans only whether a commit can be saved."""
+    table = table_of(version, **NEVER)
+    update(table, 3)
+    gone, saved = commits(table)[:2]
+    before_the_plan = TestTable(table.memory.clone(), table.options)
+    save(before_the_plan, saved)
+    call(table, schedule_only=True, clean_commits_retained="1")
+    for info in before_the_plan.storage.list(table.meta.config.timeline_path):
+        if ".savepoint" in info.name:
+            table.storage.write(info.path, before_the_plan.storage.read(info.path))
+
+    assert call(table).runs
+
+    assert [name for name in files(table) if saved in name]
+    assert not [name for name in files(table) if gone in name]
+    assert table.rows(as_of=saved) == [("a", "x", 2, 1), *START[1:]]
+    assert not table.meta.timeline.pending().instants
+
+
+def test_a_plan_that_waits_takes_nothing_that_was_savepointed_when_a_rollback_had_made_it_the_newest() -> None:
+    table = table_of(**NEVER)
+    update(table, 2)
+    call(table, schedule_only=True, clean_fileversions_retained="1")
+    rollback_write(table.storage, commits(table)[-1], WriteOptions.parse(DEFAULTS), table.engine)
+    saved = commits(table)[-1]
+    save(table, saved)
+    update(table, 1)
+
+    assert call(table).runs
+
+    assert table.rows(as_of=saved) == [("a", "x", 2, 1), *START[1:]]
+    assert len(files(table)) == 2
+
+
 def test_of_two_at_once_one_cleans(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(**NEVER)
     update(table, 3)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import pytest
 
 from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.model.filenames import TEMPORARY_FOLDER
+from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat
 from tests.actions.clustered import TYPES, Clustered
@@ -114,7 +117,8 @@ def test_a_clustering_that_was_overtaken_while_it_ran_is_not_visible(version: st
     """The change comes when new files are written, just before the clustering completes."""
     table = waiting(version, "MERGE_ON_READ")
     clustering = Clustered()
-    clustering.storage = Overtaken(table)  # type: ignore[assignment]
+    change = partial(table.upsert, ("b", "x", 3, 21), clustering_updates_strategy="ALLOW")
+    clustering.storage = Overtaken(table, change)  # type: ignore[assignment]
     with pytest.raises(StalePlan):
         clustering.cluster()
     assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
@@ -124,14 +128,41 @@ def test_a_clustering_that_was_overtaken_while_it_ran_is_not_visible(version: st
     assert len(table.data_files()) == len(set(table.data_files()))
 
 
-class Overtaken:
-    """The table's storage; when markers of the run are listed, another writer changes a row."""
+def test_a_write_that_completed_while_a_clustering_read_its_log_file_is_not_lost() -> None:
+    """Version 6: a log file is in the plan before its write is complete, and the run passes over its blocks."""
+    table = made("6", "MERGE_ON_READ", clean_failed_writes_policy="NEVER")
+    write = table.upsert(("b", "x", 3, 21))
+    completed = f"{table.meta.config.timeline_path}/{write.instant_time}.deltacommit"
+    body = table.storage.read(completed)
+    table.storage.delete(completed)  # from here on the write is about to complete
+    table.cluster(schedule_only=True, clean_failed_writes_policy="NEVER")
+    assert table.rows() == ROWS
+    clustering = Clustered()
+    clustering.storage = Overtaken(table, partial(table.storage.write, completed, body))  # type: ignore[assignment]
 
-    def __init__(self, table: Clustered) -> None:
-        self._table, self._done = table, False
+    with pytest.raises(StalePlan, match=f"the deltacommit {write.instant_time} changed"):
+        clustering.cluster(clean_failed_writes_policy="NEVER")
+
+    rows = [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+    assert table.rows() == rows
+    table.cluster()
+    assert table.groups() == {"x": 1, "y": 1}
+    assert table.rows() == rows
+
+
+class Overtaken:
+    """The table's storage; when markers of a run are listed, all its files are written, and another writer makes a
+    change.
+    """
+
+    def __init__(self, table: Clustered, change: Callable[[], object]) -> None:
+        self._table, self._change, self._done = table, change, False
+
+    def walk(self, path: str) -> Iterable[FileInfo]:
+        if path.startswith(TEMPORARY_FOLDER) and not self._done:
+            self._done = True
+            self._change()
+        return self._table.storage.walk(path)
 
     def __getattr__(self, name: str) -> object:
-        if name == "walk" and not self._done:
-            self._done = True
-            self._table.upsert(("b", "x", 3, 21), clustering_updates_strategy="ALLOW")
         return getattr(self._table.storage, name)

@@ -90,6 +90,17 @@ def test_a_stored_row_that_stays_as_it_was_keeps_its_commit_and_a_filled_one_get
     assert (second.updated, second.unchanged) == (1, 1)
 
 
+def test_a_stored_row_is_not_filled_by_a_late_one_that_lacks_the_same_values(tmp_path: Path) -> None:
+    table = HudiTable.create(tmp_path / "t", SEED, record_key="id", ordering="ts", options={PAYLOAD: PARTIAL})
+    first = table.upsert(pa.Table.from_pylist([{"id": "1", "ts": 2, "name": "a", "price": None}], SEED))
+
+    late = table.upsert(pa.Table.from_pylist([{"id": "1", "ts": 1, "name": "x", "price": None}], SEED))
+
+    (row,) = table.to_arrow(["name", "price", "_hoodie_commit_time"]).to_pylist()
+    assert row == {"name": "a", "price": None, "_hoodie_commit_time": first.instant_time}
+    assert (late.updated, late.unchanged) == (0, 1)
+
+
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_field_and_its_marker_say_which_rows_are_deletes(tmp_path: Path, version: int, table_type: str) -> None:

@@ -40,7 +40,7 @@ LAYOUTS = {
 def read_by_hudi_rs(table: TestTable, folder: Path, *as_of: str) -> pa.Table:
     answer = folder / "answer.arrow"
     command = [sys.executable, "-c", READER, table.storage.root, str(answer), *as_of]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     with pa.OSFile(str(answer)) as source:
         return pa.ipc.open_stream(source).read_all()

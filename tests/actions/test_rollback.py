@@ -9,12 +9,15 @@ import pytest
 
 from pyhudi.actions.services.undo.restore_result import RollbackResult
 from pyhudi.errors import HudiError, TableError
-from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
+from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
+from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.write import TimelineWriter
+from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write
 
 
@@ -132,6 +135,37 @@ def test_a_lazy_writer_leaves_others_alone_until_their_heartbeat_expires(table: 
     table.storage.set_modified(beat, 1)
     table.upsert(("b", "y", 3, 22))
     assert table.meta.timeline.find(dead) is None
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_a_log_file_that_a_plan_of_hudi_names_by_its_blocks_is_deleted(version: str) -> None:
+    """From version 8 on one write makes a log file, so that nothing else can be in it."""
+    table = MergeOnRead(version)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    before = table.paths()
+    dead = table.upsert(("a", "x", 2, 11)).instant_time
+    (path,) = table.logs()
+    meta = table.meta
+    (base,) = (s.base_file for s in FileSystemView.load(meta).slices("x"))
+    completed = meta.timeline.find(dead)
+    assert base is not None
+    assert completed is not None
+    writer = TimelineWriter(meta.storage, meta.config)
+    writer.revert_to_inflight(completed)
+    blocks = {meta.storage.full_path(path): len(meta.storage.read(path))}
+    request = RollbackRequest("x", base.file_id, base.instant_time, (), blocks)
+    plan = RollbackPlan(InstantInfo(dead, "deltacommit"), (request,))
+    time = str(int(meta.timeline.latest_time or "") + 1)
+    writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))
+
+    assert table.upsert(("b", "y", 2, 21)).rolled_back == (dead,)
+
+    assert [name for name in table.paths() if name.startswith("x/")] == [n for n in before if n.startswith("x/")]
+    assert table.rows() == [("a", "x", 1, 10), ("b", "y", 2, 21)]
+    (instant,) = table.meta.timeline.of([ActionKind.ROLLBACK])
+    done = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED))
+    assert (done.total_files_deleted, done.partitions["x"].success_delete_files) == (1, tuple(blocks))
+    assert not done.partitions["x"].rollback_log_files
 
 
 def test_paths_in_plans_have_no_scheme(tmp_path: Path) -> None:

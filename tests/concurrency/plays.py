@@ -32,6 +32,7 @@ from pyhudi.writing import change_table, write_table
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("v", pa.string()), ("n", pa.int64())])
 PARTITIONS = ("p0", "p1", "p2")
 SHARED = 12  # rows that everybody changes
+RETAINED = 8  # commits whose files no cleaning takes: whoever is slower than these comes too late
 NAME = "_batch"  # key in the commit's metadata
 SEED = "seed"
 
@@ -56,11 +57,11 @@ _COMMON = {
     "hoodie.write.num.retries.on.conflict.failures": "5",
     "hoodie.time.generator.max_expected_clock_skew_ms": "1",
     "hoodie.client.heartbeat.interval_in_ms": "2000",
-    "hoodie.client.heartbeat.tolerable.misses": "3",
+    "hoodie.client.heartbeat.tolerable.misses": "10",
     "hoodie.compact.inline": "false",
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
-    "hoodie.clean.commits.retained": "8",
+    "hoodie.clean.commits.retained": str(RETAINED),
     "hoodie.keep.min.commits": "10",
     "hoodie.keep.max.commits": "12",
     "hoodie.index.bloom.num_entries": "50",
@@ -126,12 +127,23 @@ def played(batches: Iterable[str]) -> State:
 
 
 def write(storage: Storage, play: Play, batch: str) -> WriteResult:
-    """Bring a batch in, whatever it takes: it may give way to others again and again."""
+    """Bring a batch in, whatever it takes: it may give way to others again and again, and come too late to a file."""
     while True:
+        before = _commits(storage)
         try:
             return attempt(storage, play, batch)
         except (WriteConflict, LockTimeout):
             continue
+        except PathNotFound:
+            if len(_commits(storage) - before) < RETAINED:
+                raise  # no cleaning may have deleted the file yet
+
+
+def _commits(storage: Storage) -> set[str]:
+    """Requested times of the commits on the active timeline."""
+    if not table_exists(storage):
+        return set()
+    return {instant.requested_time for instant in MetaClient.load(storage).timeline.commits()}
 
 
 def attempt(storage: Storage, play: Play, batch: str) -> WriteResult:
@@ -151,7 +163,7 @@ def attempt(storage: Storage, play: Play, batch: str) -> WriteResult:
 class Reader:
     """Reads snapshots, and checks each against the batches that its timeline has. Remembers archived batches."""
 
-    def __init__(self, storage: Storage, retained: int = 8) -> None:
+    def __init__(self, storage: Storage, retained: int = RETAINED) -> None:
         self.storage, self.retained = storage, retained
         self.batches: dict[str, tuple[str, str]] = {}  # requested time → completion time, batch
 

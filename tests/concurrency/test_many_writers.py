@@ -15,6 +15,7 @@ import pytest
 
 from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.storage.local import LocalStorage
 from tests.concurrency.player import call_service
@@ -125,11 +126,12 @@ def perform(folder: Path, play: str, writers: int, commits: int, kills_every_s: 
     return stage
 
 
-def finish(table: str, play: str, longest_s: float = 30) -> list[str]:
-    """Carry out plans that wait and undo dead writers, once the heartbeats of killed processes have expired.
+def finish(table: str, play: str, longest_s: float = 600) -> list[str]:
+    """Carry out plans that wait and undo dead writers. All processes were killed, so that no heartbeat need expire.
 
     Returns: the batches that were written for it.
     """
+    LocalStorage(table).delete_tree(HEARTBEAT_FOLDER)
     started_s = time.monotonic()
     for number in itertools.count():
         batch = f"last-{number}"
@@ -145,7 +147,6 @@ def finish(table: str, play: str, longest_s: float = 30) -> list[str]:
         if not gave_way and not pending_writes(table):
             break
         assert time.monotonic() - started_s < longest_s
-        time.sleep(0.3)
     return [f"last-{n}" for n in range(number + 1)]
 
 

@@ -9,7 +9,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.tables import TestTable
 from tests.faults.dying import deaths, on_clone
@@ -57,6 +57,14 @@ def everything(table: TestTable) -> list[str]:
     return sorted({*archived, *active})
 
 
+def entries_of_version_6(table: TestTable) -> list[tuple[str, str, str]]:
+    """Each entry of the archive, also those that count once though they are there twice."""
+    config = table.meta.config
+    names = ("commitTime", "actionType", "actionState")
+    found = archive_log(table.storage, config).entries(names) if config.table_version == 6 else ()
+    return [(entry[names[0]], entry[names[1]], entry[names[2]]) for entry in found]
+
+
 @pytest.mark.parametrize("version", ["6", "9"])
 def test_no_row_and_no_instant_is_lost_and_the_next_run_ends_it(version: str) -> None:
     table = made(version)
@@ -77,6 +85,8 @@ def test_no_row_and_no_instant_is_lost_and_the_next_run_ends_it(version: str) ->
         history, active = instants(attempt)
         assert len(active) == 1, where
         assert len(history) == len(set(history)), where
+        entries = entries_of_version_6(attempt)
+        assert len(entries) == len(set(entries)), where
         assert sorted({*history, *active} & set(all_instants)) == all_instants, where
         assert len(attempt.rows()) == len(rows), where
         listed = {entry.name for entry in attempt.storage.list(attempt.meta.config.history_path)}

@@ -14,10 +14,11 @@ from pyhudi.actions.services.undo.restore import restore
 from pyhudi.actions.services.undo.rollback_to import roll_back
 from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
 from pyhudi.engine.local import LocalEngine
+from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
 from tests.actions.tables import TestTable
 from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
-from tests.faults.dying import deaths, on_clone
+from tests.faults.dying import deaths, dies, on_clone
 
 
 def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str, list[list[tuple[Any, ...]]]]:
@@ -52,8 +53,10 @@ def test_a_restore_is_finished_by_the_next_writer(make: Callable[[str], TestTabl
         again = on_clone(attempt)
         served(again, partial(restore, to=time))
         assert again.rows() == states[0], where
-        # A command block that was cut off is written again, into another log file.
-        assert [path for path in data_files(again) if path in files or not path.endswith("_1-0-1")] == files, where
+        # A command block that was cut off is written again, into another log file of its slice.
+        more = [path for path in data_files(again) if path not in files]
+        assert len(more) + len(files) == len(data_files(again)), where
+        assert all(path.endswith("_1-0-1") and slice_of(path) in set(map(slice_of, files)) for path in more), where
         assert not again.meta.timeline.pending().instants, where
         assert not again.meta.timeline.of([ActionKind.ROLLBACK]).instants, where
 
@@ -64,6 +67,32 @@ def test_a_restore_is_finished_by_the_next_writer(make: Callable[[str], TestTabl
         seen.append(found)
     assert states[0] in seen
     assert states[-1] in seen
+
+
+def slice_of(path: str) -> tuple[str, str]:
+    """File id and base instant in the name of a base file or, below version 8, of a log file."""
+    name = path.rpartition("/")[2]
+    parsed = BaseFileName.parse(name) or LogFileName.parse(name)
+    assert parsed is not None, path
+    return parsed.file_id, parsed.instant_time
+
+
+def test_a_restore_that_died_when_all_was_undone_leaves_no_log_file_of_a_slice_that_is_gone() -> None:
+    """Version 6: the delete is taken back by a command block in the slice that the compaction made, which goes next."""
+    table, time, states = made(merge_on_read, "6")
+    done = on_clone(table)
+    served(done, partial(restore, to=time))
+    completed = next(n for n, (verb, path) in enumerate(done.memory.log, 1) if path.endswith(".restore"))
+    assert done.memory.log[completed - 1][0] == "create_new"
+    attempt = on_clone(table)
+    assert dies(attempt, partial(served, attempt, partial(restore, to=time)), "before", completed)
+    assert attempt.meta.timeline.pending().of([ActionKind.RESTORE]).instants
+
+    served(attempt, partial(restore, to=time))
+
+    assert data_files(attempt) == data_files(done)
+    assert attempt.rows() == states[0]
+    assert not attempt.meta.timeline.pending().instants
 
 
 @pytest.mark.parametrize(("make", "version"), [(copy_on_write, "9"), (merge_on_read, "6")])

@@ -71,6 +71,16 @@ def test_the_footer_has_filter_range_and_schema(table: Table) -> None:
     assert [field["name"] for field in schema["fields"]] == [*META_COLUMNS, *SCHEMA.names]
 
 
+def test_the_range_in_the_footer_is_in_the_order_of_utf_16_units_as_hudis_look_up_compares(table: Table) -> None:
+    keys = ["\ue000", "\U0001f600", "\ufffd", "k"]  # as bytes of UTF-8 the second would be the greatest
+    batches = rows(4).set_column(0, RECORD_KEY, pa.array(keys)).to_batches()
+    (status,) = create_files(table.spec, TASK, "p=0", batches, clock=table.clock)
+
+    footer = table.file(str(status.stat.path)).metadata.metadata
+    assert footer[b"hoodie_min_record_key"].decode() == "k"
+    assert footer[b"hoodie_max_record_key"].decode() == "\ufffd"
+
+
 def test_a_simple_filter_writes_no_type_code_and_no_filter_no_range(table: Table) -> None:
     simple = Table(file={"bloom_kind": "SIMPLE", "bloom_num_entries": 50})
     (status,) = create_files(simple.spec, TASK, "", rows(1).to_batches(), clock=simple.clock)

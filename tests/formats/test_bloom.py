@@ -205,3 +205,27 @@ def test_key_ranges_are_in_javas_order_also_beyond_the_basic_plane() -> None:
     ends.add(pa.array(["\ufffd", "\U00010000", "a"]))
 
     assert (ends.least, ends.greatest) == ("a", "\ufffd")  # UTF-8 bytes would put the astral character last
+
+
+def units(text: str) -> list[int]:
+    """The UTF-16 units by which Java's `String.compareTo` goes."""
+    data = text.encode("utf-16-le")
+    return [low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True)]
+
+
+# Both sides of the surrogates, in UTF-8 bytes E.. against F0..: here the two orders part.
+SCRIPTS = st.text(st.sampled_from("az\u0000é\ud7ff\ue000\uffff\U00010000\U0001f600\U0010ffff"), max_size=3)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(SCRIPTS, max_size=4), max_size=4), st.integers(0, 2))
+def test_a_key_range_has_the_ends_that_utf_16_units_say_however_the_keys_are_parted(
+    parts: list[list[str]], skipped: int
+) -> None:
+    ends, seen = KeyRange(), []
+    for keys in parts:
+        rest = pa.array(keys, pa.string()).slice(skipped)  # a part of a longer array, as batches hand them over
+        ends.add(pa.chunked_array([rest[:1], rest[1:]], pa.string()))
+        seen += keys[skipped:]
+
+    assert (ends.least, ends.greatest) == (min(seen, key=units, default=None), max(seen, key=units, default=None))

@@ -12,7 +12,16 @@ import pytest
 
 from pyhudi.errors import CorruptFile, HudiError
 from pyhudi.formats.log.blocks import avro_data, command, delete
-from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, encode_block, scan_frames
+from pyhudi.formats.log.envelope import (
+    MAGIC,
+    SEARCH_WINDOW_BYTES,
+    BlockFrame,
+    BlockType,
+    CorruptRange,
+    HeaderKey,
+    encode_block,
+    scan_frames,
+)
 
 
 def _log_files(shared: Path) -> Iterator[tuple[str, bytes]]:
@@ -69,6 +78,22 @@ def test_a_sound_block_followed_by_garbage_is_dropped_with_the_garbage_and_the_n
 
     assert [type(frame) for frame in frames] == [CorruptRange, BlockFrame]
     assert frames[1].offset == len(block) + len(b"garbage")
+
+
+@pytest.mark.parametrize("windows", [1, 2])
+@pytest.mark.parametrize("of_the_magic", range(len(MAGIC) + 1))
+def test_the_block_after_a_damaged_range_is_found_wherever_its_magic_lies(windows: int, of_the_magic: int) -> None:
+    """Damaged bytes are searched window by window; `of_the_magic` bytes of the next magic lie in an earlier one."""
+    damaged = MAGIC + bytes(windows * SEARCH_WINDOW_BYTES - of_the_magic)
+    block = command.rollback_block("002", "001")
+
+    frames = list(scan_frames(pa.BufferReader(damaged + block + block), "log"))
+
+    assert [(type(frame), frame.offset) for frame in frames] == [
+        (CorruptRange, 0),
+        (BlockFrame, len(damaged)),
+        (BlockFrame, len(damaged) + len(block)),
+    ]
 
 
 def test_a_file_that_does_not_start_with_the_magic_is_no_log_file() -> None:

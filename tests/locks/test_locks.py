@@ -22,6 +22,7 @@ from pyhudi.locks.process import is_surely_dead, note_of_this_process
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
 
 LOCK = ".hoodie/lock"
+LONG_S = 300  # nothing takes so long, on a busy machine either
 FS = "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider"
 
 # One row per provider: every provider that needs no server is put through the tests below.
@@ -53,7 +54,7 @@ def test_there_are_never_two_holders(provider: str, tmp_path: Path) -> None:
     inside, most = [0], [0]
 
     def work(_: int) -> None:
-        with hold(lock_of(provider, storage), 30):
+        with hold(lock_of(provider, storage), LONG_S):
             inside[0] += 1
             most[0] = max(most[0], inside[0])
             time.sleep(0.002)
@@ -78,12 +79,12 @@ def test_a_timeout_says_who_holds_the_lock(provider: str, tmp_path: Path) -> Non
     def hold_it() -> None:
         with hold(lock_of(provider, storage), 1):
             held.set()
-            done.wait(10)
+            done.wait(LONG_S)
 
     held, done = threading.Event(), threading.Event()
     holder = threading.Thread(target=hold_it, name="nightly-load")
     holder.start()
-    held.wait(10)
+    assert held.wait(LONG_S)
     try:
         with pytest.raises(LockTimeout, match="nightly-load") as caught, hold(lock_of(provider, storage), 0.02):
             pass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import threading
 import time
@@ -16,9 +15,11 @@ import pytest
 from pyhudi.errors import ConfigError, LockTimeout, StorageError
 from pyhudi.formats.xx_hash import hash_id_64, xx_hash_64
 from pyhudi.locks import LockOptions, LockProvider, hold, open_lock
+from pyhudi.locks.dynamodb import DynamoLock
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, ZookeeperOptions
-from pyhudi.storage import MemoryStorage, SystemClock
+from pyhudi.storage import FixedClock, MemoryStorage, SystemClock
+from tests.servers.process import free_port
 
 Opener = Callable[[str], LockProvider]
 
@@ -38,9 +39,7 @@ def zookeeper_port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     pytest.importorskip("kazoo")
     pyspark = pytest.importorskip("pyspark")
     jars = Path(pyspark.__file__).parent / "jars" / "*"
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     command = ["java", "-Xmx64m", "-Dzookeeper.admin.enableServer=false", "-cp", str(jars)]
     command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), str(tmp_path_factory.mktemp("zookeeper"))]
     try:
@@ -137,7 +136,7 @@ def test_there_are_never_two_holders(opener: Opener) -> None:
     inside, most = [0], [0]
 
     def work(_: int) -> None:
-        with hold(opener("one"), 60):
+        with hold(opener("one"), 300):
             inside[0] += 1
             most[0] = max(most[0], inside[0])
             time.sleep(0.002)
@@ -178,15 +177,22 @@ def test_a_lease_is_renewed_and_then_deleted(opener: Opener) -> None:
     assert lock.owner_note == "nobody"
 
 
-def test_an_item_that_nobody_renews_is_taken_over(opener: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = opener("left")
-    if not hasattr(lock, "_version"):
-        pytest.skip("the server gives up what nobody renews")
-    monkeypatch.setattr("pyhudi.locks.dynamodb._LEASE_MS", 300)
-    dead = opener("left")
-    assert dead.try_acquire(1)
-    assert not lock.try_acquire(0.1)
-    assert lock.try_acquire(3)
+def test_an_item_that_nobody_renews_is_taken_over(moto_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    options = LockOptions(
+        "DYNAMODB", dynamo=DynamoOptions("locks", "left", "us-east-1", f"http://127.0.0.1:{moto_port}")
+    )
+    clock = FixedClock(1_760_000_000_000)
+    lock, dead = (open_lock(options, MemoryStorage(), clock) for _ in range(2))
+    assert isinstance(dead, DynamoLock)
+    assert dead.try_acquire(0)
+    dead._renewal.stop()
+    assert not lock.try_acquire(0), "from now on its lease is waited for"
+    clock.advance(119_000)
+    assert not lock.try_acquire(0)
+    clock.advance(2_000)
+    assert lock.try_acquire(0)
     assert not dead._renew()
     assert not dead.is_held
     lock.release()

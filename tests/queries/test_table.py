@@ -258,6 +258,17 @@ def test_save_modes(tmp_path: Path) -> None:
     assert (ids(table), len(table.history())) == ([0, 1], 1)
 
 
+@pytest.mark.parametrize("mode", ["error", "errorifexists", "ErrorIfExists", "default"])
+def test_the_modes_that_make_a_new_table_leave_one_that_is_there_as_it_is(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "t"
+    assert write_hudi(path, ROWS[:2], record_key="id", mode=mode) is not None
+    with pytest.raises(TableExists, match=rf"a Hudi table at .*/t already and mode is '{mode}'; use mode='append'"):
+        write_hudi(path, ROWS, record_key="id", mode=mode)
+
+    table = HudiTable.open(path)
+    assert (ids(table), len(table.history())) == ([0, 1], 1)
+
+
 def test_overwriting_never_deletes_a_folder_that_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"meow")

@@ -98,7 +98,7 @@ def _make_gcs_bucket(port: int, name: str) -> None:
         json.dumps({"name": name}).encode(),
         {"Content-Type": "application/json"},
     )
-    urllib.request.urlopen(request, timeout=30).close()
+    urllib.request.urlopen(request, timeout=180).close()
 
 
 _SERVERS = {"s3": _s3, "azure": _azurite, "gcs": _gcs_testbench}

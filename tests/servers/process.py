@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 __all__ = ["free_port", "program", "running"]
 
+_PROCESSES = 64  # more than a run has workers
 _INSTALLED = Path(__file__).resolve().parents[2] / ".servers"  # by `make servers`
 
 
@@ -30,9 +32,18 @@ def program(variable: str, name: str, installed: str) -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for a server that is about to start.
+
+    Not one of those that the system gives to connections, which would take it before the server does; and each process
+    of one run of the tests chooses among ports of its own.
+    """
+    worker = int("0" + os.environ.get("PYTEST_XDIST_WORKER", "").removeprefix("gw"))
+    for _ in range(1000):
+        port = 10_000 + _PROCESSES * random.SystemRandom().randrange(22_000 // _PROCESSES) + worker % _PROCESSES
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port between 10000 and 32000")
 
 
 @contextmanager
@@ -57,7 +68,7 @@ def _wait(port: int, process: subprocess.Popen[bytes], command: Sequence[str], f
     while process.poll() is None and time.monotonic() < deadline_s:
         with socket.socket() as probe:
             probe.settimeout(5)
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex(("127.0.0.1", port)) == 0 and process.poll() is None:
                 return
         time.sleep(0.1)
     said = (folder / "log").read_text(errors="replace")[-2000:] if folder else ""

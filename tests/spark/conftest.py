@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.servers.process import free_port
+
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,6 +30,11 @@ CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.log.level": "OFF",
+    # A machine that is busy with other work answers late; Spark's own patience with its workers is 15 seconds.
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.executor.heartbeatInterval": "60s",
+    "spark.network.timeout": "900s",
+    "spark.sql.broadcastTimeout": "900",
 }
 
 
@@ -37,9 +44,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+def own_connect_port() -> dict[str, str]:
+    """A port for the server of `remote("local")`, which PySpark starts and looks for at 15002 and nowhere else.
+
+    Where another program of the machine has a server there, ours would go to 15003 and we would talk to the other one.
+    """
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+
+    port = free_port()
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    return {"spark.connect.grpc.binding.port": str(port)}
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "300")
     # Workers import the checkout, wherever the server was started.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
@@ -51,7 +71,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     folder = tmp_path_factory.mktemp("spark")
     conf = {**CONF, "spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     builder = SparkSession.builder
-    builder = builder.remote("local[2]") if FLAVOUR == "connect" else builder.master("local[2]")
+    if FLAVOUR == "connect":
+        builder = builder.remote("local[2]")
+        conf |= own_connect_port()
+    else:
+        builder = builder.master("local[2]")
     for key, value in conf.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

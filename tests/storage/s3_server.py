@@ -6,9 +6,11 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tests.servers.process import free_port, running
 
+_SERVER = Path(__file__).resolve().parents[1] / "servers" / "moto_server.py"
 SECRET = "very-secret-key-4711"
 
 
@@ -27,9 +29,9 @@ def options_of(port: int) -> dict[str, str]:
 def s3_server() -> Iterator[int]:
     """The port of a server that runs for a `with` block."""
     port = free_port()
-    with running([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
+    with running([sys.executable, _SERVER, str(port)], port):
         yield port
 
 
 def make_bucket(port: int, name: str) -> None:
-    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{name}", method="PUT"), timeout=10).close()
+    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/{name}", method="PUT"), timeout=180).close()

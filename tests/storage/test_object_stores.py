@@ -86,11 +86,11 @@ def test_an_object_is_replaced_only_in_the_version_that_was_read(storage: Storag
 
 
 def test_the_lock_of_hudi_excludes(storage: Storage) -> None:
-    options = LockOptions("STORAGE", retry_wait_ms=5, storage=StorageLockOptions(10, 1))
+    options = LockOptions("STORAGE", retry_wait_ms=5, storage=StorageLockOptions(300, 30))
     inside, most = [0], [0]
 
     def work(_: int) -> None:
-        with hold(open_lock(options, storage, SystemClock()), 30):
+        with hold(open_lock(options, storage, SystemClock()), 300):
             inside[0] += 1
             most[0] = max(most[0], inside[0])
             inside[0] -= 1

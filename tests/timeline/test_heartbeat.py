@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 from pathlib import Path
 
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
@@ -11,6 +11,7 @@ from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 
 T = "20250713010535797"
 PATH = f".hoodie/.heartbeat/{T}"
+LONG_S = 300  # nothing takes so long, on a busy machine either
 
 
 def test_a_beat_is_an_empty_file_of_now() -> None:
@@ -37,22 +38,35 @@ def test_a_writer_without_a_file_is_dead() -> None:
 
 
 def test_the_heart_beats_in_the_background_until_it_is_stopped(tmp_path: Path) -> None:
-    storage, clock = LocalStorage(str(tmp_path)), FixedClock(1_000, step_ms=1_000)
-    heartbeat = Heartbeat(storage, T, clock, interval_ms=5)
+    beats: list[int] = []
+    enough = threading.Event()
+
+    class Counted(LocalStorage):
+        def set_modified(self, path: str, modified_ms: int) -> None:
+            super().set_modified(path, modified_ms)
+            info = self.stat(path)
+            beats.append(-1 if info is None else info.modified_ms)
+            if len(beats) == 4:
+                enough.set()
+
+    storage = Counted(str(tmp_path))
+    heartbeat = Heartbeat(storage, T, FixedClock(1_000, step_ms=1_000), interval_ms=1)
 
     heartbeat.start()
-    deadline = time.monotonic() + 10
-    while (info := storage.stat(PATH)) is not None and info.modified_ms < 4_000 and time.monotonic() < deadline:
-        time.sleep(0.005)
+    assert enough.wait(LONG_S)
     heartbeat.stop()
 
-    assert info is not None
-    assert info.modified_ms >= 4_000
+    assert beats[:4] == [1_000, 2_000, 3_000, 4_000]
     assert storage.stat(PATH) is None
+    made = len(beats)
+    assert not any(thread.name.endswith(T) for thread in threading.enumerate())
     heartbeat.stop()
+    assert len(beats) == made
 
 
-def test_a_beat_that_fails_is_made_up_for(tmp_path: Path) -> None:
+def test_a_beat_that_fails_is_made_up_for() -> None:
+    enough = threading.Event()
+
     class Moody(Memory):
         beats = 0
 
@@ -63,17 +77,15 @@ def test_a_beat_that_fails_is_made_up_for(tmp_path: Path) -> None:
             elif self.beats == 3:
                 self.reset_faults()
             super().write(path, data)
+            if self.beats >= 5:
+                enough.set()
 
     storage = Moody()
-    heartbeat = Heartbeat(storage, T, FixedClock(1_000), interval_ms=2)
+    heartbeat = Heartbeat(storage, T, FixedClock(1_000), interval_ms=1)
 
     heartbeat.start()
-    deadline = time.monotonic() + 10
-    while storage.beats < 5 and time.monotonic() < deadline:
-        time.sleep(0.002)
+    assert enough.wait(LONG_S), "the heart has stopped at the beat that failed"
     heartbeat.stop()
-
-    assert storage.beats >= 5
 
 
 def test_a_writer_sees_that_it_counts_as_dead() -> None:
