@@ -39,9 +39,8 @@ def encode_positions(positions: Positions) -> str:
     """The header's text for distinct positions in ascending order."""
     values = array("Q")  # from an array the bitmap is made at once, from numpy value by value
     values.frombytes(positions.astype(np.uint64).tobytes())
-    bitmap = BitMap64(values)
-    bitmap.run_optimize()
-    return base64.b64encode(bitmap.serialize()).decode("ascii")
+    # optimize: containers of runs where they are smaller, as Hudi writes them.
+    return base64.b64encode(BitMap64(values, optimize=True).serialize()).decode("ascii")
 
 
 def decode_positions(text: str, where: str) -> Positions:
