@@ -1,8 +1,8 @@
 """Writes CHANGELOG.md from the fragments beside this file: `make changelog`.
 
-A fragment is `<topic>.md`, the topic in lower-case words with hyphens; each of its paragraphs is a change. The fragments are
-the section of the version in pyproject.toml. Sections of earlier versions stay as they are; whoever raises the version
-deletes the fragments of the one before.
+A fragment is `<topic>.md`, the topic in lower-case words with hyphens; each of its paragraphs is a change. The
+fragments are the section of the version in pyproject.toml. Sections of earlier versions stay as they are; whoever
+raises the version deletes the fragments of the one before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fragments(folder: Path) -> dict[str, str]:
     found = {file.stem: file.read_text().strip() for file in sorted(folder.glob("*.md"))}
     for topic in found:
         if not _TOPIC.fullmatch(topic):
-            raise ValueError(f"{folder / topic}.md: expected lower-case words with hyphens, such as `merge-on-read.md`.")
+            raise ValueError(f"{folder / topic}.md: expected lower-case words with hyphens: `merge-on-read.md`.")
     return found
 
 

@@ -9,7 +9,10 @@ import pytest
 from changes.__main__ import changelog, fragments
 from tests.house.source import ROOT
 
-EARLIER = "# Changelog\n\n## 0.2.0\n\n### Reading\n\nOld text of this version.\n\n## 0.1.0\n\n### Locks\n\nThe first lock.\n"
+EARLIER = (
+    "# Changelog\n\n## 0.2.0\n\n### Reading\n\nOld text of this version.\n\n"
+    "## 0.1.0\n\n### Locks\n\nThe first lock.\n"
+)
 
 
 def test_every_fragment_is_named_by_its_topic_and_has_its_heading_in_the_changelog():
