@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress bench docs clean
+.PHONY: help demo test servers fmt check judge judge-all stress bench docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -63,6 +63,9 @@ bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="
 
 docs: $(READY)  ## print the pages that are made from code
 	$(PY) -m pyhudi.model.options > docs/options.md
+
+changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
+	$(PY) -m changes
 
 clean:  ## remove what the targets made
 	rm -rf .venv .servers dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse

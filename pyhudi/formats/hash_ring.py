@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.java_hash import bucket_text
 from pyhudi.formats.json_text import pretty_json
-from pyhudi.formats.xx_hash32 import xx_hash32
+from pyhudi.formats.xx_hash import xx_hash32
 from pyhudi.model.filenames import new_file_id
 
 __all__ = [

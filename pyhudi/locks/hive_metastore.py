@@ -145,17 +145,17 @@ class HiveMetastoreLock:
 
 
 class _Hive:
-    """The modules of the packages hmsclient and thrift."""
+    """The modules of the packages pymetastore and thrift."""
 
     def __init__(self) -> None:
         try:
-            self.service = importlib.import_module("hmsclient.genthrift.hive_metastore.ThriftHiveMetastore")
-            self.types = importlib.import_module("hmsclient.genthrift.hive_metastore.ttypes")
+            self.service = importlib.import_module("pymetastore.hive_metastore.ThriftHiveMetastore")
+            self.types = importlib.import_module("pymetastore.hive_metastore.ttypes")
             self.sockets = importlib.import_module("thrift.transport.TSocket")
             self.transports = importlib.import_module("thrift.transport.TTransport")
             self.protocols = importlib.import_module("thrift.protocol.TBinaryProtocol")
             self.errors = importlib.import_module("thrift.Thrift")
         except ImportError as error:
             raise ConfigError(
-                "The lock provider HIVE_METASTORE needs the package hmsclient: install the extra `pyhudi[hive]`."
+                "The lock provider HIVE_METASTORE needs the package pymetastore: install the extra `pyhudi[hive]`."
             ) from error

@@ -24,7 +24,7 @@ from pyhudi.formats.hash_ring import (
     places_on_ring,
 )
 from pyhudi.formats.java_hash import bucket_text
-from pyhudi.formats.xx_hash32 import xx_hash32
+from pyhudi.formats.xx_hash import xx_hash32
 from tests.conftest import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]

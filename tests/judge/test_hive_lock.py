@@ -17,7 +17,7 @@ from tests.judge.conftest import Judge
 from tests.judge.hudi_on_s3 import Holder, classes_of_the_lock
 from tests.servers.metastore import OPENED, hive_metastore
 
-pytest.importorskip("hmsclient")
+pytest.importorskip("pymetastore")
 pytestmark = [pytest.mark.slow, pytest.mark.servers]
 TIMEOUT_S = 6
 

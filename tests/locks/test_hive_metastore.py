@@ -15,7 +15,7 @@ from pyhudi.model.options.locks import HiveLockOptions
 from pyhudi.storage import MemoryStorage, SystemClock
 from tests.servers.metastore import hive_metastore
 
-pytest.importorskip("hmsclient")
+pytest.importorskip("pymetastore")
 pytestmark = pytest.mark.servers
 
 TIMEOUT_S = 6

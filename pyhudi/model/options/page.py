@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 
 from pyhudi.model.options.keywords import KEYWORDS
@@ -10,6 +11,7 @@ from pyhudi.model.options.table import OPTIONS
 
 __all__ = ["options_page"]
 
+_LINE = 120
 _HEAD = """# Options
 
 Printed from the option table in `pyhudi/model/options` by `make docs`; change it there.
@@ -64,7 +66,8 @@ def _rest(support: Support) -> Iterable[str]:
     for group in dict.fromkeys(spec.group for spec in specs):
         of_group = [spec for spec in specs if spec.group == group]
         keys = ", ".join(_key_with_accepted(spec) for spec in of_group)
-        yield f"\n**{group}.** {of_group[0].doc} {keys}\n"
+        text = f"**{group}.** {of_group[0].doc} {keys}"
+        yield f"\n{textwrap.fill(text, _LINE, break_long_words=False, break_on_hyphens=False)}\n"
 
 
 def _key_with_accepted(spec: OptionSpec) -> str:
