@@ -3,7 +3,8 @@
 Spark starts `python3` of the PATH unless PYSPARK_PYTHON names another one. In a virtual environment that is not
 activated that is a Python without pyhudi, and whatever needs workers fails, while small writes of this process succeed.
 Where the workers are on this machine they can run this process's own Python, so there they do, unless the user has
-chosen one. Source: tried on Spark 4.3, classic and Connect.
+chosen one; spark.pyspark.python is such a choice, which Spark itself minds in spark-submit only. Source: tried on
+Spark 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def name_own_python(spark: Any) -> None:
         return
     if type(spark).__module__.startswith("pyspark.sql.connect") and _SERVER_IS_OURS not in os.environ:
         return
-    if spark.conf.get(_CHOSEN_FOR_SQL, None) or spark.conf.get(_CHOSEN_FOR_ALL, None):
+    if spark.conf.get(_CHOSEN_FOR_SQL, None):
         return
     if LOCAL_MASTER.fullmatch(spark.conf.get("spark.master", None) or ""):
-        spark.conf.set(_CHOSEN_FOR_SQL, sys.executable)
+        spark.conf.set(_CHOSEN_FOR_SQL, spark.conf.get(_CHOSEN_FOR_ALL, None) or sys.executable)
