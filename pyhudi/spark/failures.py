@@ -23,9 +23,9 @@ _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH\] (Python in worker [^,]*)")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
 _WHICH_PYTHON = (
-    "Where the workers are on this machine, write os.environ[\"PYSPARK_PYTHON\"] = sys.executable before the session is "
-    "made (in a Connect server's environment before it starts); on other machines install pyhudi and what it needs for "
-    "a Python of this version, and give PYSPARK_PYTHON its path there."
+    'Where the workers are on this machine, write os.environ["PYSPARK_PYTHON"] = sys.executable before the session is '
+    "made (in a Connect server's environment before it starts); on other machines install pyhudi and what it needs "
+    "for a Python of this version, and give PYSPARK_PYTHON its path there."
 )
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 
