@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.create import check_fields, create_from_options, new_table
+from pyhudi.actions.first_write import is_written, options_for
 from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.arrow_input import is_spark_frame, to_arrow_rows
@@ -54,21 +55,26 @@ def write(storage: Storage, data: Any, options: Mapping[str, Any], mode: str, sp
     if is_spark_frame(data):
         from pyhudi.spark.writer import write_frame  # pyspark is loaded only when it is used
 
-        given = _with_name(options, storage) if word == "overwrite" or not table_exists(storage) else options
-        return write_frame(data, storage, given, mode=word)
+        named = _with_name(options, storage)
+        given = named if word == "overwrite" or not table_exists(storage) else options
+        return write_frame(data, storage, given, mode=word, new=named)
 
     there = table_exists(storage)
     check_place(storage, overwrite=word == "overwrite")
-    if there and word == "ignore":
+    if word == "ignore" and is_written(storage):
         return None
-    if there and word in ("error", "errorifexists", "default"):
+    if word in ("error", "errorifexists", "default") and is_written(storage):
         raise TableExists(f"There is a Hudi table at {storage.root} already and mode is {mode!r}; use mode='append'.")
     anew = word == "overwrite"
     if anew and (in_place := operation_in_place(WriteOptions.parse(options, session_options(spark), None))):
         anew, options = False, {**options, _OPERATION: in_place}
     meta = MetaClient.load(storage) if there and not anew else None  # a table to be replaced need not be readable
-    given = options if meta is not None else _with_name(options, storage)
-    parsed = WriteOptions.parse(given, session_options(spark), None if meta is None else meta.config)
+    named, session = _with_name(options, storage), session_options(spark)
+    if meta is None:
+        parsed = WriteOptions.parse(named, session, None)
+    else:
+        parsed, is_new = options_for(storage, options, session, meta.config, named)
+        meta = None if is_new else meta
     rows = to_arrow_rows(data, None if meta is None else meta.table_schema())
     if anew:
         # What can be refused is refused before the old table goes.

@@ -11,10 +11,13 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
 from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
+from pyhudi.actions.first_write import is_unfinished, leaving_nothing
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -28,13 +31,14 @@ from pyhudi.actions.writes.insert_overwrite import InsertOverwrite, insert_overw
 from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["OPERATIONS", "change_table", "write_table"]
 
@@ -79,15 +83,26 @@ def write_table(
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     planned = planned_table(storage, options, clock)
+    if planned is None:
+        meta = open_or_create(storage, options, clock)[0]
+        try:
+            return _write(operation, frame, meta, engine, options, clock)
+        except TableNotFound:
+            # The table may be that of a first write, which failed and took it back while we waited for the lock.
+            if table_exists(storage) or not is_unfinished(meta) or isinstance(frame, pa.RecordBatchReader):
+                raise
+        planned = planned_table(storage, options, clock)
     if planned is not None:
         # What can be refused is refused before there is a table.
         check_fields(options, engine.schema(frame).names)
         _action(operation, frame, options, planned).schedule(
             ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
         )
-    meta = open_or_create(storage, options, clock)
-    context, undone = ready(meta, engine, options, clock)
-    return _run(_action(operation, frame, options, meta), context, undone, frame)
+    meta, is_ours = open_or_create(storage, options, clock)
+    if not is_ours:
+        return _write(operation, frame, meta, engine, options, clock)
+    with leaving_nothing(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)):
+        return _write(operation, frame, meta, engine, options, clock)
 
 
 def change_table(
@@ -114,6 +129,18 @@ def change_table(
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
     context, undone = ready(meta, engine, options, clock)
     return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
+
+
+def _write(
+    operation: Callable[[Frame, WriteOptions], DataWrite],
+    frame: Frame,
+    meta: MetaClient,
+    engine: Engine,
+    options: WriteOptions,
+    clock: Clock,
+) -> WriteResult:
+    context, undone = ready(meta, engine, options, clock)
+    return _run(_action(operation, frame, options, meta), context, undone, frame)
 
 
 def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:

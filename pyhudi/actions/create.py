@@ -42,15 +42,17 @@ def planned_table(storage: Storage, options: WriteOptions, clock: Clock) -> Meta
     return MetaClient(storage, config, Timeline(), clock)
 
 
-def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> MetaClient:
-    """The table at this place; when there is none, a new one with the options' properties."""
+def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tuple[MetaClient, bool]:
+    """The table at this place, and whether this call made it with the options' properties, because there was none."""
+    is_ours = False
     if not table_exists(storage):
         # Another writer may be faster: then its table is written, if it is what our options say.
         with suppress(TableExists):
             create_from_options(storage, options, clock)
+            is_ours = True
     meta = MetaClient.load(storage, clock)
     check_writable(meta.config, options)
-    return meta
+    return meta, is_ours
 
 
 def create_from_options(

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from pyhudi.errors import ConfigError
+from pyhudi.spark.worker_python import name_own_python
 
 __all__ = ["FORMATS", "disable", "enable"]
 
@@ -28,6 +29,7 @@ _lock = threading.Lock()
 def enable(spark: SparkSession) -> None:
     """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
     session_class, frame_class = _classes(spark)
+    name_own_python(spark)
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
         _replace(frame_class, "write", HudiAwareWriter)

@@ -23,12 +23,12 @@ from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork
 from pyhudi.spark.failures import translated
 from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
+from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
 
 __all__ = ["SparkEngine", "collect_arrow", "literal_path"]
 
 # More tasks than cores even out slots of unequal size; each Python task costs some 30 ms, so not many more.
 _TASKS_PER_CORE = 4
-_LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _CARRIED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
@@ -41,6 +41,7 @@ class SparkEngine:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
+        name_own_python(spark)
 
     @property
     def parallelism(self) -> int:
@@ -51,16 +52,16 @@ class SparkEngine:
         stated = self._number("spark.default.parallelism")
         if stated:
             return stated
-        master = _LOCAL_MASTER.fullmatch(self._conf("spark.master"))
+        master = LOCAL_MASTER.fullmatch(self._conf("spark.master"))
         if master is None:
             cores = self._number("spark.executor.cores") * self._number("spark.executor.instances")
-            return cores or max(1, self._number("spark.sql.shuffle.partitions") // _TASKS_PER_CORE)
+            return cores or max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")) // _TASKS_PER_CORE)
         return int(pa.cpu_count()) if master[1] == "*" else max(1, int(master[1] or 1))
 
     @property
     def is_local_master(self) -> bool:
         """True when Spark runs inside one machine, which is then the whole cluster."""
-        return _LOCAL_MASTER.fullmatch(self._conf("spark.master")) is not None
+        return LOCAL_MASTER.fullmatch(self._conf("spark.master")) is not None
 
     def schema(self, frame: DataFrame) -> pa.Schema:
         return arrow_from_spark(frame.schema)
@@ -160,7 +161,8 @@ class SparkEngine:
         return collect_arrow(frame)
 
     def _conf(self, key: str) -> str:
-        return self.spark.conf.get(key, "") or ""
+        # Classic sessions check a default that is a text against the key's type, and refuse "" for a number.
+        return self.spark.conf.get(key, None) or ""
 
     def _number(self, key: str) -> int:
         text = self._conf(key)

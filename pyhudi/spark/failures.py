@@ -20,6 +20,13 @@ __all__ = ["spelled_out", "translated"]
 # Base64, because line ends and quotes of the message do not come through the traces unchanged.
 _MARK = re.compile(r"<<pyhudi (\w+) ([A-Za-z0-9+/=]*)>>")
 _MISSING_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_OTHER_VERSION = re.compile(r"PYTHON_VERSION_MISMATCH\] (Python in worker [^,]*)")
+_NO_PYTHON = re.compile(r'Cannot run program "([^"]*python[^"]*)"')
+_WHICH_PYTHON = (
+    'Where the workers are on this machine, write os.environ["PYSPARK_PYTHON"] = sys.executable before the session is '
+    "made (in a Connect server's environment before it starts); on other machines install pyhudi and what it needs "
+    "for a Python of this version, and give PYSPARK_PYTHON its path there."
+)
 _SQLSTATE = re.compile(r"\s*SQLSTATE: \w+\s*$")
 
 
@@ -56,14 +63,17 @@ def _translate(error: Exception) -> HudiError | None:
         kind = getattr(errors, mark[1], None)
         if isinstance(kind, type) and issubclass(kind, HudiError):
             return kind(base64.b64decode(mark[2]).decode())
+    no_python = _NO_PYTHON.search(text)
+    if no_python is not None:
+        return TaskFailed(f"Spark's workers can't start their Python, {no_python[1]!r}. {_WHICH_PYTHON}")
     if type(error).__name__ != "PythonException":
         return None
     missing = _MISSING_MODULE.search(text)
     if missing is not None:
-        return TaskFailed(
-            f"The Python of Spark's workers has no module {missing[1]!r}. Install pyhudi and what it needs on the "
-            "executors, or name the right interpreter: PYSPARK_PYTHON in the environment, or spark.pyspark.python."
-        )
+        return TaskFailed(f"The Python of Spark's workers has no module {missing[1]!r}. {_WHICH_PYTHON}")
+    other_version = _OTHER_VERSION.search(text)
+    if other_version is not None:
+        return TaskFailed(f"{other_version[1]}. {_WHICH_PYTHON}")
     return TaskFailed(f"Work failed on an executor: {_last_words(text)}")
 
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.create import check_fields, new_table
+from pyhudi.actions.first_write import is_written, options_for
 from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
 from pyhudi.actions.result import WriteResult
 from pyhudi.engine.base import Engine
@@ -45,6 +46,7 @@ def write_frame(
     options: Mapping[str, Any],
     mode: str = "append",
     partition_by: Sequence[str] = (),
+    new: Mapping[str, Any] | None = None,
 ) -> WriteResult | None:
     """Write the rows of a DataFrame to a table.
 
@@ -56,6 +58,7 @@ def write_frame(
             operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
             there is a table), `error` (also `errorifexists`, `default`: only a new table).
         partition_by: the partition fields, if the option does not name them.
+        new: the options for a new table in the place of one whose first write died, when they are not `options`.
     Returns: what was done; None when mode `ignore` found a table.
     Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
         is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
@@ -63,9 +66,9 @@ def write_frame(
     mode = _mode(mode)
     storage = table if isinstance(table, Storage) else open_storage(table, store_options(df.sparkSession, options))
     exists = table_exists(storage)
-    if exists and mode == "ignore":
+    if mode == "ignore" and is_written(storage):
         return None
-    if exists and mode == "error":
+    if mode == "error" and is_written(storage):
         raise TableExists(
             f"There is a Hudi table at {storage.root} already. Write with mode append to add to it, or overwrite to "
             "replace it."
@@ -77,8 +80,11 @@ def write_frame(
     if replaced and (in_place := operation_in_place(WriteOptions.parse(given, session, None))):
         replaced, given = False, {**given, _OPERATION: in_place}
     config = load_table_config(storage) if exists and not replaced else None
-    parsed = WriteOptions.parse(given, session, config)
     if config is None:
+        parsed, is_new = WriteOptions.parse(given, session, None), True
+    else:
+        parsed, is_new = options_for(storage, given, session, config, new)
+    if is_new:
         new_table_properties(new_table(parsed))
         check_fields(parsed, df.columns)
         check_place(storage, overwrite=replaced)

