@@ -166,13 +166,10 @@ def test_new_columns_are_added_and_null_in_older_rows(table: TestTable) -> None:
 def test_what_does_not_fit_the_schema_is_refused_before_anything_is_written(table: TestTable) -> None:
     table.upsert(("a", "x", 1, 10))
     before = table.meta.timeline
-    wrong = pa.table({"id": ["a"], "p": ["x"], "ts": [2], "v": ["no number"]})
-    table.write("upsert", wrong)  # int widens to string: allowed
-
-    narrower = pa.table({"id": ["a"], "p": ["x"], "ts": ["text"], "v": ["1"]})
-    with pytest.raises(SchemaMismatch, match="ts"):
-        table.write("upsert", narrower)
-    assert len(table.meta.timeline) == len(before) + 1
+    wrong = pa.table({"id": ["a"], "p": ["x"], "ts": ["text"], "v": ["no number"]})
+    with pytest.raises(SchemaMismatch, match=r"'ts'.*\n.*'v'"):
+        table.write("upsert", wrong)
+    assert table.meta.timeline == before
 
 
 @pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "delete"])
