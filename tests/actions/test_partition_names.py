@@ -82,4 +82,4 @@ def test_files_of_a_dead_writer_in_a_strange_partition_are_rolled_back(tmp_path:
     assert on_disk.upsert(("b", "y", 1, 3)).rolled_back == (dead,)
 
     assert on_disk.rows() == [("a", name, 1, 1), ("b", "y", 1, 3)]
-    assert not [found for found in (tmp_path / "t").rglob(f"*{dead}*.parquet")]
+    assert not list((tmp_path / "t").rglob(f"*{dead}*.parquet"))

@@ -120,9 +120,9 @@ def test_delete_takes_keys_and_ignores_unknown_ones(table: TestTable) -> None:
     assert (result.deleted, result.files_created, result.partitions) == (1, 0, ("x",))
 
 
-def test_a_delete_that_hits_nothing_is_an_empty_commit(table: TestTable) -> None:
+def test_a_delete_that_hits_nothing_is_an_empty_commit_where_one_is_asked_for(table: TestTable) -> None:
     table.bulk_insert(("a", "x", 1, 10))
-    result = table.delete(("zz", "x"))
+    result = table.delete(("zz", "x"), allow_empty_commit="true")
 
     assert table.meta.timeline.last_commit().requested_time == result.instant_time
     assert table.rows() == [("a", "x", 1, 10)]

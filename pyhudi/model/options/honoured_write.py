@@ -122,8 +122,8 @@ _SCHEMA_OPTIONS = (
         "hoodie.pyhudi.schema.allow.kind.change",
         FLAG,
         "false",
-        "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With false "
-        "such data is refused.",
+        "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With "
+        "false such data is refused.",
     ),
 )
 _INDEX_OPTIONS = (
