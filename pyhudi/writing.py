@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import pyarrow as pa
+
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
@@ -29,6 +31,7 @@ from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import ConfigError
+from pyhudi.formats.valid_text import check_text, text_checked
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
@@ -76,6 +79,7 @@ def write_table(
         raise ConfigError(
             f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
         )
+    frame = _checked_text(frame)
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     planned = planned_table(storage, options, clock)
@@ -109,11 +113,19 @@ def change_table(
         check_files_writable(meta.config)  # whoever merges nothing needs no merger
     else:
         check_writable(meta.config, options)
+        change = replace(change, source=_checked_text(change.source))
         change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
     context, undone = ready(meta, engine, options, clock)
     return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
+
+
+def _checked_text(frame: Frame) -> Frame:
+    """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        check_text(frame)
+    return text_checked(frame) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
 def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:

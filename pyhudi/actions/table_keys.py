@@ -17,6 +17,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
+from pyhudi.formats.valid_text import check_text
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
 from pyhudi.keygen.parse import partition_values
 from pyhudi.keygen.partition_path import check_folders
@@ -115,7 +116,11 @@ def stored_generator(generator: KeyGenerator) -> KeyGenerator:
 
 
 def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: int, first_row: int) -> KeyColumns:
-    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called."""
+    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called, and
+    ConfigError for key and partition columns with text that is not UTF-8.
+    """
+    needed = generator.input_columns or batch.schema.names
+    check_text(batch.select([name for name in batch.schema.names if name in needed]), first_row)
     keys = generator.columns(batch, partition_id=partition_id, first_row=first_row)
     check_folders(keys.partition_path)
     return keys

@@ -116,6 +116,7 @@ def write_spec(
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
         early=early_conflicts(instant, context),
+        texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=FileOptions(
             format=config.base_file_format,
             codec=options.codec,
