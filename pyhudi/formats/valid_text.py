@@ -1,4 +1,4 @@
-"""Is text really UTF-8? Arrow takes any bytes for text, and so does Spark; Avro and HFile blocks can't be read with them.
+"""Is text really UTF-8? Arrow and Spark take any bytes for text; Avro and HFile blocks with such bytes can't be read.
 
 Looked at before anything is written: Arrow's own check of whole columns, about a nanosecond for a byte.
 """
@@ -33,8 +33,8 @@ def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: 
                 continue
             row = f", row {first_row + number} (counted from 0)" if path == name else ""
             raise ConfigError(
-                f"Column {path!r}{row}: found text that is not UTF-8, {_bytes_of(text, number)!r}. Decode it by its own "
-                "encoding, or give the column the type binary. Nothing was written."
+                f"Column {path!r}{row}: found text that is not UTF-8, {_bytes_of(text, number)!r}. Decode it by its "
+                "own encoding, or give the column the type binary. Nothing was written."
             )
         first_row += len(chunk)
 

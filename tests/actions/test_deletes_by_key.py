@@ -109,7 +109,7 @@ def test_a_partition_column_that_is_part_of_the_key_is_no_half_said_partition() 
 
 def test_a_generator_of_ones_own_needs_the_partition_column_by_name() -> None:
     own = {"hoodie.datasource.write.keygenerator.class": "tests.actions.test_key_traps:ShoutedKey"}
-    with pytest.raises(ConfigError, match="partition column p, .*whole rows only"):
+    with pytest.raises(ConfigError, match=r"partition column p, .*whole rows only"):
         loaded(**own).write("delete", keys("a"))
 
 

@@ -106,5 +106,5 @@ class WrongKey:
 
 def test_a_generator_of_one_s_own_can_not_make_such_keys() -> None:
     own = {"hoodie.datasource.write.keygenerator.class": "tests.actions.test_not_text:WrongKey"}
-    with pytest.raises(ConfigError, match="'record_key', row 0 .*not UTF-8"):
+    with pytest.raises(ConfigError, match=r"'record_key', row 0 .*not UTF-8"):
         TestTable(options=own).write("upsert", START)

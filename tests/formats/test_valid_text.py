@@ -24,7 +24,7 @@ def test_bytes_that_are_no_text_are_named_with_column_and_row(kind: pa.DataType,
 @pytest.mark.parametrize("name", nested(as_text([b"a"])))
 def test_text_inside_of_other_types_is_looked_at(name: str, kind: pa.DataType) -> None:
     column = nested(as_text([b"a", WRONG, b"c"], kind))[name]
-    with pytest.raises(ConfigError, match="Column 'c.*not UTF-8"):
+    with pytest.raises(ConfigError, match=r"Column 'c.*not UTF-8"):
         check_text(pa.table({"c": column}))
     check_text(pa.table({"c": column.slice(0, 1)}))
     check_text(pa.table({"c": column.slice(2)}))

@@ -1,8 +1,8 @@
 """Delete partition: all file groups of some partitions leave the table in one commit.
 
 Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Names without
-a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list; there
-a partition of exactly that name is meant, if there is one. Source: spec, metadata and indexes 5.8; timeline 4.2.
+a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list;
+there a partition of exactly that name is meant, if there is one. Source: spec, metadata and indexes 5.8; timeline 4.2.
 """
 
 from __future__ import annotations
