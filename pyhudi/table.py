@@ -131,8 +131,11 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
     def delete(
         self, data: Any = None, *, where: Any = None, options: Options | None = None, **more: Any
     ) -> WriteResult:
-        """Delete rows: those whose keys are in `data`, which needs the key and partition columns only, or those that
-        pass `where` (see `scan`). Raises ConfigError unless just one of the two is given.
+        """Delete rows: those whose keys are in `data`, or those that pass `where` (see `scan`).
+
+        `data` needs the key and partition columns only; without the partition columns its keys are deleted wherever
+        they are. Its result says how many keys were not found; when nothing was deleted there is no commit, unless
+        `hoodie.allow.empty.commit` is set to true. Raises ConfigError unless just one of the two is given.
         """
         if (data is None) == (where is None):
             raise ConfigError("delete takes rows with the keys to delete, or where=; give one of them.")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.actions.services.partition_ttl import TtlResult, expire_partitions
-from pyhudi.actions.writes.delete_partition import delete_partition
+from pyhudi.actions.writes.delete_partition import DeletePartitions
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.table_calls import Options, TableCalls, session_options, with_engine
@@ -50,23 +50,35 @@ class TableOverwrites(TableCalls):
         return self._overwrite(data, "insert_overwrite_table", options, more)
 
     def delete_partitions(
-        self, partitions: str | Iterable[str], *, options: Options | None = None, **more: Any
+        self,
+        partitions: str | Iterable[str] = (),
+        *,
+        matching: str | Iterable[str] = (),
+        options: Options | None = None,
+        **more: Any,
     ) -> WriteResult:
         """Take whole partitions out of the table, in one commit.
 
-        Args:    partitions: their paths, with `*` for any text. Those that are not there are passed over.
-        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite.
+        Args:
+            partitions: their paths, as `partitions()` gives them. Those that are not there are passed over.
+            matching: patterns of paths, with `*` for any text.
+        Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
+            for a path with a star that no partition has.
         """
-        given = self._options(options, {**more, _PARTITIONS_TO_DELETE: _listed(partitions)})
+        given = self._options(options, more)
         storage = self._meta.storage
         given.setdefault("hoodie.datasource.write.operation", "delete_partition")
         parsed = WriteOptions.parse(given, session_options(self._spark), load_table_config(storage))
-        action = delete_partition(None, parsed)
+        action = DeletePartitions(_names(partitions), _names(matching))
+        if not (action.paths or action.patterns):
+            raise ConfigError("No partitions are named; give their paths, or patterns with * for any text as matching.")
+        if parsed.replacing.partitions_to_delete:
+            raise ConfigError(f"{_PARTITIONS_TO_DELETE}: name the partitions in the call instead, and once.")
         return with_engine(self._spark, parsed, lambda engine: change_table(storage, action, engine, parsed))
 
     def truncate(self, *, options: Options | None = None, **more: Any) -> WriteResult:
         """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
-        return self.delete_partitions("*", options=options, **more)
+        return self.delete_partitions(matching="*", options=options, **more)
 
     def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> TtlResult:
         """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
@@ -84,14 +96,19 @@ class TableOverwrites(TableCalls):
         return result
 
 
+def _names(names: str | Iterable[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 def _listed(partitions: str | Iterable[str]) -> str:
     """Paths as the option takes them. Raises ConfigError for none, and for a path that can't be in a list."""
-    paths = [partitions] if isinstance(partitions, str) else list(partitions)
+    paths = _names(partitions)
     if not paths:
-        raise ConfigError("No partitions are named; give their paths, with * for any text.")
+        raise ConfigError("No partitions are named; give their paths.")
     strange = [path for path in paths if "," in path or path != path.strip()]
     if strange:
         raise ConfigError(
-            f"The partition path {strange[0]!r} has a comma or outer blanks; name it with * in their place."
+            f"The partition path {strange[0]!r} has a comma or outer blanks, which a list of paths can't hold. Leave "
+            "partitions out: those that get rows are overwritten."
         )
     return ",".join(paths)

@@ -32,6 +32,7 @@ from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.formats.valid_text import check_text, text_checked
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
@@ -80,6 +81,7 @@ def write_table(
         raise ConfigError(
             f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
         )
+    frame = _checked_text(frame)
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
     planned = planned_table(storage, options, clock)
@@ -124,6 +126,7 @@ def change_table(
         check_files_writable(meta.config)  # whoever merges nothing needs no merger
     else:
         check_writable(meta.config, options)
+        change = replace(change, source=_checked_text(change.source))
         change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
@@ -141,6 +144,13 @@ def _write(
 ) -> WriteResult:
     context, undone = ready(meta, engine, options, clock)
     return _run(_action(operation, frame, options, meta), context, undone, frame)
+
+
+def _checked_text(frame: Frame) -> Frame:
+    """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        check_text(frame)
+    return text_checked(frame) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
 def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:

@@ -58,6 +58,7 @@ class Order:
     """Second beat: what is to be done, and what to do it with.
 
     `profile`: body of the inflight file, None for an empty one. `kept`: frames that the engine holds for it.
+    `not_found`: rows of a delete whose key the index does not find in the table.
     """
 
     instant: Instant
@@ -67,6 +68,7 @@ class Order:
     frame: Frame
     kept: tuple[Frame, ...] = ()
     plan: Any = None
+    not_found: int = 0
 
 
 @dataclass

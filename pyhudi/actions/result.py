@@ -16,7 +16,8 @@ __all__ = ["WriteResult"]
 class WriteResult:
     """Counts are rows of the table: `inserted`, `updated`, `deleted`; `unchanged` rows lost against a stored row with a
     greater ordering value. Rows that went to log files count as updated or deleted although readers decide what
-    becomes of them. `seconds`: wall time by phase, in the order of the phases.
+    becomes of them. `not_found`: rows of a delete by keys whose key the index does not find; one of buckets does not
+    look. `seconds`: wall time by phase, in the order of the phases.
     """
 
     table: str
@@ -27,6 +28,7 @@ class WriteResult:
     updated: int = 0
     deleted: int = 0
     unchanged: int = 0
+    not_found: int = 0
     files_created: int = 0
     files_rewritten: int = 0
     log_files_written: int = 0
@@ -51,6 +53,7 @@ class WriteResult:
         seconds: Mapping[str, float],
         rolled_back: tuple[str, ...] = (),
         replaced: Iterable[FileGroupId] = (),
+        not_found: int = 0,
     ) -> WriteResult:
         """Add up the files of a commit."""
         statuses, replaced = tuple(statuses), tuple(sorted(replaced))
@@ -66,6 +69,7 @@ class WriteResult:
             updated=sum(stat.num_update_writes for stat in stats),
             deleted=sum(stat.num_deletes for stat in stats),
             unchanged=sum(status.skipped for status in statuses),
+            not_found=not_found,
             files_created=len(stats) - rewritten - logs,
             files_rewritten=rewritten,
             log_files_written=logs,
@@ -91,6 +95,7 @@ class WriteResult:
 
     def __str__(self) -> str:
         rows = ", ".join(f"{count:,} {name}" for name, count in self._rows() if count) or "no rows changed"
+        rows += f", {self.not_found:,} keys not found" if self.not_found else ""
         logs = f", {self.log_files_written:,} log files" if self.log_files_written else ""
         files = f"{self.files_created:,} files written, {self.files_rewritten:,} rewritten{logs}"
         files += f" ({readable_bytes(self.bytes_written)})"
@@ -107,6 +112,7 @@ class WriteResult:
             ("operation", self.operation.lower()),
             ("instant", self.instant_time),
             *((name, f"{count:,}") for name, count in self._rows()),
+            *([("keys not found", f"{self.not_found:,}")] if self.not_found else []),
             ("files written", f"{self.files_created:,}"),
             ("files rewritten", f"{self.files_rewritten:,}"),
             ("log files written", f"{self.log_files_written:,}"),

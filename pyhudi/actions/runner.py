@@ -33,7 +33,7 @@ from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import check_metadata_table_gone
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
@@ -54,7 +54,7 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
     schedule: Schedule = watch.time("schedule", lambda: action.schedule(context))
     schedule, context, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, context))
     with undone_on_error(instant, context, heartbeat):
-        statuses, completed, body = _perform(action, schedule, instant, context, watch, heartbeat)
+        statuses, completed, body, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
     return WriteResult.of(
@@ -66,12 +66,13 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
         completion_time=(completed.completion_time if completed is not None else None) or "",
         seconds=watch.seconds,
         rolled_back=rolled_back,
+        not_found=not_found,
     )
 
 
 def _perform(
     action: Action, schedule: Schedule, instant: Instant, context: ActionContext, watch: Stopwatch, heartbeat: Heartbeat
-) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata]:
+) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata, int]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
@@ -87,11 +88,17 @@ def _perform(
     kept = [status.stat.path for status in statuses if status.stat.path is not None]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     metadata = action.summarise(order, statuses, context)
-    if not (statuses or replaced_groups(metadata) or context.options.commits.allow_empty):
+    if not (statuses or replaced_groups(metadata) or _may_be_empty(action, context.options)):
         writer.delete_files(inflight)
-        return statuses, None, metadata
+        return statuses, None, metadata, order.not_found
     completed = watch.time("commit", lambda: _complete(metadata, order, inflight, statuses, context, heartbeat))
-    return statuses, completed, metadata
+    return statuses, completed, metadata, order.not_found
+
+
+def _may_be_empty(action: Action, options: WriteOptions) -> bool:
+    """A commit without files: Hudi makes one unless told otherwise, a delete that found no row only when told to."""
+    asked_for = "hoodie.allow.empty.commit" in options.explicit
+    return options.commits.allow_empty and (asked_for or action.operation != OperationType.DELETE)
 
 
 def _request(

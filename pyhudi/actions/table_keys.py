@@ -7,7 +7,6 @@ files and records 4.2).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,21 +17,22 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.formats.base import open_base_file
+from pyhudi.formats.valid_text import check_text
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
 from pyhudi.keygen.parse import partition_values
 from pyhudi.keygen.partition_path import check_folders
 from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 
 __all__ = [
     "PROBE_TIME",
     "RowNumbers",
-    "delete_keygen",
     "is_automatic",
     "keygen_options",
     "keys_to_write",
+    "stored_generator",
     "table_keygen",
 ]
 
@@ -70,33 +70,6 @@ def keygen_options(config: TableConfig, options: WriteOptions) -> dict[str, str]
 def is_automatic(config: TableConfig) -> bool:
     """True when the table has no key fields: every row gets a key of its own."""
     return not config.record_key_fields
-
-
-@dataclass(frozen=True, slots=True)
-class KeysInRows:
-    """The keys that rows bring along in their meta columns: how rows of a table with automatic keys are named."""
-
-    type_name: str = "SIMPLE"
-    input_columns: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH)
-
-    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
-        arrays = [batch.column(name).cast(pa.string()) for name in self.input_columns]
-        for name, array in zip(self.input_columns, arrays, strict=True):
-            if array.null_count:
-                raise KeyGenError(f"{array.null_count} rows have no {name}; read the rows to delete from the table.")
-        return KeyColumns(*arrays)
-
-
-def delete_keygen(frame_columns: Sequence[str], context: ActionContext, instant_time: str) -> KeyGenerator:
-    """The generator for a delete. With automatic keys only the rows themselves can say what their keys are."""
-    if not is_automatic(context.meta.config):
-        return table_keygen(context, instant_time)
-    if RECORD_KEY in frame_columns and PARTITION_PATH in frame_columns:
-        return KeysInRows()
-    raise ConfigError(
-        f"{context.meta.storage.root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and "
-        f"{PARTITION_PATH}. Read the rows to delete from the table and pass them with these columns."
-    )
 
 
 def table_keygen(context: ActionContext, instant_time: str) -> KeyGenerator:
@@ -137,8 +110,17 @@ class _DividedPaths:
         return keys
 
 
+def stored_generator(generator: KeyGenerator) -> KeyGenerator:
+    """The generator that the table's properties name, without what `table_keygen` puts around it."""
+    return generator.generator if isinstance(generator, _DividedPaths) else generator
+
+
 def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: int, first_row: int) -> KeyColumns:
-    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called."""
+    """Keys of rows that are going to be written. Raises KeyGenError also for paths that no folder can be called, and
+    ConfigError for key and partition columns with text that is not UTF-8.
+    """
+    needed = generator.input_columns or batch.schema.names
+    check_text(batch.select([name for name in batch.schema.names if name in needed]), first_row)
     keys = generator.columns(batch, partition_id=partition_id, first_row=first_row)
     check_folders(keys.partition_path)
     return keys

@@ -23,6 +23,7 @@ class WriteSpec:
     `schema` holds the data columns (no meta columns); those in `partition_columns_dropped` are not stored.
     `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.
     `early` looks for other writers of a file group before its file is made; None: nobody looks.
+    `texts_are_checked`: incoming texts are known to be UTF-8; else the tasks look.
     `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
@@ -39,6 +40,7 @@ class WriteSpec:
     file: FileOptions = field(default_factory=FileOptions)
     key_generator: KeyGenerator | None = None
     early: EarlyConflicts | None = None
+    texts_are_checked: bool = False
 
     def announce(self, path: str, io_type: str) -> None:
         """Say by a marker that a data file is about to be made. Raises WriteConflict when that is in vain."""

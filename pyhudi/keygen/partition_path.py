@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import KeyGenError
 from pyhudi.keygen.base import read_field
 from pyhudi.keygen.java_text import text_of
+from pyhudi.model.filenames import META_FOLDER, PARTITION_METADATA_NAMES
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 # U+0001 to U+001F, U+007F and these; everything else stays, also blanks and all of Unicode.
 _ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_RESERVED = frozenset({META_FOLDER, *PARTITION_METADATA_NAMES})  # names that no folder of a partition may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,21 @@ def check_path(path: str) -> str | None:
 
 
 def check_folders(paths: pa.Array) -> None:
-    """Refuse paths whose folder has another name than the path: `a//b` and `a/` would be stored in `a/b` and `a`.
+    """Refuse paths whose folder would not be found again. Raises KeyGenError with the path.
 
-    Apache Hudi writes such rows. Its readers find them, but whoever lists the folders looks for other paths than the
-    rows name. Raises KeyGenError with the path.
+    `a//b` and `a/` would be stored in `a/b` and `a`: Apache Hudi writes such rows, and its readers find them, but
+    whoever lists the folders looks for other paths than the rows name. A folder `.hoodie` is passed over by Hudi's
+    listing on every level, and one called as the partition metadata file stands where that file should be.
     """
     for path in pc.unique(paths).to_pylist():
+        reserved = next((segment for segment in path.split("/") if segment in _RESERVED), None)
+        if reserved is not None:
+            raise KeyGenError(
+                f"The partition path {path!r} has a segment {reserved!r}, a name that tables use for their own files, "
+                "so its rows would not be found again. Correct the values of the partition fields; in a new table "
+                "hoodie.datasource.write.hive_style_partitioning=true puts the field's name before them. Nothing was "
+                "written."
+            )
         if path and not {"", "."}.isdisjoint(path.split("/")):
             raise KeyGenError(
                 f"The partition path {path!r} has an empty segment or a segment '.', so its folder would have another "

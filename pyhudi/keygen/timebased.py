@@ -45,10 +45,11 @@ def timestamp_part(
 
 
 def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSettings, first_row: int) -> pa.Array:
-    if not settings.input_formats:
+    if settings.unit is not None:  # as in Hudi, where an input format counts for the types that read text
         raise KeyGenError(
-            f"Partition field {field!r} is text, which timestamp type {settings.timestamp_type} reads only with "
-            f"{TIMEBASED}input.dateformat. Set it, or cast the column to a number."
+            f"Partition field {field!r} is text, but timestamp type {settings.timestamp_type} reads numbers, whatever "
+            f"{TIMEBASED}input.dateformat says. Cast the column to a number, or set {TIMEBASED}timestamp.type to "
+            "DATE_STRING (or MIXED) and the format."
         )
     null_path = style.decorate(field, settings.null_path()) if column.null_count else ""
     encoded = column.cast(pa.string()).dictionary_encode()

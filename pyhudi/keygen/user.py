@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.formats.valid_text import check_text_column
 from pyhudi.keygen.base import KeyColumns, UserKeyGenerator
 from pyhudi.keygen.partition_path import place
 from pyhudi.keygen.settings import KeySettings
@@ -75,4 +76,5 @@ class UserKey:
         if column.null_count:
             row = first_row + pc.index(column.is_null(), True).as_py()
             raise KeyGenError(f"Key generator {self.type_name} gave no {name} (null) for row {row}.")
+        check_text_column(name, column, first_row)
         return column.cast(pa.string())

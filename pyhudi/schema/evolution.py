@@ -1,10 +1,11 @@
 """Schema evolution on write: what the table's schema becomes when data of another schema arrives.
 
 Allowed: new columns (made nullable, appended at the end of the root or of their struct), types that can be widened in
-the table (int → long → float → double → string, string → binary), data narrower than the table (widened on the way in),
-required columns that become nullable. Refused, all offending columns in one message: narrowing and unrelated types,
-names that differ only by case, missing columns (unless an option says null or drop), changes of key and partition
-columns. Names match exactly; order does not matter. Source: spec, files and records 6.4.
+the table (int → long → float → double), data narrower than the table (widened on the way in, also to text), required
+columns that become nullable. Refused, all offending columns in one message: narrowing and unrelated types, columns that
+would become of another kind (number → string, string → binary; an option allows it), names that differ only by case,
+missing columns (unless an option says null or drop), changes of key and partition columns. Names match exactly; order
+does not matter. Source: spec, files and records 6.4.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ def evolve(
     null_for_missing: bool = False,
     allow_drop: bool = False,
     reconcile: bool = False,
+    allow_kind_change: bool = False,
     protected: Collection[str] = (),
     ordering_fields: Collection[str] = (),
 ) -> pa.Schema:
@@ -41,6 +43,7 @@ def evolve(
         incoming: the schema of the data; meta columns in it are ignored.
         null_for_missing, reconcile: columns that the data lacks are kept, and null in the new rows.
         allow_drop: columns that the data lacks leave the table (unless the other two keep them).
+        allow_kind_change: columns of numbers become text, and those of text bytes, when the data says so, as in Hudi.
         protected: key and partition columns (dotted paths for nested ones): there, and of the very same type (or of a
             narrower one with the same texts: int for long, float for double).
         ordering_fields: columns that rows are ordered by: there, and at most widened from one number type to another.
@@ -51,7 +54,8 @@ def evolve(
     old = without_meta(table)
     if not old.names:
         return new
-    step = _Step(null_for_missing or reconcile, allow_drop, frozenset(protected), frozenset(ordering_fields))
+    keep = null_for_missing or reconcile
+    step = _Step(keep, allow_drop, allow_kind_change, frozenset(protected), frozenset(ordering_fields))
     fields = step.fields(list(old), list(new), "")
     if step.problems:
         listed = "".join(f"\n  - {problem}" for problem in step.problems)
@@ -64,9 +68,15 @@ class _Step:
     """One evolution; collects what does not fit."""
 
     def __init__(
-        self, keep_missing: bool, allow_drop: bool, protected: frozenset[str], ordering_fields: frozenset[str]
+        self,
+        keep_missing: bool,
+        allow_drop: bool,
+        allow_kind_change: bool,
+        protected: frozenset[str],
+        ordering_fields: frozenset[str],
     ) -> None:
         self.problems: list[str] = []
+        self._allow_kind_change = allow_kind_change
         self._keep_missing = keep_missing
         self._allow_drop = allow_drop
         self._protected = protected
@@ -147,7 +157,12 @@ class _Step:
         if path in self._ordering_fields and not (old in _NUMBERS and new in _NUMBERS):
             return "an ordering column may only become a wider number, or rows could not be compared"
         if _widens(old, new):
-            return None
+            if self._allow_kind_change or new in _NUMBERS or pt.is_time(new):
+                return None
+            return (
+                f"for all its rows the column would become {'text' if is_text(new) else 'bytes'}: cast the data to "
+                f"{old}, or allow it with hoodie.pyhudi.schema.allow.kind.change=true"
+            )
         if pt.is_timestamp(old) and pt.is_timestamp(new):
             return "one is a moment in UTC, the other a local time: say which zone you mean by casting the data"
         if pt.is_decimal(old) and pt.is_decimal(new):

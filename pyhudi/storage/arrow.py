@@ -7,7 +7,7 @@ name is taken.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,8 +115,7 @@ class ArrowStorage:
         selector = pafs.FileSelector(self._at(path), allow_not_found=True)
         with self._translated(path):
             entries = self._filesystem.get_file_info(selector)
-        found = [_file_info(child(path, e.base_name), e) for e in entries if not is_temporary(e.base_name)]
-        return tuple(sorted(found, key=lambda info: info.name))
+        return _shown(_file_info(child(path, entry.base_name), entry) for entry in entries)
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         selector = pafs.FileSelector(self._at(path), allow_not_found=True, recursive=True)
@@ -198,7 +197,7 @@ class ArrowStorage:
         found = (
             entries_of_walk(path, self.walk(path)) if api is None else list_by_store(api, path, self.full_path(path))
         )
-        return tuple(sorted((info for info in found if not is_temporary(info.name)), key=lambda info: info.name))
+        return _shown(found)
 
     def _rename_if_absent(self, path: str, data: bytes) -> None:
         if self.stat(path) is not None:
@@ -224,6 +223,11 @@ class ArrowStorage:
         except (OSError, pa.ArrowException) as error:
             clean = without_signature(error)
             raise StorageError(f"{self.full_path(path)}: the store refused: {clean}") from clean
+
+
+def _shown(found: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
+    """What a listing shows, by name: all but half-written files."""
+    return tuple(sorted((i for i in found if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 
 
 def _file_info(path: str, entry: Any) -> FileInfo:

@@ -100,7 +100,9 @@ class LocalStorage:
                 return ()
             with entries:
                 found = [
-                    _file_info(child(path, entry.name), entry) for entry in entries if not is_temporary(entry.name)
+                    _file_info(child(path, entry.name), entry)
+                    for entry in entries
+                    if not is_temporary(entry.name) or entry.is_dir()
                 ]
         return tuple(sorted((info for info in found if info is not None), key=lambda info: info.name))
 

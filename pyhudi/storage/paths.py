@@ -47,5 +47,8 @@ def child(folder: str, name: str) -> str:
 
 
 def is_temporary(name: str) -> bool:
-    """True for the half-written files of this package, which no listing shows."""
+    """True for the name of a half-written file of this package, which no listing shows.
+
+    Ask it of files only: a folder of such a name is a partition like any other.
+    """
     return name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)

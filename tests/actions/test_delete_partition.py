@@ -112,16 +112,18 @@ def test_partitions_are_deleted_and_the_table_is_emptied_by_the_table_object(tmp
 
     table.delete_partitions(f"p={DAYS[0]}")
     assert sorted(table.to_arrow(["id"]).column(0).to_pylist()) == ["b", "c"]
-    result = table.delete_partitions(["p=2024-01*", "p=nowhere"])
+    result = table.delete_partitions("p=nowhere", matching=["p=2024-01*", "q=*"])
     assert result.partitions == (f"p={DAYS[1]}",)
     first = table.timeline.first_time
     table.truncate()
     assert table.to_arrow().num_rows == 0
     assert table.to_arrow(as_of=first).num_rows == 3
-    with pytest.raises(ConfigError, match="comma"):
-        table.delete_partitions("a,b")
     with pytest.raises(ConfigError, match="No partitions"):
         table.delete_partitions([])
+    with pytest.raises(ConfigError, match=r"no partition 'p=2024\*'.*matching"):
+        table.delete_partitions("p=2024*")
+    with pytest.raises(ConfigError, match="in the call instead"):
+        table.delete_partitions("x", options={"hoodie.datasource.write.partitions.to.delete": "y"})
 
 
 def test_a_table_without_partitions_is_emptied(tmp_path: Any) -> None:
@@ -136,3 +138,42 @@ def test_a_table_without_partitions_is_emptied(tmp_path: Any) -> None:
 def test_there_must_be_a_table(tmp_path: Any) -> None:
     with pytest.raises(TableNotFound):
         write_hudi(tmp_path / "t", rows_of(*START), "delete_partition", record_key="id", partition_by="p")
+
+
+STYLES: dict[str, dict[str, str]] = {
+    "*": {},
+    "%2A": {"hoodie.datasource.write.partitionpath.urlencode": "true"},
+    "p=*": {"hoodie.datasource.write.hive_style_partitioning": "true"},
+    "a,b ": {},
+}
+
+
+@pytest.mark.parametrize(("name", "style"), STYLES.items())
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_partition_that_is_called_like_a_pattern_goes_alone(name: str, style: dict[str, str], kind: str) -> None:
+    table = TestTable(options={**style, "hoodie.datasource.write.table.type": kind, "hoodie.compact.inline": "false"})
+    value = "*" if style else name
+    table.bulk_insert(("a", value, 1, 1), ("b", "x", 1, 2), ("c", "2024", 1, 3))
+    opened = HudiTable(table.meta)
+    assert name in opened.partitions().column("partition_path").to_pylist()
+
+    assert opened.delete_partitions([name]).partitions == (name,)
+
+    assert table.rows() == [("b", "x", 1, 2), ("c", "2024", 1, 3)]
+
+
+@pytest.mark.parametrize("name", ["*", "%2A"])
+def test_hudi_s_option_means_a_partition_of_that_very_name_first(name: str) -> None:
+    table = TestTable()
+    table.bulk_insert(("a", name, 1, 1), ("b", "x", 1, 2))
+
+    drop(table, name)
+    drop(table, name)  # its folder is still there
+    assert table.rows() == [("b", "x", 1, 2)]
+
+
+def test_a_pattern_that_is_called_like_a_partition_still_means_any_text() -> None:
+    table = TestTable()
+    table.bulk_insert(("a", "*", 1, 1), ("b", "x", 1, 2))
+    HudiTable(table.meta).delete_partitions(matching="*")
+    assert table.rows() == []

@@ -98,7 +98,7 @@ def test_each_goes_on_with_what_the_other_has_replaced_and_cleaned(
     north = of_region("north", range(60, 75), 30)
     table.by_pyhudi("insert_overwrite", north)
     table.expect("PyHudi overwrote a partition", gone="north", added=north)
-    table.ours.delete_partitions("sou*", options=NEVER)
+    table.ours.delete_partitions(matching="sou*", options=NEVER)
     table.expect("PyHudi deleted a partition", gone="south")
     more = rows(range(60, 66), 40)
     table.by_hudi("upsert", more)

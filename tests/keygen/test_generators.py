@@ -336,3 +336,17 @@ def test_dates_that_differ_in_hours_only_are_formatted_once(monkeypatch: pytest.
 
     assert len(set(made(options).columns(batch).partition_path.to_pylist())) == 4
     assert len(formatted) == 4
+
+
+@pytest.mark.parametrize("kind", ["UNIX_TIMESTAMP", "EPOCHMILLISECONDS", "EPOCHMICROSECONDS", "SCALAR"])
+@pytest.mark.parametrize("generator", ["TIMESTAMP", "CUSTOM"])
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_text_under_a_type_of_numbers_is_refused_with_an_input_format_too(
+    kind: str, generator: str, text: pa.DataType
+) -> None:
+    options = {**TEXT_TIME, "hoodie.keygen.timebased.timestamp.type": kind, TYPE: generator, KEY: "id"}
+    options[PARTITION] = "t" if generator == "TIMESTAMP" else "t:TIMESTAMP"
+    rows = batch_of(id=["a", "b"], t=pa.array(["2024-01-15 10:00:00", None], pa.string()).cast(text))
+
+    with pytest.raises(KeyGenError, match=f"'t' is text, but timestamp type {kind} reads numbers.*DATE_STRING"):
+        made(options).columns(rows)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable
@@ -84,16 +85,46 @@ def test_new_fields_inside_come_last_in_their_struct_and_may_be_null(wrap: Any) 
     )
 
 
-@pytest.mark.parametrize("wider", [pa.int64(), pa.float32(), pa.float64(), pa.string()])
+@pytest.mark.parametrize("wider", [pa.int64(), pa.float32(), pa.float64()])
 def test_a_number_is_promoted_to_what_can_hold_it(wider: pa.DataType) -> None:
     assert evolve(TABLE, changed(n=wider)).field("n").type == wider
+
+
+@pytest.mark.parametrize(
+    ("stored", "arriving", "becomes"),
+    [
+        (pa.int32(), pa.string(), "text"),
+        (pa.int64(), pa.large_string(), "text"),
+        (pa.float32(), pa.string(), "text"),
+        (pa.float64(), pa.dictionary(pa.int8(), pa.string()), "text"),
+        (pa.string(), pa.binary(), "bytes"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("wrap", "name"),
+    [
+        (lambda inner: inner, "c"),
+        (lambda inner: pa.struct([("x", inner)]), "c.x"),
+        (pa.list_, "c.element"),
+        (lambda inner: pa.map_(pa.string(), inner), "c.value"),
+    ],
+)
+def test_a_column_becomes_of_another_kind_only_when_an_option_says_so(
+    stored: pa.DataType, arriving: pa.DataType, becomes: str, wrap: Any, name: str
+) -> None:
+    table, incoming = pa.schema([("c", wrap(stored))]), pa.schema([("c", wrap(arriving))])
+
+    message = rf"column '{name}': the table has {stored}.*become {becomes}.*hoodie\.pyhudi\.schema\.allow\.kind\.change"
+    with pytest.raises(SchemaMismatch, match=message):
+        evolve(table, incoming)
+    assert evolve(table, incoming, allow_kind_change=True) == storable(incoming)
 
 
 def test_a_string_may_become_binary_and_nested_numbers_wider() -> None:
     old = pa.schema([("t", pa.string()), ("l", pa.list_(pa.int32())), ("m", pa.map_(pa.string(), pa.int32()))])
     new = pa.schema([("t", pa.binary()), ("l", pa.list_(pa.int64())), ("m", pa.map_(pa.string(), pa.float64()))])
 
-    assert evolve(old, new) == storable(new)
+    assert evolve(old, new, allow_kind_change=True) == storable(new)
 
 
 @pytest.mark.parametrize(
@@ -231,17 +262,17 @@ def test_key_partition_and_ordering_columns_can_not_be_missing(name: str, option
 
 
 @RELAXED
-@given(tables(), SCHEMAS)
-def test_what_evolves_can_be_written_and_older_rows_read(table: pa.Table, incoming: pa.Schema) -> None:
+@given(tables(), SCHEMAS, st.booleans())
+def test_what_evolves_can_be_written_and_older_rows_read(table: pa.Table, incoming: pa.Schema, allow: bool) -> None:
     try:
-        evolved = evolve(table.schema, incoming, null_for_missing=True)
+        evolved = evolve(table.schema, incoming, null_for_missing=True, allow_kind_change=allow)
     except SchemaMismatch:
         return
     # Of a batch without rows every column is projected all the same; a table without rows has no arrays to look at.
     project(pa.RecordBatch.from_pylist([], schema=table.schema), evolved)
     project(pa.RecordBatch.from_pylist([], schema=storable(incoming)), evolved)
     assert project(table, evolved).num_rows == table.num_rows
-    assert evolve(evolved, incoming, null_for_missing=True) == evolved
+    assert evolve(evolved, incoming, null_for_missing=True, allow_kind_change=allow) == evolved
 
 
 def commit_schemas(golden: Any, version: str, name: str) -> list[pa.Schema]:
@@ -260,7 +291,7 @@ def test_promotions_and_new_columns_lead_where_real_hudi_went(golden: Any, versi
     promoted = commit_schemas(golden, version, "evolution_promotion")
     assert [str(schema.field("a").type) for schema in promoted] == ["int32", "int64", "float", "double", "string"]
     for before, after in pairwise(promoted):
-        assert evolve(before, after) == after
+        assert evolve(before, after, allow_kind_change=True) == after
 
     grown = commit_schemas(golden, version, "evolution_add_columns")
     extra = pa.schema([field for field in grown[2] if field.name != "extra"])

@@ -212,3 +212,14 @@ def test_modification_times_can_be_set(kind: str, tmp_path: Path) -> None:
     assert info is not None
     assert info.modified_ms == 1_600_000_000_123
     assert storage.list("")[0].modified_ms == 1_600_000_000_123
+
+
+def test_a_folder_called_like_a_temporary_file_is_listed_with_what_is_in_it(storage: Storage) -> None:
+    """Half-written files are hidden; folders have their names from partition values."""
+    name = ".pyhudi-x.tmp"
+    storage.write(f"{name}/f", b"x")
+    storage.write(f"p/{name}/{name}/g", b"x")
+
+    assert [(info.path, info.is_dir) for info in storage.list("")] == [(name, True), ("p", True)]
+    assert [(info.path, info.is_dir) for info in storage.list("p")] == [(f"p/{name}", True)]
+    assert sorted(info.path for info in storage.walk("")) == [f"{name}/f", f"p/{name}/{name}/g"]

@@ -17,6 +17,7 @@ from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
+from pyhudi.formats.valid_text import check_text_column
 from pyhudi.merge import merge_mode
 from pyhudi.merge.combine import ordering_columns, whole
 from pyhudi.merge.rules import MergeRules
@@ -103,6 +104,8 @@ class ChangeSlot:
     def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
         count = len(rows)
         values = {assigned.column.name: assigned.of(seen) for assigned in clause.assignments}
+        for name, column in values.items():
+            check_text_column(name, column)  # functions of the caller's make them
         data = []
         for column in self.schema:
             if column.name in values:

@@ -68,7 +68,7 @@ def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlRe
     deleted = None
     if expired and not dry_run:
         paths = tuple(found.partition_path for found in expired)
-        deleted = run(DeletePartitions(paths, are_paths=True), context)
+        deleted = run(DeletePartitions(paths), context)
     return TtlResult(context.meta.storage.root, options.strategy, options.days_retained, expired, deleted)
 
 

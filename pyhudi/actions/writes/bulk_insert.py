@@ -28,6 +28,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.filegroup.create import write_partitioned
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
+from pyhudi.formats.valid_text import check_text
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
@@ -151,6 +152,8 @@ class WritePartitioned:
                 keys = [made.record_key, made.partition_path]
             first += batch.num_rows
             data = [name for name in batch.schema.names if name not in (RECORD_KEY, PARTITION_PATH)]
+            if not self.spec.texts_are_checked:
+                check_text(batch.select(data))
             fitted = project(batch.select(data), self.spec.schema)
             schema = pa.schema([*fitted.schema, *_KEY_SCHEMA])
             yield pa.RecordBatch.from_arrays([*fitted.columns, *keys], schema=schema)

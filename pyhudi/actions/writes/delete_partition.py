@@ -1,13 +1,14 @@
 """Delete partition: all file groups of some partitions leave the table in one commit.
 
-Partitions are named by their paths, with `*` for any text, or by rows that would go to them. Names without a partition
-are passed over: what the call wants is true already. Source: spec, metadata and indexes 5.8; timeline 4.2.
+Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Names without
+a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list;
+there a partition of exactly that name is meant, if there is one. Source: spec, metadata and indexes 5.8; timeline 4.2.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -44,11 +45,11 @@ def delete_partition(frame: Frame | None, options: WriteOptions) -> DeletePartit
             "Which partitions? Give their paths in hoodie.datasource.write.partitions.to.delete, with * for any text, "
             "or rows that would go to them."
         )
-    return DeletePartitions(patterns, None if patterns else frame)
+    return DeletePartitions(patterns=patterns, may_be_paths=True, frame=None if patterns else frame)
 
 
 def matching(patterns: Iterable[str], partitions: Iterable[str]) -> tuple[str, ...]:
-    """The partitions that a path or pattern names, in their order."""
+    """The partitions that fit one of the patterns, in their order."""
     wanted = [_regex(pattern) for pattern in patterns]
     return tuple(path for path in partitions if any(regex.fullmatch(path) for regex in wanted))
 
@@ -57,13 +58,28 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(re.escape(text) for text in _WILDCARD.split(pattern)), re.DOTALL)
 
 
+def _check_no_patterns(paths: Iterable[str], partitions: Container[str], context: ActionContext) -> None:
+    """A star in a path that no partition has is meant for any text, which a path can't say."""
+    strange = next((path for path in paths if "*" in path and path not in partitions), None)
+    if strange is not None:
+        raise ConfigError(
+            f"{context.meta.storage.root} has no partition {strange!r}. A star in a path stands for itself; for any "
+            f"text give a pattern: delete_partitions(matching=[{strange!r}]). Nothing was deleted."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class DeletePartitions:
-    """`frame`: rows whose partitions go; None: `patterns` say which. `are_paths`: a star in them stands for itself."""
+    """`paths`, `patterns`: which partitions go, where a star stands for itself, and for any text.
 
-    patterns: tuple[str, ...]
+    `may_be_paths`: a pattern that is the path of a partition means that one only. `frame`: rows whose partitions go,
+    instead of both.
+    """
+
+    paths: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    may_be_paths: bool = False
     frame: Frame | None = None
-    are_paths: bool = False
     kind: ActionKind = field(default=ActionKind.REPLACECOMMIT)
 
     @property
@@ -95,10 +111,12 @@ class DeletePartitions:
     def _groups(self, context: ActionContext) -> Groups:
         everything = existing_groups(context)
         if self.frame is not None:
-            names = self._partitions_of_rows(context)
+            named = set(self._partitions_of_rows(context))
         else:
-            names = self.patterns if self.are_paths else matching(self.patterns, everything)
-        return {path: everything[path] for path in names if path in everything}
+            exact = {pattern for pattern in self.patterns if self.may_be_paths and pattern in everything}
+            _check_no_patterns(self.paths, everything, context)
+            named = {*self.paths, *exact, *matching(set(self.patterns) - exact, everything)}
+        return {path: groups for path, groups in everything.items() if path in named}
 
     def _partitions_of_rows(self, context: ActionContext) -> tuple[str, ...]:
         engine, keygen = context.engine, table_keygen(context, PROBE_TIME)

@@ -28,8 +28,9 @@ from pyhudi.actions.rows import (
     marker_columns,
 )
 from pyhudi.actions.services.cluster.updates import groups_to_keep_off
-from pyhudi.actions.table_keys import PROBE_TIME, delete_keygen, table_keygen
+from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.looking_up import lookup_of, table_index
+from pyhudi.actions.writes.naming_rows import delete_index, delete_keygen
 from pyhudi.actions.writes.preparation import (
     data_columns,
     log_options,
@@ -96,14 +97,14 @@ class KeyedWrite:
         return self.rules.operation
 
     def schedule(self, context: ActionContext) -> Schedule:
-        table_index(context)
+        keygen = self._keygen(PROBE_TIME, context)
+        self._index(context)
         if self.rules.replaces and context.options.buckets.consistent:
             raise ConfigError(
                 f"{context.meta.storage.root}: {self.operation.lower()} takes file groups out of the table, and those "
                 "of consistent hashing have the same ids again, so the new rows would not be seen. Delete rows and "
                 "upsert instead."
             )
-        keygen = self._keygen(PROBE_TIME, context)
         if self.rules.deletes:
             return schedule_delete(self.frame, keygen, context)
         delete_flag_columns(context.engine.schema(self.frame))
@@ -118,7 +119,7 @@ class KeyedWrite:
             spec = replace(spec, merge_mode=_COMMIT_TIME, rules=None)
         keyed = engine.cache(self._keyed(keygen, context))
         batch = batch_by_partition(engine, keyed)
-        index = table_index(context)
+        index = self._index(context)
         tags = self.rules.tags or index.places_inserts
         if self.rules.replaces:
             view = FileSystemView({})  # rows find nothing of what they replace
@@ -134,7 +135,11 @@ class KeyedWrite:
         plan = self._plan(listed, view, index, instant, context)
         work = AssignSlots(plan)
         slotted = engine.extend(rows, work.columns, work, work.schema)
-        return Order(instant, schedule, spec, profile_of(listed, plan, self.operation), slotted, kept, plan)
+        profile = profile_of(listed, plan, self.operation)
+        not_found = sum(c.rows for c in listed if (c.partition_path, c.file_id) not in plan.updates)
+        return Order(
+            instant, schedule, spec, profile, slotted, kept, plan, not_found=not_found if self.rules.deletes else 0
+        )
 
     def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
         plan: SlotPlan = order.plan
@@ -145,15 +150,20 @@ class KeyedWrite:
         logs = log_options(options)
         work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
         written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
-        return checked(from_table(context.engine.collect(written)))
+        statuses = checked(from_table(context.engine.collect(written)))
+        # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
+        return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 
     def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)
 
     def _keygen(self, instant_time: str, context: ActionContext) -> KeyGenerator:
         if self.rules.deletes:
-            return delete_keygen(context.engine.schema(self.frame).names, context, instant_time)
+            return delete_keygen(context.engine.schema(self.frame), context, instant_time)
         return table_keygen(context, instant_time)
+
+    def _index(self, context: ActionContext) -> Index:
+        return delete_index(context.engine.schema(self.frame), context) if self.rules.deletes else table_index(context)
 
     def _keyed(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
         """Rows with KEYED_FIELDS; a delete keeps nothing else."""
@@ -169,7 +179,7 @@ class KeyedWrite:
         keyed = engine.extend(rows, [*columns, *flag], work, pa.schema(KEYED_FIELDS))
         if self.rules.deletes:
             keyed = engine.select(keyed, [column.name for column in KEYED_FIELDS])
-        if self.rules.combines and table_index(context).is_global:
+        if self.rules.combines and self._index(context).is_global:
             # With a global index rows of one key but different partitions must meet before they are placed; otherwise
             # rows of one key meet in their slot.
             work_ = CombineRows((RECORD_KEY,), self._combining(context))
@@ -224,6 +234,11 @@ class KeyedWrite:
             drop_inserts=self.rules.deletes or self.rules.drop_unknown,
             logs=log_plan(paths, view, instant, context) if appends else None,
         )
+
+
+def _deletes(status: WriteStatus) -> bool:
+    """Has the task taken rows out of its file group, as far as the writer can see? Log files say it to readers only."""
+    return status.stat.num_deletes > 0 or status.stat.log_version is not None
 
 
 def _new_uuid(context: ActionContext) -> str:

@@ -20,7 +20,7 @@ from pyhudi.keygen import KeyGenerator
 from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
 from pyhudi.model.keys import META_COLUMNS
 
-__all__ = ["lookup_of", "stored_slices", "table_index"]
+__all__ = ["index_settings", "lookup_of", "stored_slices", "table_index"]
 
 
 def table_index(context: ActionContext) -> Index:
@@ -34,13 +34,18 @@ def table_index(context: ActionContext) -> Index:
                 f"{context.meta.storage.root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read "
                 f"tables; this one is {context.meta.config.table_type}. Use the engine SIMPLE."
             )
-    settings = IndexSettings(
+    index: Index = INDEXES.load(name)(index_settings(name, context))
+    return index
+
+
+def index_settings(name: str, context: ActionContext) -> IndexSettings:
+    """What the options say about an index."""
+    options = context.options
+    return IndexSettings(
         update_partition_path=options.update_partition_path.get(name, True),
         bucket_num=options.bucket_num,
         bucket_hash_fields=options.bucket_hash_fields or context.meta.config.record_key_fields,
     )
-    index: Index = INDEXES.load(name)(settings)
-    return index
 
 
 def lookup_of(

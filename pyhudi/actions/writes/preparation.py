@@ -56,6 +56,7 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
         null_for_missing=options.null_for_missing_columns,
         allow_drop=options.allow_column_drop,
         reconcile=options.reconcile_schema,
+        allow_kind_change=options.allow_kind_change,
         protected=(*config.record_key_fields, *(name for name in config.partition_fields if name not in dropped)),
         ordering_fields=ordering_fields(context),
     )
@@ -115,6 +116,7 @@ def write_spec(
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
         early=early_conflicts(instant, context),
+        texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=FileOptions(
             format=config.base_file_format,
             codec=options.codec,

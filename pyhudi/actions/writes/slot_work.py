@@ -18,6 +18,7 @@ from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
+from pyhudi.formats.valid_text import check_text
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
@@ -116,6 +117,8 @@ class WriteSlot:
         data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
         if not data:
             return rows.select(control)
+        if not self.spec.texts_are_checked:
+            check_text(rows.select(data))
         fitted = project(rows.select(data), self.spec.schema)
         columns = [*(fitted.column(i) for i in range(fitted.num_columns)), *(rows.column(name) for name in control)]
         schema = pa.schema([*fitted.schema, *(rows.schema.field(name) for name in control)])

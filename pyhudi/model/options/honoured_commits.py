@@ -18,8 +18,8 @@ COMMIT_OPTIONS: tuple[OptionSpec, ...] = (
         "hoodie.allow.empty.commit",
         Kind.FLAG,
         "true",
-        "A write that changes no file makes a commit all the same, which moves checkpoints on. With false it leaves no "
-        "trace, and its result has no instant.",
+        "A write that changes no file makes a commit all the same, which moves checkpoints on; a delete that finds no "
+        "row only where this is set. With false it leaves no trace, and its result has no instant.",
     ),
     honoured(
         _GROUP,

@@ -36,6 +36,7 @@ REPLACING_OPTIONS: tuple[OptionSpec, ...] = (
         "hoodie.datasource.write.partitions.to.delete",
         Kind.NAMES,
         None,
-        "delete_partition: partition paths, with `*` for any text. Unset: the partitions of the rows that are given.",
+        "delete_partition: partition paths, with `*` for any text unless a partition has that very path. Unset: the "
+        "partitions of the rows that are given.",
     ),
 )

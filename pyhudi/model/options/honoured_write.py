@@ -117,6 +117,14 @@ _SCHEMA_OPTIONS = (
         "false",
         "Columns that the data lacks leave the table's schema.",
     ),
+    honoured(
+        _SCHEMA,
+        "hoodie.pyhudi.schema.allow.kind.change",
+        FLAG,
+        "false",
+        "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With "
+        "false such data is refused.",
+    ),
 )
 _INDEX_OPTIONS = (
     honoured(

@@ -123,6 +123,7 @@ class WriteOptions:
     null_for_missing_columns: bool = False
     reconcile_schema: bool = False
     allow_column_drop: bool = False
+    allow_kind_change: bool = False
     # Safety
     concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
     lock: LockOptions = field(default_factory=LockOptions)
@@ -198,6 +199,7 @@ def _table_fields(values: Values) -> dict[str, Any]:
         "null_for_missing_columns": values.flag("hoodie.write.set.null.for.missing.columns"),
         "reconcile_schema": values.flag("hoodie.datasource.write.reconcile.schema"),
         "allow_column_drop": values.flag("hoodie.datasource.write.schema.allow.auto.evolution.column.drop"),
+        "allow_kind_change": values.flag("hoodie.pyhudi.schema.allow.kind.change"),
     }
 
 

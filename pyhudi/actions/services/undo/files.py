@@ -116,7 +116,7 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
         folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
         if not any(is_partition_metadata(entry.name) for entry in entries):
             continue
-        for entry in entries:
+        for entry in (entry for entry in entries if not entry.is_dir):  # a partition may be called like a file
             base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
             instant_time = base.instant_time if base is not None else log.instant_time if log is not None else None
             if instant_time == target.requested_time:

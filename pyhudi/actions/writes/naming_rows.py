@@ -1,0 +1,121 @@
+"""How the rows of a delete name stored rows: by key and partition, by key alone, or by the keys they bring along.
+
+Rows without the table's partition columns are looked for in all partitions, and every row of such a key goes: the index
+finds them as its global form does. Rows with some of the columns say too little and too much, and are refused. Buckets
+are a matter of key and partition, so there the columns must be there.
+Source: spec, files and records 5.5; metadata and indexes part 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
+from pyhudi.actions.writes.looking_up import index_settings, table_index
+from pyhudi.errors import ConfigError, KeyGenError
+from pyhudi.index import INDEXES
+from pyhudi.index.base import Index
+from pyhudi.keygen import KeyColumns, KeyGenerator
+from pyhudi.keygen.base import BuiltInKey, read_field, top_level
+from pyhudi.keygen.partition_path import constant_path
+from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+
+__all__ = ["delete_index", "delete_keygen"]
+
+_GLOBAL_FORMS = {"SIMPLE": "GLOBAL_SIMPLE", "BLOOM": "GLOBAL_BLOOM"}
+
+
+@dataclass(frozen=True, slots=True)
+class KeysInRows:
+    """The keys that rows bring along in their meta columns: how rows of a table with automatic keys are named."""
+
+    type_name: str = "SIMPLE"
+    input_columns: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH)
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        arrays = [batch.column(name).cast(pa.string()) for name in self.input_columns]
+        for name, array in zip(self.input_columns, arrays, strict=True):
+            if array.null_count:
+                raise KeyGenError(f"{array.null_count} rows have no {name}; read the rows to delete from the table.")
+        return KeyColumns(*arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class KeysAlone:
+    """The record keys of a generator, for rows that do not say where they are."""
+
+    generator: BuiltInKey
+    key_fields: tuple[str, ...]
+
+    @property
+    def type_name(self) -> str:
+        return self.generator.type_name
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:
+        return top_level(self.key_fields)
+
+    def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
+        return KeyColumns(self.generator.record_key(batch, first_row), constant_path("", batch.num_rows))
+
+
+def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) -> KeyGenerator:
+    """The generator for a delete. Raises ConfigError, naming the columns that the rows need."""
+    config, root = context.meta.config, context.meta.storage.root
+    if is_automatic(config):
+        if RECORD_KEY in rows.names and PARTITION_PATH in rows.names:
+            return KeysInRows()
+        # Only the rows themselves can say what their keys are.
+        raise ConfigError(
+            f"{root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and {PARTITION_PATH}. "
+            "Read the rows to delete from the table and pass them with these columns."
+        )
+    generator, missing = table_keygen(context, instant_time), _missing(rows, context)
+    if not missing:
+        return generator
+    said = [name for name in config.partition_fields if name not in (*missing, *config.record_key_fields)]
+    _check_found_by_key(missing, said, context)
+    keys = stored_generator(generator)
+    if not isinstance(keys, BuiltInKey):
+        raise ConfigError(
+            f"{root}: the rows to delete lack the partition column {', '.join(missing)}, and the key generator "
+            f"{generator.type_name} makes keys from whole rows only. Add it, or delete by a filter, delete(where=...)."
+        )
+    return KeysAlone(keys, config.record_key_fields)
+
+
+def delete_index(rows: pa.Schema, context: ActionContext) -> Index:
+    """The index that finds the rows of a delete: in all partitions when they don't say theirs."""
+    index = table_index(context)
+    if index.is_global or is_automatic(context.meta.config) or not _missing(rows, context):
+        return index
+    name = INDEXES.canonical(context.options.index_type)
+    found: Index = INDEXES.load(_GLOBAL_FORMS[name])(index_settings(name, context))
+    return found
+
+
+def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
+    """Partition fields of the table that the rows lack."""
+    nothing = rows.empty_table()
+    return [name for name in context.meta.config.partition_fields if read_field(nothing, name) is None]
+
+
+def _check_found_by_key(missing: list[str], said: list[str], context: ActionContext) -> None:
+    """Raises ConfigError when rows without these partition fields can't be looked for by their keys alone."""
+    lacking = f"{context.meta.storage.root}: the rows to delete lack the partition column {', '.join(missing)}"
+    name = INDEXES.canonical(context.options.index_type)
+    if table_index(context).is_global:
+        return
+    if name not in _GLOBAL_FORMS:
+        raise ConfigError(
+            f"{lacking}, without which the index {name} can't find them. Add it, or delete by a filter, "
+            "delete(where=...). Nothing was deleted."
+        )
+    if said:
+        raise ConfigError(
+            f"{lacking}, but have {', '.join(said)}. Give all partition columns to delete in these partitions, or none "
+            "of them to delete the keys wherever they are. Nothing was deleted."
+        )

@@ -1,0 +1,113 @@
+"""Is text really UTF-8? Arrow and Spark take any bytes for text; Avro and HFile blocks with such bytes can't be read.
+
+Looked at before anything is written: Arrow's own check of whole columns, about a nanosecond for a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from pyhudi.errors import ConfigError
+from pyhudi.formats.avro.types import is_list, is_text
+
+__all__ = ["check_text", "check_text_column", "text_checked"]
+
+
+def check_text(rows: pa.Table | pa.RecordBatch, first_row: int = 0) -> None:
+    """Raises ConfigError, with column and row, for text that is not UTF-8, also inside of other types."""
+    for field, column in zip(rows.schema, rows.columns, strict=True):
+        check_text_column(field.name, column, first_row)
+
+
+def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: int = 0) -> None:
+    """The same for one column."""
+    if not _holds_text(column.type):
+        return
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+        for path, text in _texts(chunk, name):
+            number = _first_invalid(text)
+            if number is None:
+                continue
+            row = f", row {first_row + number} (counted from 0)" if path == name else ""
+            raise ConfigError(
+                f"Column {path!r}{row}: found text that is not UTF-8, {_bytes_of(text, number)!r}. Decode it by its "
+                "own encoding, or give the column the type binary. Nothing was written."
+            )
+        first_row += len(chunk)
+
+
+def text_checked(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """The same stream; it breaks off with the error of `check_text` where that is raised."""
+    if not any(_holds_text(field.type) for field in reader.schema):
+        return reader
+    return pa.RecordBatchReader.from_batches(reader.schema, _checked(reader))
+
+
+def _checked(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    first_row = 0
+    for batch in reader:
+        check_text(batch, first_row)
+        first_row += batch.num_rows
+        yield batch
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    if pt.is_dictionary(kind) or pt.is_run_end_encoded(kind):
+        return _holds_text(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _holds_text(kind.storage_type)
+    return is_text(kind) or any(_holds_text(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
+    """The arrays of text in a column, with their paths: values that a slice or a null hides are left out."""
+    kind = array.type
+    if not _holds_text(kind):
+        return
+    if is_text(kind):
+        yield path, array
+    elif pt.is_dictionary(kind):
+        yield from _used(array, path)
+    elif isinstance(kind, pa.BaseExtensionType):
+        yield from _texts(array.storage, path)
+    elif pt.is_struct(kind):
+        for field, child in zip(kind, array.flatten(), strict=True):
+            yield from _texts(child, f"{path}.{field.name}")
+    elif pt.is_map(kind):
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))).flatten()
+        yield from _texts(entries, path)
+    elif is_list(kind):
+        yield from _texts(array.flatten(), f"{path}.element")
+    elif pt.is_run_end_encoded(kind):
+        yield from _texts(array.values, path)
+
+
+def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:
+    """Texts of a dictionary; where one is wrong, the rows say whether they have it."""
+    for inner, text in _texts(array.dictionary, path):
+        yield inner, text if _first_invalid(text) is None else array.dictionary.take(array.indices)
+
+
+def _first_invalid(text: pa.Array) -> int | None:
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        # Rare, and the end of the write: rows may be looked at one by one.
+        return next((n for n in range(len(text)) if text[n].is_valid and not _is_text(_bytes_of(text, n))), None)
+    return None
+
+
+def _bytes_of(text: pa.Array, number: int) -> bytes:
+    value = text[number].as_buffer()
+    return b"" if value is None else value.to_pybytes()
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
