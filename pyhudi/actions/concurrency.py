@@ -18,7 +18,6 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.formats.instant_files import decode_commit
-from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.pending_clusterings import clustering_plan_of, pending_clusterings
 from pyhudi.metadata.pending_compactions import pending_compactions
@@ -34,7 +33,6 @@ __all__ = [
     "check_files_stayed",
     "check_others",
     "check_preferred_writers",
-    "check_still_held",
     "early_conflicts",
     "with_latest_schema",
     "with_retries",
@@ -178,16 +176,6 @@ def check_files_stayed(ours: Instant, began: MetaClient, now: MetaClient) -> Non
         raise WriteConflict(
             f"{now.storage.root}: since {ours.requested_time} began {what}, so it may not have seen all rows. Nothing "
             f"of it is visible; write again."
-        )
-
-
-def check_still_held(lock: LockProvider, ours: Instant, now: MetaClient) -> None:
-    """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
-    if not lock.is_held:
-        raise WriteConflict(
-            f"{now.storage.root}: the table's lock ran out, or was removed by another writer, before "
-            f"{ours.requested_time} could complete. Nothing of it is visible; write again, and if it happens often "
-            f"give the lock a longer validity (docs/locks.md)."
         )
 
 

@@ -16,9 +16,10 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
-from pyhudi.actions.concurrency import check_preferred_writers, check_still_held
+from pyhudi.actions.commit import Committed, TakenOver, commit
+from pyhudi.actions.concurrency import check_preferred_writers
+from pyhudi.actions.instants import request
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
-from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.actions.table_keys import table_keygen
@@ -30,10 +31,8 @@ from pyhudi.filegroup.markers import delete_markers
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
-from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
@@ -121,10 +120,7 @@ def schedule_plan(service: Service[PlanT, RunT], context: ActionContext) -> tupl
         plan = service.plan(now)
         if plan is None:
             return None
-        time = instant_times(now).draw(now.meta.timeline.latest_time)
-        writer = TimelineWriter(now.meta.storage, now.meta.config)
-        instant = writer.request(time, service.kind, service.encode(plan, now.meta))
-    return instant, plan
+        return request(service.kind, service.encode(plan, now.meta), now), plan
 
 
 def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, ...]:
@@ -222,38 +218,30 @@ def _complete(
     context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process took this run for dead and deleted its files."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.reloaded()
-        check_metadata_table_gone(now.meta)
+
+    def alive(now: ActionContext) -> None:
         _check_files_there(instant, statuses, now)
         service.check(instant, plan, now.meta, context.meta)
+
+    def body(now: ActionContext) -> CommitMetadata:
         said = schema_metadata(instant.requested_time, schema, now.meta)
-        body = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
-        body = service.finish(plan, instant, replace(body, extra_metadata=said), now)
-        check_preferred_writers(instant, body, now)
-        latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
-        time = instant_times(now).draw_completion(latest)
-        body = with_rolling_metadata(body, now.meta, now.options.commits)
-        encoded = encode_commit(body, instant.action, now.meta.config.table_version)
-        check_still_held(context.lock, instant, now.meta)
-        return TimelineWriter(now.meta.storage, now.meta.config).complete(instant, time, encoded)
+        made = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
+        made = service.finish(plan, instant, replace(made, extra_metadata=said), now)
+        check_preferred_writers(instant, made, now)
+        return with_rolling_metadata(made, now.meta, now.options.commits)
 
-
-class _TakenOver(WriteConflict):
-    """Another process is running the plan: there is nothing left to take back here."""
+    committed: Committed[CommitMetadata] = commit(instant, context, body, alive=alive)
+    return committed.instant
 
 
 def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
+    """Raises TakenOver when files of this run are not there as it has made them."""
     storage = context.meta.storage
-    found = context.meta.timeline.find(instant.requested_time, instant.action)
-    if found is None or found.state is not State.INFLIGHT:
-        state = "gone" if found is None else found.state.name.lower()
-        raise _TakenOver(f"{storage.root}: {instant.action.value} {instant.requested_time} is {state} meanwhile.")
     for status in statuses:
         path = status.stat.path
         info = storage.stat(path) if path is not None else None
         if info is None or info.size_bytes != status.stat.file_size_in_bytes:
-            raise _TakenOver(
+            raise TakenOver(
                 f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
                 f"another process took this run for dead and runs the plan itself. Nothing of this run is visible."
             )
@@ -270,7 +258,7 @@ def _give_up(
     """Take a failed run back to its plan. When that fails too, the next run does it."""
     try:
         heartbeat.stop()
-        if isinstance(error, _TakenOver):
+        if isinstance(error, TakenOver):
             return
         with hold(context.lock, context.options.lock.wait_timeout_s):
             found = context.meta.reload().timeline.find(instant.requested_time, instant.action)

@@ -14,6 +14,8 @@ Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import TakenOver, commit
+from pyhudi.actions.instants import request
 from pyhudi.actions.services.undo.checks import check_can_be_undone
 from pyhudi.actions.services.undo.files import requests_of, undo_files
 from pyhudi.errors import PathNotFound, TableError, WriteConflict
@@ -21,7 +23,6 @@ from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import (
     decode_requested_replace,
     decode_rollback_plan,
-    encode_rollback_metadata,
     encode_rollback_plan,
 )
 from pyhudi.index.consistent_hashing import delete_rings
@@ -33,7 +34,6 @@ from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
@@ -166,11 +166,7 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
                 InstantInfo(found.requested_time, found.action.value),
                 () if found.state is State.REQUESTED else requests_of(found, context),
             )
-            times = InstantTimes(
-                context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-            )
-            time = times.draw(context.meta.timeline.latest_time)
-            planned = writer.start(writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))), plan
+            planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
     return _perform(*planned, found, context)
 
 
@@ -213,21 +209,17 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
 
 def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
     """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
-    storage = context.meta.storage
-    writer = TimelineWriter(storage, context.meta.config)
     pending, metadata = undo_planned(instant, plan, target, context)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.meta.reload()
-        found = now.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
-        if found is None or found.is_completed:
-            return metadata  # another process did the same at the same time
+
+    def forget_target(now: ActionContext) -> None:
         if pending is not None:
-            writer.delete_files(pending)
-        completion = _times(context).draw_completion(
-            max(filter(None, (instant.requested_time, now.timeline.latest_time)))
-        )
-        writer.complete(instant, completion, encode_rollback_metadata(metadata))
-    delete_markers(storage, instant.requested_time)
+            TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
+
+    try:
+        commit(instant, context, lambda now: metadata, last=forget_target)
+    except TakenOver:
+        return metadata  # another process did the same at the same time
+    delete_markers(context.meta.storage, instant.requested_time)
     return metadata
 
 
@@ -254,12 +246,6 @@ def undo_planned(
         commits_rollback=(plan.instant_to_rollback.commit_time,),
         partitions=partitions,
         instants_rollback=(plan.instant_to_rollback,),
-    )
-
-
-def _times(context: ActionContext) -> InstantTimes:
-    return InstantTimes(
-        context.clock, context.meta.config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
     )
 
 
