@@ -9,12 +9,13 @@ Source: spec, timeline 3.2, 4.7 and 6.5.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, commit_locked
 from pyhudi.actions.services.archive.archiving import archive_out_of_turn
-from pyhudi.errors import TableError
+from pyhudi.errors import HudiError, TableError
 from pyhudi.formats.savepoint_files import decode_savepoint
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
@@ -85,7 +86,12 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
         saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
         writer.delete_savepoint(saved)  # of a writer that died in this place
         inflight = writer.start(saved)
-        committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
+        try:
+            committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
+        except HudiError:
+            with suppress(HudiError):  # the next savepoint of the commit does it then
+                writer.delete_savepoint(saved)
+            raise
     return _described(committed.instant, committed.body)
 
 
