@@ -23,14 +23,14 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.locks.in_process import InProcessLock
 from pyhudi.metadata.removal import has_metadata_table
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER, InstantFileName
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, METADATA_TABLE_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from tests.actions.tables import Row, TestTable, rows_of, sorted_rows
-from tests.faults.dying import dies, on_clone
+from tests.faults.dying import READING, dies, on_clone
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 UPDATE: Row = ("a", "x", 2, 11)
@@ -56,6 +56,14 @@ def updated(version: str, table_type: str) -> TestTable:
     table = made(version, table_type)
     table.upsert(UPDATE)
     table.upsert(("b", "y", 2, 21), ("a", "x", 3, 12))
+    return table
+
+
+def with_deserted_partition(version: str, table_type: str) -> TestTable:
+    table = made(version, table_type)
+    table.write("delete_partition", rows_of(START[1]))
+    table.upsert(UPDATE)
+    table.upsert(("a", "x", 3, 12))
     return table
 
 
@@ -106,7 +114,7 @@ CASES = {
         MERGE_ON_READ,
     ),
     "clustering": Case(ActionKind.CLUSTERING, served(cluster, **{"index.type": "BLOOM"})),
-    "clean": Case(ActionKind.CLEAN, served(clean, **{"clean.commits.retained": "1"}), updated),
+    "clean": Case(ActionKind.CLEAN, served(clean, **{"clean.commits.retained": "1"}), with_deserted_partition),
     "rollback of a dead writer": Case(
         ActionKind.ROLLBACK, lambda table: table.insert(("late", "x", 1, 1)), with_dead_writer
     ),
@@ -140,6 +148,11 @@ class Holds:
     at_draw: bool = False
     starts: list[int] = field(default_factory=list)
     is_lost: bool = False
+
+    def changes(self) -> list[str]:
+        """Paths that were changed from the beginning of that hold to that of the next."""
+        start, *later = [*self.starts, len(self.table.memory.log)][self.in_hold - 1 :]
+        return [path for verb, path in self.table.memory.log[start : later[0]] if verb not in READING]
 
     def began(self) -> None:
         self.starts.append(len(self.table.memory.log))
@@ -215,10 +228,14 @@ def test_nothing_completes_and_the_next_process_goes_on(
     expected = counted.rows() if case.goes_on else table.rows()
     done = completed(table, case.kind)
     attempt = on_clone(table)
-    watch(Holds(attempt, happens, in_hold, at_draw))
+    holds = Holds(attempt, happens, in_hold, at_draw)
+    watch(holds)
     with pytest.raises(error, match="metadata table" if error is HudiError else "lock ran out"):
         case.act(attempt)
+    changed = holds.changes()
 
+    if not at_draw and case.kind is not ActionKind.SAVEPOINT:  # whose instant begins in the same hold
+        assert [path for path in changed if not path.startswith((METADATA_TABLE_FOLDER, HEARTBEAT_FOLDER))] == []
     assert completed(attempt, case.kind) <= done
     assert attempt.rows() == expected
     watch(Holds(attempt))
