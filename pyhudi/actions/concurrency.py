@@ -17,16 +17,14 @@ from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, gro
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
-from pyhudi.formats.instant_files import decode_commit
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.pending_clusterings import clustering_plan_of, pending_clusterings
+from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.metadata.steady_read import is_cleaned, is_undone
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = [
     "check_early",
@@ -37,9 +35,6 @@ __all__ = [
     "with_latest_schema",
     "with_retries",
 ]
-
-_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
-_SERVICES = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
 
 
 def check_others(
@@ -77,10 +72,10 @@ def check_others(
 def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts | None:
     """How tasks of a write look for other writers; None when the options don't ask for it, and for services."""
     options = context.options
-    is_service = instant.action in _SERVICES
+    is_service = instant.action.is_table_service
     if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:
         return None
-    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action in _SERVICES)
+    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action.is_table_service)
     return EarlyConflicts(frozenset(waiting), options.heartbeat_interval_ms, options.heartbeat_misses, context.clock)
 
 
@@ -105,18 +100,16 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
     gone = replaced_groups(body)
     if not gone or not options.concurrency.has_many_writers or conflict_strategy(options).minds_plans:
         return
-    reader, now_ms = TimelineWriter(meta.storage, meta.config), now.clock.now_ms()
+    now_ms = now.clock.now_ms()
     for writer in meta.timeline.pending():
         time = writer.requested_time
-        if writer.action not in _WRITES or writer.state is not State.INFLIGHT or time == service.requested_time:
+        if not writer.action.is_commit or writer.state is not State.INFLIGHT or time == service.requested_time:
             continue
-        if clustering_plan_of(writer, meta) is not None:
+        if meta.reader.clustering_plan(writer) is not None:
             continue
         if is_expired(meta.storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
             continue
-        profile = reader.read_body(writer, State.INFLIGHT)
-        where = f"{meta.storage.root}: {time}.{writer.action.value}.inflight"
-        shared = sorted(gone & groups_of(decode_commit(profile, where))) if profile else []
+        shared = sorted(gone & groups_of(meta.reader.profile(writer)))
         if shared:
             raise WriteConflict(
                 f"{meta.storage.root}: {service.action.value} {service.requested_time} gives way to the "

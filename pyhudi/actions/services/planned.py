@@ -42,7 +42,6 @@ from pyhudi.timeline.write import TimelineWriter
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "schedule_plan"]
 
 _RUNS = 2**31  # write tokens hold what fits into Java's int
-_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 PlanT = TypeVar("PlanT")
 RunT = TypeVar("RunT", covariant=True)
@@ -69,8 +68,8 @@ class Service(Protocol[PlanT, RunT]):
         """Body of the requested file."""
         ...
 
-    def decode(self, body: bytes, where: str) -> PlanT:
-        """The plan in a requested file. Raises CorruptFile."""
+    def read(self, instant: Instant, meta: MetaClient) -> PlanT:
+        """The plan of an instant that waits or runs. Raises CorruptFile."""
         ...
 
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
@@ -130,7 +129,7 @@ def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tupl
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
     """Requested times of writes that are not completed; plans of clusterings that wait are none."""
-    pending = [instant for instant in context.meta.timeline.pending() if instant.action in _WRITES]
+    pending = [instant for instant in context.meta.timeline.pending() if instant.action.is_commit]
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
@@ -174,8 +173,7 @@ def _start(
                 f"{', '.join(waiting) or 'none'}."
             )
         writer = TimelineWriter(meta.storage, meta.config)
-        where = f"{meta.storage.root}: {instant_time}.{found.action.value}.requested"
-        plan = service.decode(writer.read_body(found, State.REQUESTED), where)
+        plan = service.read(found, meta)
         if found.state is State.INFLIGHT:
             _check_dead(found, context)
             _take_back(service, found, plan, context)

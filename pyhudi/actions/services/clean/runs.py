@@ -15,7 +15,6 @@ from pyhudi.actions.rolling_metadata import with_rolling_values
 from pyhudi.actions.services.clean.drafting import savepointed_files
 from pyhudi.actions.services.clean.result import CleanRun
 from pyhudi.errors import WriteConflict
-from pyhudi.formats.clean_plans import decode_clean_plan
 from pyhudi.metadata.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.filenames import data_path
@@ -52,16 +51,16 @@ def run_cleans(instants: Sequence[Instant], context: ActionContext) -> tuple[Cle
 
 def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
-    storage, config = context.meta.storage, context.meta.config
-    writer = TimelineWriter(storage, config)
+    config = context.meta.config
+    writer = TimelineWriter(context.meta.storage, config)
     started_s = context.clock.monotonic_s()
-    body = writer.read_body(instant, State.REQUESTED)
-    if not body:
+    plan = context.meta.reader.clean_plan(instant)
+    if plan is None:
         writer.delete_files(instant)
         return None
-    plan = decode_clean_plan(body, f"{storage.root}: {instant.requested_time}.clean.requested")
     if instant.state is State.REQUESTED:
-        instant = writer.start(instant, b"" if config.table_version >= _EMPTY_INFLIGHT_FROM_VERSION else body)
+        again = config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
+        instant = writer.start(instant, context.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
     context = context.reloaded()
     check_no_restore(context)
     deleted = _delete(plan, instant, context)
@@ -93,8 +92,7 @@ def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mappin
     These are the files of savepoints, and after a rollback or restore whatever is the newest version again.
     """
     kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
-    undone = (ActionKind.ROLLBACK, ActionKind.RESTORE)
-    if any(i.action in undone and i.requested_time > instant.requested_time for i in context.meta.timeline):
+    if any(i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline):
         kept.append(_newest_files(plan.files, context))
     going = {
         path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))

@@ -25,8 +25,8 @@ from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackR
 from pyhudi.actions.services.undo.rollback import roll_back_failed_writes, undo_planned
 from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.formats.instant_files import decode_rollback_plan, encode_rollback_plan
-from pyhudi.formats.savepoint_files import decode_restore_plan, encode_restore_plan
+from pyhudi.formats.instant_files import encode_rollback_plan
+from pyhudi.formats.savepoint_files import encode_restore_plan
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.retention import load_retention
@@ -38,8 +38,6 @@ from pyhudi.timeline.history import load_history
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["finish_restores", "restore"]
-
-_TABLE_SERVICES = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
 
 
 def restore(context: ActionContext, to: str) -> RestoreResult:
@@ -81,9 +79,8 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
                 f"{storage.root}: another process is restoring the table ({instant.requested_time}). Wait until it is "
                 "done; nothing was changed."
             )
-        body = TimelineWriter(storage, context.meta.config).read_body(instant, State.REQUESTED)
-        where = f"{storage.root}: {instant.requested_time}.restore.requested"
-        undone += [i.commit_time for i in _perform(instant, decode_restore_plan(body, where), context).rolled_back]
+        plan = context.meta.reader.restore_plan(instant)
+        undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
         _forget_rollbacks_of_completed(context)
     return tuple(undone)
@@ -125,7 +122,7 @@ def _newer(meta: MetaClient, target: Instant) -> tuple[Instant, ...]:
 def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...]) -> None:
     meta, time = context.meta, target.requested_time
     root, timeline = meta.storage.root, meta.timeline
-    running = [i for i in timeline.pending() if i.action.is_write and i.action not in _TABLE_SERVICES]
+    running = [i for i in timeline.pending() if i.action.is_write and not i.action.is_compaction]
     running = [i for i in running if not is_clustering(i, meta)]
     if context.options.failed_writes_policy == "LAZY" and running:
         raise WriteConflict(
@@ -229,10 +226,8 @@ def _planned(
 
 def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[Instant, RollbackPlan]]:
     """The pending rollbacks that a restore has begun, with their plans."""
-    writer = TimelineWriter(context.meta.storage, context.meta.config)
     for instant in context.meta.timeline.pending().of([ActionKind.ROLLBACK]).after(restoring.requested_time):
-        where = f"{context.meta.storage.root}: {instant.requested_time}.rollback.requested"
-        yield instant, decode_rollback_plan(writer.read_body(instant, State.REQUESTED), where)
+        yield instant, context.meta.reader.rollback_plan(instant)
 
 
 def _forget_rollbacks_of_completed(context: ActionContext) -> None:

@@ -18,13 +18,9 @@ from pyhudi.actions.commit import TakenOver, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.services.undo.checks import check_can_be_undone
 from pyhudi.actions.services.undo.files import requests_of, undo_files
-from pyhudi.errors import PathNotFound, TableError, WriteConflict
+from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.formats.instant_files import (
-    decode_requested_replace,
-    decode_rollback_plan,
-    encode_rollback_plan,
-)
+from pyhudi.formats.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
@@ -38,9 +34,8 @@ from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 
+_REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
-_REPLACING = (ActionKind.REPLACECOMMIT.value, ActionKind.CLUSTERING.value)
-_ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
@@ -129,7 +124,7 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
     """A compaction that waits is no failed write: later log files may be named after it, and it reads older ones."""
     where = context.meta.storage.root
     if not target.is_completed:
-        if target.action in (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION):
+        if target.action.is_compaction:
             raise TableError(
                 f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed "
                 f"write; log files written since may depend on it. Run it: "
@@ -173,21 +168,16 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
 def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
     """The pending rollback of an instant, which another process has begun. Hold the lock."""
     for instant in _pending_rollbacks(context.meta):
-        plan = _plan_of(instant, context.meta)
+        plan = context.meta.reader.rollback_plan(instant)
         if plan.instant_to_rollback.commit_time == target.requested_time:
             writer = TimelineWriter(context.meta.storage, context.meta.config)
             return (writer.start(instant) if instant.state is State.REQUESTED else instant), plan
     return None
 
 
-def _plan_of(instant: Instant, meta: MetaClient) -> RollbackPlan:
-    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED)
-    return decode_rollback_plan(body, f"{instant.requested_time}.rollback.requested")
-
-
 def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
     """Has another process planned to undo this instant? Hold the lock."""
-    plans = (_plan_of(instant, meta) for instant in _pending_rollbacks(meta))
+    plans = (meta.reader.rollback_plan(instant) for instant in _pending_rollbacks(meta))
     return any(plan.instant_to_rollback.commit_time == target.requested_time for plan in plans)
 
 
@@ -198,7 +188,7 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
         found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
         if found is None or found.is_completed:
             return None
-        plan = _plan_of(found, context.meta)
+        plan = context.meta.reader.rollback_plan(found)
         if found.state is State.REQUESTED:
             found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
     info = plan.instant_to_rollback
@@ -259,14 +249,6 @@ def _pending_rollbacks(meta: MetaClient) -> list[Instant]:
 
 
 def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
-    if instant.action not in _ROLLED_BACK or instant.requested_time <= _LOWEST_TIME:
+    if not instant.action.is_commit or instant.requested_time <= _LOWEST_TIME:
         return False
-    if instant.action is not ActionKind.REPLACECOMMIT:
-        return True
-    # Below version 8 a pending clustering is called replacecommit too; its plan tells it from an insert overwrite.
-    writer = TimelineWriter(context.meta.storage, context.meta.config)
-    try:
-        body = writer.read_body(instant, State.REQUESTED)
-    except PathNotFound:
-        return False  # a plan that was dropped since the timeline was read
-    return decode_requested_replace(body)["clusteringPlan"] is None
+    return context.meta.reader.clustering_plan(instant) is None

@@ -16,7 +16,6 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, commit_locked
 from pyhudi.actions.services.archive.archiving import archive_out_of_turn
 from pyhudi.errors import HudiError, TableError
-from pyhudi.formats.savepoint_files import decode_savepoint
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
@@ -110,11 +109,9 @@ def delete_savepoint(context: ActionContext, instant_time: str) -> None:
 
 def load_savepoints(meta: MetaClient) -> Savepoints:
     """The savepoints of a table, oldest first."""
-    writer = TimelineWriter(meta.storage, meta.config)
     found = Savepoints()
     for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
-        where = f"{meta.storage.root}: {instant.requested_time}.savepoint"
-        found.append(_described(instant, decode_savepoint(writer.read_body(instant, State.COMPLETED), where)))
+        found.append(_described(instant, meta.reader.savepoint_metadata(instant)))
     return found
 
 
