@@ -94,3 +94,14 @@ def test_nothing_but_commit_completes_an_instant():
         if isinstance(node, ast.Attribute) and node.attr == "complete"
     ]
     assert [at.partition(":")[0] for at in calls] == ["pyhudi/actions/commit.py"], calls
+
+
+def test_plans_on_the_timeline_are_decoded_in_one_place():
+    plans = tuple(f"decode_{kind}_plan" for kind in ("clean", "clustering", "compaction", "restore", "rollback"))
+    decoding = {
+        path
+        for path, tree in modules().items()
+        for name, _ in imported_names(tree)
+        if name.endswith(plans) and not path.startswith("pyhudi/formats/")
+    }
+    assert decoding == {"pyhudi/timeline/read.py"}

@@ -23,7 +23,7 @@ from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.actions.table_keys import table_keygen
-from pyhudi.actions.writes.keyed_write import checked, commit_body
+from pyhudi.actions.writes.keyed_write import commit_body
 from pyhudi.actions.writes.preparation import write_spec
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import HudiError, TableError, WriteConflict
@@ -204,7 +204,7 @@ def _execute(
     spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
     tasks = service.tasks(plan, context)
     work = service.work(plan, context, spec, slice_reading(spec, schema, context), run)
-    return checked(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
+    return tuple(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
 
 
 def _complete(
