@@ -16,6 +16,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.load import is_whole, list_instant_files, timeline_of
+from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["MetaClient"]
@@ -77,6 +78,11 @@ class MetaClient:
         """The bodies of completed writes, cached."""
         assert self._bodies is not None
         return self._bodies
+
+    @property
+    def reader(self) -> TimelineReader:
+        """Reads plans, profiles and other bodies of instants."""
+        return TimelineReader(self.storage, self.config)
 
     def table_schema(self) -> pa.Schema:
         """Schema of the data columns, without meta columns.

@@ -17,31 +17,24 @@ from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, gro
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
-from pyhudi.formats.instant_files import decode_commit
-from pyhudi.locks import LockProvider
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.pending_clusterings import clustering_plan_of, pending_clusterings
+from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.metadata.pending_compactions import pending_compactions
 from pyhudi.metadata.steady_read import is_cleaned, is_undone
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = [
     "check_early",
     "check_files_stayed",
     "check_others",
     "check_preferred_writers",
-    "check_still_held",
     "early_conflicts",
     "with_latest_schema",
     "with_retries",
 ]
-
-_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
-_SERVICES = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
 
 
 def check_others(
@@ -79,10 +72,10 @@ def check_others(
 def early_conflicts(instant: Instant, context: ActionContext) -> EarlyConflicts | None:
     """How tasks of a write look for other writers; None when the options don't ask for it, and for services."""
     options = context.options
-    is_service = instant.action in _SERVICES
+    is_service = instant.action.is_table_service
     if not (options.concurrency.detects_early and options.concurrency.is_optimistic) or is_service:
         return None
-    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action in _SERVICES)
+    waiting = (i.requested_time for i in context.meta.timeline.pending() if i.action.is_table_service)
     return EarlyConflicts(frozenset(waiting), options.heartbeat_interval_ms, options.heartbeat_misses, context.clock)
 
 
@@ -107,18 +100,16 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
     gone = replaced_groups(body)
     if not gone or not options.concurrency.has_many_writers or conflict_strategy(options).minds_plans:
         return
-    reader, now_ms = TimelineWriter(meta.storage, meta.config), now.clock.now_ms()
+    now_ms = now.clock.now_ms()
     for writer in meta.timeline.pending():
         time = writer.requested_time
-        if writer.action not in _WRITES or writer.state is not State.INFLIGHT or time == service.requested_time:
+        if not writer.action.is_commit or writer.state is not State.INFLIGHT or time == service.requested_time:
             continue
-        if clustering_plan_of(writer, meta) is not None:
+        if meta.reader.clustering_plan(writer) is not None:
             continue
         if is_expired(meta.storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
             continue
-        profile = reader.read_body(writer, State.INFLIGHT)
-        where = f"{meta.storage.root}: {time}.{writer.action.value}.inflight"
-        shared = sorted(gone & groups_of(decode_commit(profile, where))) if profile else []
+        shared = sorted(gone & groups_of(meta.reader.profile(writer)))
         if shared:
             raise WriteConflict(
                 f"{meta.storage.root}: {service.action.value} {service.requested_time} gives way to the "
@@ -178,16 +169,6 @@ def check_files_stayed(ours: Instant, began: MetaClient, now: MetaClient) -> Non
         raise WriteConflict(
             f"{now.storage.root}: since {ours.requested_time} began {what}, so it may not have seen all rows. Nothing "
             f"of it is visible; write again."
-        )
-
-
-def check_still_held(lock: LockProvider, ours: Instant, now: MetaClient) -> None:
-    """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
-    if not lock.is_held:
-        raise WriteConflict(
-            f"{now.storage.root}: the table's lock ran out, or was removed by another writer, before "
-            f"{ours.requested_time} could complete. Nothing of it is visible; write again, and if it happens often "
-            f"give the lock a longer validity (docs/locks.md)."
         )
 
 

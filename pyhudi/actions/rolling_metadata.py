@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
 
-from pyhudi.formats.clean_plans import decode_clean_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.commits import CommitOptions
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["with_rolling_metadata", "with_rolling_values"]
 
@@ -49,5 +47,4 @@ def _has_metadata(instant: Instant) -> bool:
 def _extra_metadata(instant: Instant, meta: MetaClient) -> Mapping[str, str]:
     if instant.action is not ActionKind.CLEAN:
         return meta.commits.metadata(instant).extra_metadata
-    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.COMPLETED)
-    return decode_clean_metadata(body, f"{meta.storage.root}: {instant.requested_time}.clean").extra_metadata
+    return meta.reader.clean_metadata(instant).extra_metadata

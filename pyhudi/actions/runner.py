@@ -4,7 +4,7 @@
     request           instant time drawn under the lock   <T>.<action>.requested
     prepare, start    rows to tasks                       <T>.inflight with the workload profile
     execute, sweep    data files                          markers first; leftovers of failed attempts deleted
-    complete          under the lock: look for conflicts, draw the completion time, make the completed file
+    complete          under the lock: look for conflicts, make the completed file (`actions/commit.py`)
 
 A failure anywhere before the last step leaves an instant that is not completed: readers never see it, and it is undone
 here, or by the next writer if this process can't. Source: house 3.5; spec, timeline 3.4, 3.5, 8.
@@ -16,14 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
-from pyhudi.actions.concurrency import (
-    check_early,
-    check_files_stayed,
-    check_others,
-    check_still_held,
-    with_latest_schema,
-)
+from pyhudi.actions.commit import Committed, commit
+from pyhudi.actions.concurrency import check_early, check_files_stayed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import replaced_groups
+from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.services.undo.rollback import is_being_rolled_back, undo
@@ -31,17 +27,14 @@ from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
-from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import Heartbeat
-from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["instant_times", "run"]
+__all__ = ["run"]
 
 
 def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
@@ -113,7 +106,7 @@ def _request(
         now = context.reloaded()
         if now.meta.timeline.commits() != context.meta.timeline.commits():
             schedule = action.schedule(now)  # the table's schema may have changed
-        time = instant_times(now).draw(now.meta.timeline.latest_time)
+        time = draw_time(now)
         heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
         with heartbeat.begun(options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
             instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
@@ -125,48 +118,34 @@ def _complete(
     order: Order,
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
-    context: ActionContext,
+    began: ActionContext,
     heartbeat: Heartbeat,
 ) -> Instant:
-    """Make the write visible, unless another one got in its way. `context` is the table as the write began."""
-    options = context.options
-    with hold(context.lock, options.lock.wait_timeout_s):
-        now = context.meta.reload()
-        check_metadata_table_gone(now)
-        _check_alive(inflight, now, options, heartbeat)
-        check_files_stayed(inflight, context.meta, now)
-        check_others(inflight, statuses, body, context, now)
-        body = with_latest_schema(body, inflight, order.schedule, context, now)
-        latest = max(filter(None, (now.timeline.latest_time, inflight.requested_time)))
-        time = instant_times(context).draw_completion(latest)
-        body = with_rolling_metadata(body, now, options.commits)
-        encoded = encode_commit(body, inflight.action, now.config.table_version)
-        check_still_held(context.lock, inflight, now)
-        return TimelineWriter(now.storage, now.config).complete(inflight, time, encoded)
+    """Make the write visible, unless another one got in its way. `began`: the table as the write began."""
+
+    def conflicts(now: ActionContext) -> None:
+        check_files_stayed(inflight, began.meta, now.meta)
+        check_others(inflight, statuses, body, began, now.meta)
+
+    def latest(now: ActionContext) -> CommitMetadata:
+        found = with_latest_schema(body, inflight, order.schedule, began, now.meta)
+        return with_rolling_metadata(found, now.meta, began.options.commits)
+
+    committed: Committed[CommitMetadata] = commit(
+        inflight, began, latest, alive=lambda now: _check_alive(inflight, now, heartbeat), conflicts=conflicts
+    )
+    return committed.instant
 
 
-def _check_alive(inflight: Instant, now: MetaClient, options: WriteOptions, heartbeat: Heartbeat) -> None:
+def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) -> None:
     """Raises WriteConflict when other writers may take this one for dead, or do so already."""
-    late = options.failed_writes_policy == "LAZY" and heartbeat.is_expired(options.heartbeat_misses)
-    if late or is_being_rolled_back(inflight, now):
+    late = now.options.failed_writes_policy == "LAZY" and heartbeat.is_expired(now.options.heartbeat_misses)
+    if late or is_being_rolled_back(inflight, now.meta):
         what = "expired while it was running, so others may have" if late else "stopped for a while, so others have"
         raise WriteConflict(
-            f"{now.storage.root}: the heartbeat of {inflight.requested_time} {what} taken it for dead. Nothing of it "
-            f"is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
+            f"{now.meta.storage.root}: the heartbeat of {inflight.requested_time} {what} taken it for dead. Nothing of "
+            f"it is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
         )
-
-
-def instant_times(context: ActionContext) -> InstantTimes:
-    """Times for this table; the expected skew of clocks is the lock provider's unless the caller gave one."""
-    options = context.options
-    given = "hoodie.time.generator.max_expected_clock_skew_ms" in options.explicit
-    return InstantTimes(
-        context.clock,
-        context.meta.config.timeline_zone,
-        context.lock,
-        options.max_clock_skew_ms if given else None,
-        options.lock.wait_timeout_s,
-    )
 
 
 @contextmanager

@@ -83,8 +83,6 @@ _RECORDS: Mapping[str, str] = {
 _STAT_FIELDS = tuple(line.split()[0] for line in FIRST_STATISTICS.splitlines() if line.strip())
 # Every archived commit has this entry, empty: Hudi cuts a statistic of old releases out by it.
 _ROLLING_STAT = {"ROLLING_STAT": ""}
-_WRITES = (ActionKind.COMMIT, ActionKind.DELTACOMMIT)
-_COMPACTIONS = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
 _HEAD = struct.Struct(">ii")
 _LENGTH = struct.Struct(">i")
 _CONTENT_VERSION = 3
@@ -111,12 +109,12 @@ def archive_entry(
 
 
 def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[str, Any]:
-    if action in _WRITES:
+    if action.is_commit and not action.is_replacing:
         return {"hoodieCommitMetadata": _commit(body, where)}
     if not body:
         return {}
     completed = state is State.COMPLETED
-    if action in _COMPACTIONS and state is State.REQUESTED:
+    if action.is_compaction and state is State.REQUESTED:
         decode_compaction_plan(body, where)
         return {"hoodieCompactionPlan": decode_avro_record(body, where)}
     if action is ActionKind.REPLACECOMMIT:

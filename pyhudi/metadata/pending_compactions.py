@@ -10,29 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.file_group import FileGroupId, FileSlice
-from pyhudi.model.instant import ActionKind, State
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.model.instant import ActionKind
 
 __all__ = ["pending_compactions", "slices_to_append_to"]
 
 
 def pending_compactions(meta: MetaClient) -> dict[FileGroupId, str]:
     """File group → instant of the pending compaction that has it in its plan. Raises CorruptFile."""
-    writer = TimelineWriter(meta.storage, meta.config)
     found: dict[FileGroupId, str] = {}
     for instant in meta.timeline.pending():
-        if instant.action is not ActionKind.COMPACTION:
-            continue
-        plan = decode_avro_record(
-            writer.read_body(instant, State.REQUESTED), f"{instant.requested_time}.compaction.requested"
-        )
-        for operation in plan.get("operations") or ():
-            group = FileGroupId(operation["partitionPath"] or "", operation["fileId"])
-            found[group] = instant.requested_time
+        if instant.action is ActionKind.COMPACTION:
+            operations = meta.reader.compaction_plan(instant).operations
+            found.update((operation.group, instant.requested_time) for operation in operations)
     return found
 
 

@@ -50,9 +50,10 @@ def remove_metadata_table(meta: MetaClient) -> None:
 
 
 def check_metadata_table_gone(meta: MetaClient) -> None:
-    """Raises HudiError when a metadata table is there: for the moment before a commit becomes visible."""
+    """Raises HudiError when a metadata table is there: for the moment before an instant completes."""
     if has_metadata_table(meta):
         raise HudiError(
-            f"{meta.storage.root}: another writer made a metadata table while this write was running. Committing "
-            "beside it would hide the new rows from Hudi's readers, so nothing was committed; write again."
+            f"{meta.storage.root}: another writer made a metadata table while this one was running. To complete "
+            "beside it would hide what changed from Hudi's readers, so nothing was completed; write again, which takes "
+            "it out."
         )

@@ -9,12 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pyhudi.errors import PathNotFound
-from pyhudi.formats.clean_plans import decode_clean_metadata, decode_clean_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import LISTING_THREADS
 from pyhudi.model.clean_plan import READABLE_SINCE
-from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.model.instant import ActionKind, Instant
 
 __all__ = ["Retention", "load_retention", "readable_since"]
 
@@ -54,18 +52,15 @@ def load_retention(meta: MetaClient) -> Retention:
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:
     """The instant from which on a clean has left all files; "" when it says nothing, or took nothing."""
-    reader = TimelineWriter(meta.storage, meta.config)
-    where = f"{meta.storage.root}: {instant.requested_time}.clean"
     try:
         if instant.is_completed:
-            done = decode_clean_metadata(reader.read_body(instant, State.COMPLETED), where)
+            done = meta.reader.clean_metadata(instant)
             earliest, last, extra = done.earliest, done.last_commit, done.extra_metadata
             took = any(partition.deleted for partition in done.partitions.values())
         else:
-            body = reader.read_body(instant, State.REQUESTED)
-            if not body:
+            plan = meta.reader.clean_plan(instant)
+            if plan is None:
                 return ""
-            plan = decode_clean_plan(body, where)
             earliest, last, extra = plan.earliest_time, plan.last_commit, plan.extra_metadata
             took = plan.file_count > 0
     except PathNotFound:

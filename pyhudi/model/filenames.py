@@ -149,7 +149,6 @@ class LogFileName:
 _L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?")
 _L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?")
 _STATES = {None: State.COMPLETED, ".requested": State.REQUESTED, ".inflight": State.INFLIGHT}
-_PENDING_ONLY = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION, ActionKind.CLUSTERING})
 _ACTIONS = {f".{kind.value}": kind for kind in ActionKind}
 _PENDING_NAMES = {
     ActionKind.COMMIT: (ActionKind.COMMIT, ActionKind.COMPACTION),
@@ -200,7 +199,7 @@ class InstantFileName:
         action, state = _ACTIONS.get(action_part), _STATES.get(state_part)
         if action is None or state is None or (completion is not None and state is not State.COMPLETED):
             return None
-        if state is State.COMPLETED and action in _PENDING_ONLY:
+        if state is State.COMPLETED and action.is_table_service:
             return None
         return cls(requested, action, state, completion)
 

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from enum import Enum, IntEnum
 
-__all__ = ["INSTANT_TIME_DIGITS", "ActionKind", "Instant", "State", "format_instant_time", "parse_instant_time"]
+__all__ = [
+    "COMPACTIONS",
+    "INSTANT_TIME_DIGITS",
+    "ActionKind",
+    "Instant",
+    "State",
+    "format_instant_time",
+    "parse_instant_time",
+]
 
 INSTANT_TIME_DIGITS = 17  # yyyyMMddHHmmssSSS
 
@@ -44,9 +52,34 @@ class ActionKind(str, Enum):
         return _COMPLETED_AS.get(self, self)
 
     @property
+    def is_commit(self) -> bool:
+        """True for the names of what makes data visible; table services complete as one of them."""
+        return self in _COMMITS
+
+    @property
+    def is_table_service(self) -> bool:
+        """True for the pending names of what writes rows anew that are in the table already."""
+        return self in _COMPLETED_AS
+
+    @property
     def is_write(self) -> bool:
         """True for the actions that make data visible or are about to."""
-        return self in _WRITES
+        return self.is_commit or self.is_table_service
+
+    @property
+    def is_compaction(self) -> bool:
+        """True for pending compactions and log compactions."""
+        return self in COMPACTIONS
+
+    @property
+    def is_replacing(self) -> bool:
+        """True for what takes file groups out; below version 8 pending clusterings are called replacecommit, too."""
+        return self in (ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING)
+
+    @property
+    def is_undoing(self) -> bool:
+        """True for what takes writes back."""
+        return self in (ActionKind.ROLLBACK, ActionKind.RESTORE)
 
 
 _COMPLETED_AS = {
@@ -54,16 +87,8 @@ _COMPLETED_AS = {
     ActionKind.LOGCOMPACTION: ActionKind.DELTACOMMIT,
     ActionKind.CLUSTERING: ActionKind.REPLACECOMMIT,
 }
-_WRITES = frozenset(
-    {
-        ActionKind.COMMIT,
-        ActionKind.DELTACOMMIT,
-        ActionKind.REPLACECOMMIT,
-        ActionKind.COMPACTION,
-        ActionKind.LOGCOMPACTION,
-        ActionKind.CLUSTERING,
-    }
-)
+_COMMITS = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
+COMPACTIONS = frozenset({ActionKind.COMPACTION, ActionKind.LOGCOMPACTION})
 
 
 @dataclass(frozen=True, slots=True, order=True)

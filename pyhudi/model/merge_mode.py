@@ -21,9 +21,12 @@ __all__ = [
     "FIRST_VALUE_PAYLOAD",
     "MERGE_MODES",
     "OVERWRITE_PAYLOAD",
+    "PAYLOADS",
     "PAYLOAD_STRATEGY_ID",
+    "STRATEGY_IDS",
     "infer_merge_mode",
     "mode_of_payload",
+    "mode_of_payload_name",
     "mode_of_strategy",
     "payload_class_name",
 ]
@@ -36,6 +39,7 @@ MERGE_MODES = (COMMIT_TIME_ORDERING, EVENT_TIME_ORDERING, CUSTOM)
 COMMIT_TIME_STRATEGY_ID = "ce9acb64-bde0-424c-9b91-f6ebba25356d"
 EVENT_TIME_STRATEGY_ID = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
 PAYLOAD_STRATEGY_ID = "00000000-0000-0000-0000-000000000000"
+STRATEGY_IDS = {EVENT_TIME_ORDERING: EVENT_TIME_STRATEGY_ID, COMMIT_TIME_ORDERING: COMMIT_TIME_STRATEGY_ID}
 BUILT_IN_STRATEGY_IDS = (COMMIT_TIME_STRATEGY_ID, EVENT_TIME_STRATEGY_ID, PAYLOAD_STRATEGY_ID)
 
 _PACKAGE = "org.apache.hudi.common.model."
@@ -43,6 +47,15 @@ DEFAULT_PAYLOAD = f"{_PACKAGE}DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD = f"{_PACKAGE}OverwriteWithLatestAvroPayload"
 FIRST_VALUE_PAYLOAD = f"{_PACKAGE}FirstValueAvroPayload"
 _EVENT_TIME_PAYLOAD = f"{_PACKAGE}EventTimeAvroPayload"
+# The class that Hudi stores beside a mode in tables below version 9, unless the caller names another one of that mode.
+PAYLOADS = {EVENT_TIME_ORDERING: DEFAULT_PAYLOAD, COMMIT_TIME_ORDERING: OVERWRITE_PAYLOAD}
+_MODES_OF_PAYLOADS = {
+    DEFAULT_PAYLOAD: EVENT_TIME_ORDERING,
+    _EVENT_TIME_PAYLOAD: EVENT_TIME_ORDERING,
+    OVERWRITE_PAYLOAD: COMMIT_TIME_ORDERING,
+}
+_MODES_OF_NAMES = {name.rpartition(".")[2]: mode for name, mode in _MODES_OF_PAYLOADS.items()}
+_MODES_OF_STRATEGIES = {strategy_id: mode for mode, strategy_id in STRATEGY_IDS.items()}
 _MOVED = {"org.apache.hudi.payload.AWSDmsAvroPayload": f"{_PACKAGE}AWSDmsAvroPayload"}
 
 _PROPERTY = "hoodie.record.merge.property."
@@ -85,15 +98,17 @@ def payload_class_name(payload_class: str) -> str:
 
 def mode_of_payload(payload_class: str) -> str:
     """The mode that a payload class stands for below version 9."""
-    if payload_class in (DEFAULT_PAYLOAD, _EVENT_TIME_PAYLOAD):
-        return EVENT_TIME_ORDERING
-    return COMMIT_TIME_ORDERING if payload_class == OVERWRITE_PAYLOAD else CUSTOM
+    return _MODES_OF_PAYLOADS.get(payload_class, CUSTOM)
 
 
-def mode_of_strategy(strategy_id: str) -> str:
-    """The mode that a merge strategy's id stands for."""
-    modes = {EVENT_TIME_STRATEGY_ID: EVENT_TIME_ORDERING, COMMIT_TIME_STRATEGY_ID: COMMIT_TIME_ORDERING}
-    return modes.get(strategy_id, CUSTOM)
+def mode_of_payload_name(payload_class: str) -> str | None:
+    """The same for a class as options name it, its package left out or not; None when it stands for no mode."""
+    return _MODES_OF_NAMES.get(payload_class.rpartition(".")[2])
+
+
+def mode_of_strategy(strategy_id: str) -> str | None:
+    """The mode that a merge strategy's id stands for, None when it is that of payload classes, or a merger's own."""
+    return _MODES_OF_STRATEGIES.get(strategy_id)
 
 
 def infer_merge_mode(
@@ -129,7 +144,7 @@ def infer_merge_mode(
     if payload_first:
         inferred = mode_of_payload(str(payload_class))
     else:
-        inferred = mode_of_strategy(str(strategy_id))
+        inferred = mode_of_strategy(str(strategy_id)) or CUSTOM
     if mode is not None and mode != inferred:
         reason = f"payload class {payload_class}" if payload_first else f"merge strategy id {strategy_id}"
         raise ConfigError(

@@ -13,8 +13,6 @@ from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
-    COMMIT_TIME_ORDERING,
-    COMMIT_TIME_STRATEGY_ID,
     CUSTOM,
     DEFAULT_PAYLOAD,
     DEPRECATED_PAYLOADS,
@@ -22,6 +20,8 @@ from pyhudi.model.merge_mode import (
     EVENT_TIME_STRATEGY_ID,
     OVERWRITE_PAYLOAD,
     PAYLOAD_STRATEGY_ID,
+    PAYLOADS,
+    STRATEGY_IDS,
     infer_merge_mode,
     mode_of_payload,
     payload_class_name,
@@ -206,17 +206,13 @@ def _merging(table: NewTable) -> dict[str, str]:
             # This id beside every payload class, whatever it does: the payload class counts.
             "hoodie.compaction.record.merger.strategy": table.merge_strategy_id or EVENT_TIME_STRATEGY_ID,
         }
-    payload, strategy_id = {
-        EVENT_TIME_ORDERING: (DEFAULT_PAYLOAD, EVENT_TIME_STRATEGY_ID),
-        COMMIT_TIME_ORDERING: (OVERWRITE_PAYLOAD, COMMIT_TIME_STRATEGY_ID),
-        CUSTOM: (table.payload_class or DEFAULT_PAYLOAD, table.merge_strategy_id or PAYLOAD_STRATEGY_ID),
-    }[mode]
-    if table.payload_class is not None and mode_of_payload(table.payload_class) == mode:
+    payload = PAYLOADS.get(mode, DEFAULT_PAYLOAD)
+    if table.payload_class is not None and mode in (CUSTOM, mode_of_payload(table.payload_class)):
         payload = table.payload_class
     return {
         "hoodie.record.merge.mode": mode,
         "hoodie.compaction.payload.class": payload,
-        "hoodie.record.merge.strategy.id": strategy_id,
+        "hoodie.record.merge.strategy.id": STRATEGY_IDS.get(mode) or table.merge_strategy_id or PAYLOAD_STRATEGY_ID,
     }
 
 

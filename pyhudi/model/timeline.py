@@ -12,8 +12,6 @@ from pyhudi.model.instant import ActionKind, Instant, State
 
 __all__ = ["Timeline"]
 
-_COMMITS = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING})
-
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
@@ -31,7 +29,7 @@ class Timeline:
         object.__setattr__(self, "instants", tuple(sorted(self.instants, key=_order)))
         if self.active_since is None:
             object.__setattr__(self, "active_since", _first_write(self.instants))
-        times = frozenset(i.requested_time for i in self.instants if i.is_completed and i.action in _COMMITS)
+        times = frozenset(i.requested_time for i in self.instants if i.is_completed and i.action.is_commit)
         object.__setattr__(self, "_commit_times", times)
 
     def __iter__(self) -> Iterator[Instant]:
@@ -50,7 +48,7 @@ class Timeline:
 
     def commits(self) -> Timeline:
         """Completed instants that make data visible: commit, deltacommit, replacecommit."""
-        return self._where(lambda instant: instant.is_completed and instant.action in _COMMITS)
+        return self._where(lambda instant: instant.is_completed and instant.action.is_commit)
 
     def of(self, actions: Iterable[ActionKind]) -> Timeline:
         """Only instants of these actions."""
@@ -77,7 +75,7 @@ class Timeline:
 
     def last_commit(self) -> Instant | None:
         """The completed commit, deltacommit or replacecommit with the greatest requested time."""
-        return next((i for i in reversed(self.instants) if i.is_completed and i.action in _COMMITS), None)
+        return next((i for i in reversed(self.instants) if i.is_completed and i.action.is_commit), None)
 
     def is_visible(self, instant_time: str) -> bool:
         """True when data files that carry `instant_time` are committed (as far as this timeline reaches)."""

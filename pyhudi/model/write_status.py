@@ -1,11 +1,8 @@
-"""WriteStatus: what a write task tells the planner, one row per file it wrote.
-
-Tasks answer in rows because a Python exception type does not survive the way back from a Spark worker.
-"""
+"""WriteStatus: what a write task tells the planner, one row per file it wrote. A task that fails raises."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyhudi.model.commit import WriteStat
 
@@ -23,4 +20,3 @@ class WriteStatus:
     stat: WriteStat
     rows_read: int = 0
     skipped: int = 0
-    errors: tuple[str, ...] = field(default=())

@@ -15,7 +15,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.history import load_history
-from pyhudi.timeline.write import TimelineWriter
+from pyhudi.timeline.read import TimelineReader
 
 __all__ = ["CommitBodies"]
 
@@ -29,7 +29,7 @@ class CommitBodies:
     """Reads commit metadata through a cache. A completed file never changes, so an instant is read once."""
 
     def __init__(self, storage: Storage, config: TableConfig) -> None:
-        self._reader = TimelineWriter(storage, config)
+        self._reader = TimelineReader(storage, config)
         self._storage = storage
         self._config = config
         self._cache: dict[Instant, CommitMetadata] = {}
@@ -65,10 +65,6 @@ class CommitBodies:
                 f"{self._storage.root}: the completed file of {instant.action.value} {instant.requested_time} "
                 f"can't be read: {error}"
             ) from error
-
-    def profile(self, instant: Instant) -> CommitMetadata:
-        """The workload profile in the inflight file of a write, empty when it has none. Raises PathNotFound."""
-        return decode_commit(self._reader.read_body(instant, State.INFLIGHT))
 
     def latest_schema_json(self, timeline: Timeline) -> str | None:
         """Avro JSON of the table's schema from the newest commit that carries one, None when no commit does."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyhudi.errors import PathExists, PathNotFound, StorageError, WriteConflict
-from pyhudi.model.filenames import InstantFileName, pending_actions
+from pyhudi.errors import PathExists, StorageError, WriteConflict
+from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
-from pyhudi.storage.paths import child
+from pyhudi.timeline.read import instant_path
 
 __all__ = ["TimelineWriter"]
 
@@ -95,25 +95,6 @@ class TimelineWriter:
             self.storage.delete(self._path(instant))
         self.storage.delete(self._path(instant.at(State.INFLIGHT)))
 
-    def read_body(self, instant: Instant, state: State) -> bytes:
-        """The bytes of one state's file of an instant. Raises PathNotFound when it has not reached that state."""
-        if state is State.COMPLETED:
-            try:
-                return self.storage.read(self._path(instant))
-            except PathNotFound:
-                # Layout 2 may hold files that 0.x completed without a completion time in their names.
-                return self.storage.read(self._path(Instant(instant.requested_time, instant.action, state)))
-        actions = (instant.action, *pending_actions(instant.action.completed_as))
-        for action in dict.fromkeys(actions):
-            try:
-                return self.storage.read(self._path(Instant(instant.requested_time, action, state)))
-            except PathNotFound:
-                continue
-        raise PathNotFound(
-            f"{self.storage.full_path(self.config.timeline_path)}: the instant {instant.requested_time} "
-            f"({instant.action.value}) has no {state.name.lower()} file."
-        )
-
     def _pending_action(self, instant: Instant) -> ActionKind:
         """The action that names the pending files of a completed instant."""
         candidates = pending_actions(instant.action)
@@ -123,9 +104,7 @@ class TimelineWriter:
         return candidates[0]
 
     def _path(self, instant: Instant) -> str:
-        completion_time = instant.completion_time if instant.is_completed else None
-        name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
-        return child(self.config.timeline_path, name.text(self.config.layout_version))
+        return instant_path(instant, self.config)
 
     def _create(self, instant: Instant, body: bytes) -> Instant:
         path = self._path(instant)

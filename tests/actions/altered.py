@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.instants import instant_times
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.runner import instant_times
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.model.commit import CommitMetadata, OperationType

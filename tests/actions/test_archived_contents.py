@@ -11,7 +11,6 @@ from pyhudi.actions.services.clean.cleaning import clean
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.history import archive_log, lsm_history
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.archived import archived
 from tests.actions.tables import TestTable
 from tests.actions.test_restore import (
@@ -52,8 +51,8 @@ def states_of(table: TestTable) -> dict[Instant, States]:
     folder = {entry.name: entry.path for entry in table.storage.list(meta.config.timeline_path)}
     found: dict[Instant, States] = {}
     for instant in meta.timeline.completed():
-        writer = TimelineWriter(meta.storage, meta.config)
-        states: States = {State.COMPLETED: (instant.action, writer.read_body(instant, State.COMPLETED))}
+        reader = meta.reader
+        states: States = {State.COMPLETED: (instant.action, reader.read_body(instant, State.COMPLETED))}
         for state in (State.REQUESTED, State.INFLIGHT):
             pending = [
                 n for n in folder if n.startswith(f"{instant.requested_time}.") and n.endswith(state.name.lower())

@@ -10,7 +10,6 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import TableError
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, State
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.cleaned import NEVER, RETAINED, VERSIONS, call, cleans, commits, files, table_of, update
 from tests.actions.tables import rows_of
 
@@ -101,7 +100,7 @@ def test_bodies_are_as_hudi_writes_them(version: str) -> None:
     result = call(table, clean_commits_retained="2")
 
     (instant,) = (i for i in table.meta.timeline if i.action is ActionKind.CLEAN)
-    reader = TimelineWriter(table.storage, table.meta.config)
+    reader = table.meta.reader
     plan = decode_avro_record(reader.read_body(instant, State.REQUESTED))
     earliest = commits(table)[-2]
     gone = sorted(set(old) - set(files(table)))

@@ -16,7 +16,6 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.local import LocalStorage
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.tables import TestTable
 from tests.conftest import shared_folder
 
@@ -76,7 +75,7 @@ def test_plans_of_real_hudi_are_understood(version: str, name: str, tmp_path: Pa
     cleans = [i for i in table.meta.timeline.completed() if i.action is ActionKind.CLEAN]
     if not cleans:
         return
-    plan = decode_clean_plan(TimelineWriter(table.storage, table.meta.config).read_body(cleans[-1], State.REQUESTED))
+    plan = decode_clean_plan(table.meta.reader.read_body(cleans[-1], State.REQUESTED))
     done = last_clean(table.meta)
     assert done is not None
     assert plan.earliest is not None

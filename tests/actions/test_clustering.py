@@ -13,7 +13,6 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import Row, TestTable
@@ -138,7 +137,7 @@ def test_a_plan_says_what_hudi_has_to_know() -> None:
         layout_optimize_curve_build_method="sample",
     )
     (instant,) = table.meta.timeline.pending()
-    plan = decode_clustering_plan(TimelineWriter(table.storage, table.meta.config).read_body(instant, State.REQUESTED))
+    plan = decode_clustering_plan(table.meta.reader.read_body(instant, State.REQUESTED))
     assert plan is not None
     assert plan.strategy_class.endswith(".SparkSortAndSizeExecutionStrategy")
     assert plan.strategy_params == {

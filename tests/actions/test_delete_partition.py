@@ -18,7 +18,6 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.tables import TestTable, rows_of
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-02-01")
@@ -82,7 +81,7 @@ def test_the_timeline_says_it_as_hudi_does(version: str) -> None:
     instant = table.meta.timeline.last_commit()
     assert instant is not None
     assert instant.action is ActionKind.REPLACECOMMIT
-    body = TimelineWriter(table.storage, table.meta.config).read_body(instant, State.REQUESTED)
+    body = table.meta.reader.read_body(instant, State.REQUESTED)
     named = {"operationType": "DELETE_PARTITION", "clusteringPlan": None, "extraMetadata": {}, "version": 1}
     assert decode_requested_replace(body) == (named if version == "9" else dict.fromkeys(named))
     metadata = table.meta.commits.metadata(instant)

@@ -13,7 +13,6 @@ from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
 from tests.actions.tables import rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
@@ -225,9 +224,9 @@ def test_plan_and_body_of_a_rollback_say_what_happened_to_logs(version: str) -> 
 
     meta = table.meta
     (instant,) = meta.timeline.of([ActionKind.ROLLBACK])
-    writer = TimelineWriter(meta.storage, meta.config)
-    (request,) = decode_rollback_plan(writer.read_body(instant, State.REQUESTED)).requests
-    (partition,) = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED)).partitions.values()
+    reader = meta.reader
+    (request,) = decode_rollback_plan(reader.read_body(instant, State.REQUESTED)).requests
+    (partition,) = decode_rollback_metadata(reader.read_body(instant, State.COMPLETED)).partitions.values()
     if version == "6":
         name = LogFileName.parse(log.rpartition("/")[2])
         assert name is not None

@@ -17,7 +17,6 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.serving import serve
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.timeline.write import TimelineWriter
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
@@ -75,7 +74,7 @@ def test_the_timeline_says_it_as_hudi_does(version: str) -> None:
     instant = table.meta.timeline.last_commit()
     assert instant is not None
     assert instant.action is ActionKind.REPLACECOMMIT
-    reader = TimelineWriter(table.storage, table.meta.config)
+    reader = table.meta.reader
     requested = decode_requested_replace(reader.read_body(instant, State.REQUESTED))
     assert set(requested.values()) == {None}
     profile = decode_commit(reader.read_body(instant, State.INFLIGHT))

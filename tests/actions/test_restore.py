@@ -184,9 +184,9 @@ def test_rollbacks_to_an_instant_bring_back_its_rows_one_by_one(kind: str, versi
 def test_bodies_say_what_was_saved_and_what_was_undone(version: str) -> None:
     table, time = started("merge on read", version)
     saved(table, time, user="ann", comment="fine")
-    writer = TimelineWriter(table.storage, table.meta.config)
+    reader = table.meta.reader
     (point,) = table.meta.timeline.of([ActionKind.SAVEPOINT])
-    body = decode_savepoint(writer.read_body(point, State.COMPLETED))
+    body = decode_savepoint(reader.read_body(point, State.COMPLETED))
     assert (body.savepointed_by, body.comments, set(body.files)) == ("ann", "fine", {"x", "y"})
     names = {path.rpartition("/")[2] for path in data_files(table)}
     assert {name for files in body.files.values() for name in files} == names
@@ -195,10 +195,10 @@ def test_bodies_say_what_was_saved_and_what_was_undone(version: str) -> None:
     result = restored(table, time)
 
     (instant,) = table.meta.timeline.of([ActionKind.RESTORE])
-    plan = decode_restore_plan(writer.read_body(instant, State.REQUESTED))
+    plan = decode_restore_plan(reader.read_body(instant, State.REQUESTED))
     assert plan.restore_to == time
     assert [i.commit_time for i in plan.instants] == later[::-1]
-    done = decode_restore_metadata(writer.read_body(instant, State.COMPLETED))
+    done = decode_restore_metadata(reader.read_body(instant, State.COMPLETED))
     assert done.start_restore_time == instant.requested_time == result.instant_time
     assert [i.commit_time for i in done.instants] == later[::-1]
     assert set(done.rollbacks) == set(later)
@@ -347,7 +347,7 @@ def test_what_completed_after_the_savepoint_goes_though_it_began_before(version:
     # The write that began first: with the log file and the body of the one that was just made, under its own name.
     made = table.meta.timeline.find(at)
     assert made is not None
-    body = writer.read_body(made, State.COMPLETED).replace(at.encode(), early.encode())
+    body = table.meta.reader.read_body(made, State.COMPLETED).replace(at.encode(), early.encode())
     for path in [path for path in data_files(table) if at in path]:
         data = table.storage.read(path).replace(at.encode(), early.encode())
         table.storage.write(path.replace(at, early), data)

@@ -31,7 +31,6 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.savepoints import RestoreMetadata
 from pyhudi.serving import serve
 from pyhudi.storage import open_storage
-from pyhudi.timeline.write import TimelineWriter
 from tests.conftest import GoldenTable
 from tests.golden.rows import differences
 
@@ -45,7 +44,7 @@ def body(path: Path, action: ActionKind, state: State = State.COMPLETED) -> tupl
     """Requested time and body of the only instant of an action."""
     meta = MetaClient.load(open_storage(path))
     (instant,) = meta.timeline.of([action])
-    return instant.requested_time, TimelineWriter(meta.storage, meta.config).read_body(instant, state)
+    return instant.requested_time, meta.reader.read_body(instant, state)
 
 
 @pytest.mark.parametrize(("version", "name"), SAVED)

@@ -62,10 +62,10 @@ def test_a_rollback_of_a_dead_writer_says_what_hudi_says(table: TestTable) -> No
 
     meta = table.meta
     (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
-    writer = TimelineWriter(meta.storage, meta.config)
-    plan = decode_rollback_plan(writer.read_body(instant, State.REQUESTED))
-    done = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED))
-    assert writer.read_body(instant, State.INFLIGHT) == b""
+    reader = meta.reader
+    plan = decode_rollback_plan(reader.read_body(instant, State.REQUESTED))
+    done = decode_rollback_metadata(reader.read_body(instant, State.COMPLETED))
+    assert reader.read_body(instant, State.INFLIGHT) == b""
     # As in the golden tables state_failed_then_rolled_back of Hudi 0.15.0 and 1.2.0: a request per file, with file id
     # and instant because it comes from a marker, absolute paths.
     (request,) = plan.requests
@@ -98,7 +98,7 @@ def test_a_plan_from_a_commit_names_no_file_groups(table: TestTable) -> None:
 
     meta = table.meta
     (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
-    plan = decode_rollback_plan(TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED))
+    plan = decode_rollback_plan(meta.reader.read_body(instant, State.REQUESTED))
     assert [(request.file_id, request.latest_base_instant) for request in plan.requests] == [("", "")]
 
 
@@ -163,7 +163,7 @@ def test_a_log_file_that_a_plan_of_hudi_names_by_its_blocks_is_deleted(version: 
     assert [name for name in table.paths() if name.startswith("x/")] == [n for n in before if n.startswith("x/")]
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 2, 21)]
     (instant,) = table.meta.timeline.of([ActionKind.ROLLBACK])
-    done = decode_rollback_metadata(writer.read_body(instant, State.COMPLETED))
+    done = decode_rollback_metadata(table.meta.reader.read_body(instant, State.COMPLETED))
     assert (done.total_files_deleted, done.partitions["x"].success_delete_files) == (1, tuple(blocks))
     assert not done.partitions["x"].rollback_log_files
 
@@ -176,6 +176,6 @@ def test_paths_in_plans_have_no_scheme(tmp_path: Path) -> None:
 
     meta = table.meta
     (instant,) = (i for i in meta.timeline if i.action is ActionKind.ROLLBACK)
-    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.COMPLETED)
+    body = meta.reader.read_body(instant, State.COMPLETED)
     (path,) = decode_rollback_metadata(body).partitions["x"].success_delete_files
     assert path.startswith(f"{tmp_path}/x/")

@@ -122,7 +122,6 @@ def test_a_forged_marker_deletes_nothing(name: str) -> None:
             ),
             rows_read=st.integers(0, 2**62),
             skipped=st.integers(0, 9),
-            errors=st.lists(st.text(max_size=4)).map(tuple),
         ),
         max_size=4,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from tests.house.source import attribute_chains, imported_names, modules
 
 _CLOCK = (
@@ -81,3 +83,25 @@ def test_no_module_has_a_name_that_says_nothing():
         path for path in modules() if path.rpartition("/")[2] in ("utils.py", "helpers.py", "common.py", "misc.py")
     ]
     assert names == []
+
+
+def test_nothing_but_commit_completes_an_instant():
+    """All actions end in one transaction, so that none forgets a check, or the metadata table."""
+    calls = [
+        f"{path}:{node.lineno}"
+        for path, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "complete"
+    ]
+    assert [at.partition(":")[0] for at in calls] == ["pyhudi/actions/commit.py"], calls
+
+
+def test_plans_on_the_timeline_are_decoded_in_one_place():
+    plans = tuple(f"decode_{kind}_plan" for kind in ("clean", "clustering", "compaction", "restore", "rollback"))
+    decoding = {
+        path
+        for path, tree in modules().items()
+        for name, _ in imported_names(tree)
+        if name.endswith(plans) and not path.startswith("pyhudi/formats/")
+    }
+    assert decoding == {"pyhudi/timeline/read.py"}

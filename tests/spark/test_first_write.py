@@ -1,4 +1,4 @@
-"""What a first write leaves that fails within Spark: nothing. And what a user sees of one that goes well: no warning."""
+"""A first write that fails within Spark leaves nothing behind; one that goes well warns of nothing."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.timeline.load import load_timeline
+from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import create_table
 from pyhudi.timeline.write import TimelineWriter
 
@@ -25,6 +26,10 @@ SCHEMA = '{"type":"record","name":"t_record","namespace":"hoodie.t","fields":[{"
 def writer(version: int) -> TimelineWriter:
     properties = new_table_properties(NewTable("t", table_version=version, timezone="UTC"))
     return TimelineWriter(MemoryStorage(), TableConfig(properties))
+
+
+def reader(writer: TimelineWriter) -> TimelineReader:
+    return TimelineReader(writer.storage, writer.config)
 
 
 def names(writer: TimelineWriter) -> list[str]:
@@ -43,7 +48,7 @@ def test_an_instant_goes_through_three_files_that_all_stay(version: int) -> None
     assert names(target) == sorted([f"{T}.commit.requested", f"{T}.inflight", last])
     assert completed == Instant(T, ActionKind.COMMIT, State.COMPLETED, C)
     assert load_timeline(target.storage, target.config).instants == (completed,)
-    bodies = [target.read_body(completed, state) for state in State]
+    bodies = [reader(target).read_body(completed, state) for state in State]
     assert bodies == [b"", b"profile", b"body"]
 
 
@@ -66,7 +71,7 @@ def test_services_complete_under_the_name_of_what_they_become(
 
     assert completed.action is becomes
     assert load_timeline(target.storage, target.config).instants == (completed,)
-    assert target.read_body(completed, State.REQUESTED) == b"plan"
+    assert reader(target).read_body(completed, State.REQUESTED) == b"plan"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -152,7 +157,7 @@ def test_a_body_of_a_state_that_was_not_reached_is_path_not_found() -> None:
 
     for state in (State.INFLIGHT, State.COMPLETED):
         with pytest.raises(PathNotFound, match=T):
-            target.read_body(requested.at(state, C if state is State.COMPLETED else None), state)
+            reader(target).read_body(requested.at(state, C if state is State.COMPLETED else None), state)
 
 
 def test_a_completed_file_that_0x_wrote_into_layout_2_is_read() -> None:
@@ -160,7 +165,7 @@ def test_a_completed_file_that_0x_wrote_into_layout_2_is_read() -> None:
     target.storage.write(f".hoodie/timeline/{T}.commit", b"{}")
     (instant,) = load_timeline(target.storage, target.config)
 
-    assert target.read_body(instant, State.COMPLETED) == b"{}"
+    assert reader(target).read_body(instant, State.COMPLETED) == b"{}"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -26,7 +26,7 @@ from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
-from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, checked, commit_body, log_plan
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, commit_body, log_plan
 from pyhudi.actions.writes.looking_up import stored_slices, table_index
 from pyhudi.actions.writes.preparation import check_keys, log_options, schedule_unchanged, sizing, write_spec
 from pyhudi.actions.writes.slot_work import WriteSlot
@@ -169,7 +169,7 @@ class ChangeRows:
             statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))
         # Which slices hold rows to change is known only now.
         groups_to_keep_off((FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses), context)
-        return checked(statuses)
+        return tuple(statuses)
 
     def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)

@@ -16,13 +16,14 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
-from pyhudi.actions.concurrency import check_preferred_writers, check_still_held
+from pyhudi.actions.commit import Committed, TakenOver, commit
+from pyhudi.actions.concurrency import check_preferred_writers
+from pyhudi.actions.instants import request
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
-from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.services.plan_schema import PlanSchema, plan_schema, schema_metadata, slice_reading
 from pyhudi.actions.table_keys import table_keygen
-from pyhudi.actions.writes.keyed_write import checked, commit_body
+from pyhudi.actions.writes.keyed_write import commit_body
 from pyhudi.actions.writes.preparation import write_spec
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import HudiError, TableError, WriteConflict
@@ -30,10 +31,8 @@ from pyhudi.filegroup.markers import delete_markers
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
-from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
@@ -43,7 +42,6 @@ from pyhudi.timeline.write import TimelineWriter
 __all__ = ["Service", "pending_plans", "pending_writes", "run_plan", "schedule_plan"]
 
 _RUNS = 2**31  # write tokens hold what fits into Java's int
-_WRITES = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 PlanT = TypeVar("PlanT")
 RunT = TypeVar("RunT", covariant=True)
@@ -70,8 +68,8 @@ class Service(Protocol[PlanT, RunT]):
         """Body of the requested file."""
         ...
 
-    def decode(self, body: bytes, where: str) -> PlanT:
-        """The plan in a requested file. Raises CorruptFile."""
+    def read(self, instant: Instant, meta: MetaClient) -> PlanT:
+        """The plan of an instant that waits or runs. Raises CorruptFile."""
         ...
 
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
@@ -121,10 +119,7 @@ def schedule_plan(service: Service[PlanT, RunT], context: ActionContext) -> tupl
         plan = service.plan(now)
         if plan is None:
             return None
-        time = instant_times(now).draw(now.meta.timeline.latest_time)
-        writer = TimelineWriter(now.meta.storage, now.meta.config)
-        instant = writer.request(time, service.kind, service.encode(plan, now.meta))
-    return instant, plan
+        return request(service.kind, service.encode(plan, now.meta), now), plan
 
 
 def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, ...]:
@@ -134,7 +129,7 @@ def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tupl
 
 def pending_writes(context: ActionContext) -> tuple[str, ...]:
     """Requested times of writes that are not completed; plans of clusterings that wait are none."""
-    pending = [instant for instant in context.meta.timeline.pending() if instant.action in _WRITES]
+    pending = [instant for instant in context.meta.timeline.pending() if instant.action.is_commit]
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
@@ -178,8 +173,7 @@ def _start(
                 f"{', '.join(waiting) or 'none'}."
             )
         writer = TimelineWriter(meta.storage, meta.config)
-        where = f"{meta.storage.root}: {instant_time}.{found.action.value}.requested"
-        plan = service.decode(writer.read_body(found, State.REQUESTED), where)
+        plan = service.read(found, meta)
         if found.state is State.INFLIGHT:
             _check_dead(found, context)
             _take_back(service, found, plan, context)
@@ -210,7 +204,7 @@ def _execute(
     spec = write_spec(Schedule(schema.columns, ""), keygen, instant, context)
     tasks = service.tasks(plan, context)
     work = service.work(plan, context, spec, slice_reading(spec, schema, context), run)
-    return checked(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
+    return tuple(from_table(context.engine.collect(context.engine.fan_out(tasks, work, STATUS_SCHEMA))))
 
 
 def _complete(
@@ -222,38 +216,30 @@ def _complete(
     context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process took this run for dead and deleted its files."""
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.reloaded()
-        check_metadata_table_gone(now.meta)
+
+    def alive(now: ActionContext) -> None:
         _check_files_there(instant, statuses, now)
         service.check(instant, plan, now.meta, context.meta)
+
+    def body(now: ActionContext) -> CommitMetadata:
         said = schema_metadata(instant.requested_time, schema, now.meta)
-        body = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
-        body = service.finish(plan, instant, replace(body, extra_metadata=said), now)
-        check_preferred_writers(instant, body, now)
-        latest = max(filter(None, (now.meta.timeline.latest_time, instant.requested_time)))
-        time = instant_times(now).draw_completion(latest)
-        body = with_rolling_metadata(body, now.meta, now.options.commits)
-        encoded = encode_commit(body, instant.action, now.meta.config.table_version)
-        check_still_held(context.lock, instant, now.meta)
-        return TimelineWriter(now.meta.storage, now.meta.config).complete(instant, time, encoded)
+        made = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
+        made = service.finish(plan, instant, replace(made, extra_metadata=said), now)
+        check_preferred_writers(instant, made, now)
+        return with_rolling_metadata(made, now.meta, now.options.commits)
 
-
-class _TakenOver(WriteConflict):
-    """Another process is running the plan: there is nothing left to take back here."""
+    committed: Committed[CommitMetadata] = commit(instant, context, body, alive=alive)
+    return committed.instant
 
 
 def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
+    """Raises TakenOver when files of this run are not there as it has made them."""
     storage = context.meta.storage
-    found = context.meta.timeline.find(instant.requested_time, instant.action)
-    if found is None or found.state is not State.INFLIGHT:
-        state = "gone" if found is None else found.state.name.lower()
-        raise _TakenOver(f"{storage.root}: {instant.action.value} {instant.requested_time} is {state} meanwhile.")
     for status in statuses:
         path = status.stat.path
         info = storage.stat(path) if path is not None else None
         if info is None or info.size_bytes != status.stat.file_size_in_bytes:
-            raise _TakenOver(
+            raise TakenOver(
                 f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
                 f"another process took this run for dead and runs the plan itself. Nothing of this run is visible."
             )
@@ -270,7 +256,7 @@ def _give_up(
     """Take a failed run back to its plan. When that fails too, the next run does it."""
     try:
         heartbeat.stop()
-        if isinstance(error, _TakenOver):
+        if isinstance(error, TakenOver):
             return
         with hold(context.lock, context.options.lock.wait_timeout_s):
             found = context.meta.reload().timeline.find(instant.requested_time, instant.action)

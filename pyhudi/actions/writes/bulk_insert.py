@@ -17,7 +17,7 @@ from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, table_keygen
 from pyhudi.actions.writes.insert import insert
-from pyhudi.actions.writes.keyed_write import KeyedWrite, checked, commit_body
+from pyhudi.actions.writes.keyed_write import KeyedWrite, commit_body
 from pyhudi.actions.writes.preparation import (
     data_columns,
     schedule_write,
@@ -72,7 +72,7 @@ class BulkInsert:
     def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
         work = WritePartitioned(order.spec, order.plan, context.clock)
         written = context.engine.map(order.frame, work, STATUS_SCHEMA)
-        return checked(from_table(context.engine.collect(written)))
+        return tuple(from_table(context.engine.collect(written)))
 
     def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)

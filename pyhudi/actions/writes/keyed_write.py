@@ -41,7 +41,7 @@ from pyhudi.actions.writes.preparation import (
 )
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame, TaskContext
-from pyhudi.errors import ConfigError, TaskFailed
+from pyhudi.errors import ConfigError
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
@@ -55,7 +55,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["KeyedWrite", "Rules", "checked", "commit_body", "log_plan"]
+__all__ = ["KeyedWrite", "Rules", "commit_body", "log_plan"]
 
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
@@ -150,7 +150,7 @@ class KeyedWrite:
         logs = log_options(options)
         work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
         written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
-        statuses = checked(from_table(context.engine.collect(written)))
+        statuses = tuple(from_table(context.engine.collect(written)))
         # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
         return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 
@@ -267,14 +267,6 @@ def commit_body(
         stats.setdefault(status.stat.partition_path or "", []).append(status.stat)
     ordered = {path: tuple(sorted(stats[path], key=lambda stat: stat.file_id)) for path in sorted(stats)}
     return CommitMetadata(ordered, {**context.options.extra_metadata, "schema": schedule.schema_json}, operation)
-
-
-def checked(statuses: list[WriteStatus]) -> tuple[WriteStatus, ...]:
-    """The statuses of tasks that all went well. Raises TaskFailed with the first words of those that did not."""
-    errors = [error for status in statuses for error in status.errors]
-    if errors:
-        raise TaskFailed(f"{len(errors)} files could not be written; the first: {errors[0]}")
-    return tuple(statuses)
 
 
 _LOCATION_SCHEMA = pa.schema([pa.field(LOCATION, pa.string())])

@@ -20,13 +20,11 @@ from pyhudi.actions.services.busy_groups import busy_groups
 from pyhudi.errors import WriteConflict
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.instant import COMPACTIONS
 
 __all__ = ["Groups", "check_not_planned", "existing_groups", "replacing"]
 
 Groups = Mapping[str, tuple[str, ...]]
-
-_COMPACTIONS = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
 
 
 def existing_groups(context: ActionContext, partitions: Iterable[str] | None = None) -> Groups:
@@ -42,7 +40,7 @@ def check_not_planned(groups: Groups, context: ActionContext, operation: str, *,
 
     Its result would bring the rows back: a clustering writes them to new file groups.
     """
-    busy = busy_groups(context.meta, _COMPACTIONS if compactions else ())
+    busy = busy_groups(context.meta, COMPACTIONS if compactions else ())
     hit = sorted(group for group in busy if group.file_id in groups.get(group.partition_path, ()))
     if hit:
         services = "compaction, log compaction or clustering" if compactions else "clustering"

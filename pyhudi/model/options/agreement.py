@@ -10,25 +10,13 @@ from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
+from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
 from pyhudi.model.options.table import option, text_of
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
-__all__ = ["MODE_OF_PAYLOAD", "MODE_OF_STRATEGY", "keep_to_table"]
-
-_COMMIT_TIME, _EVENT_TIME = "COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"
-
-# Simple class name → merge mode it stands for.
-MODE_OF_PAYLOAD: Mapping[str, str] = {
-    "DefaultHoodieRecordPayload": _EVENT_TIME,
-    "EventTimeAvroPayload": _EVENT_TIME,
-    "OverwriteWithLatestAvroPayload": _COMMIT_TIME,
-}
-MODE_OF_STRATEGY: Mapping[str, str] = {
-    "ce9acb64-bde0-424c-9b91-f6ebba25356d": _COMMIT_TIME,
-    "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5": _EVENT_TIME,
-}
+__all__ = ["keep_to_table"]
 
 _KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
 _KEYGEN_TYPE = "hoodie.datasource.write.keygenerator.type"
@@ -54,7 +42,7 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
             )
         result[key] = str(said) if key == _PARTITION and _says_more(said, fact) else fact
     if not _says_its_mode_each_time(table):
-        if table.ordering_fields or table.record_merge_mode == "CUSTOM":
+        if table.ordering_fields or table.record_merge_mode == CUSTOM:
             _check_merging(given, explicit, table)
         for key in _MERGE_KEYS:
             result.pop(key, None)
@@ -126,8 +114,8 @@ def _says_its_mode_each_time(table: TableConfig) -> bool:
 def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
     mode_of = {
         _MERGE_KEYS[0]: lambda text: text,
-        _MERGE_KEYS[1]: lambda text: MODE_OF_PAYLOAD.get(text.rpartition(".")[2]),
-        _MERGE_KEYS[2]: MODE_OF_STRATEGY.get,
+        _MERGE_KEYS[1]: mode_of_payload_name,
+        _MERGE_KEYS[2]: mode_of_strategy,
     }
     for key, stored in _stored_merging(table).items():
         if key in given and key in explicit and not _same_merger(given[key], stored):
@@ -135,7 +123,7 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
                 f"{key}={given[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
                 f"can't change this; leave the option out."
             )
-    if table.record_merge_mode == "CUSTOM" and _MERGE_MODE not in explicit:
+    if table.record_merge_mode == CUSTOM and _MERGE_MODE not in explicit:
         return
     for key, mode in mode_of.items():
         said = mode(given[key]) if key in given and key in explicit else None
@@ -148,7 +136,7 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
 
 def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     """What tables with mode CUSTOM, and those made with a payload class, store by name."""
-    custom = table.record_merge_mode == "CUSTOM"
+    custom = table.record_merge_mode == CUSTOM
     payload = table.properties.get("hoodie.table.legacy.payload.class") or (table.payload_class if custom else None)
     strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
     return {_MERGE_KEYS[1]: payload, _MERGE_KEYS[2]: strategy_id}
@@ -157,8 +145,8 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
 def _same_merger(said: str, stored: str | None) -> bool:
     """Whether a class or id means the stored one; those that stand for a mode are compared by it, elsewhere."""
     name = said.rpartition(".")[2]
-    if stored is None or stored.rpartition(".")[2] in MODE_OF_PAYLOAD:
-        return name in MODE_OF_PAYLOAD or name.lower() in MODE_OF_STRATEGY
+    if stored is None or mode_of_payload_name(stored) is not None:
+        return mode_of_payload_name(said) is not None or mode_of_strategy(said.lower()) is not None
     return name.lower() == stored.rpartition(".")[2].lower()
 
 

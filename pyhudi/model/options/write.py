@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.agreement import MODE_OF_PAYLOAD, MODE_OF_STRATEGY, keep_to_table
+from pyhudi.model.merge_mode import mode_of_payload_name, mode_of_strategy
+from pyhudi.model.options.agreement import keep_to_table
 from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
 from pyhudi.model.options.buckets import BucketOptions, bucket_options, is_consistent
 from pyhudi.model.options.cleaning import CleaningOptions, cleaning_options
@@ -218,8 +219,8 @@ def _merging(values: Values) -> tuple[str | None, str | None, str | None]:
     strategy = values.text("hoodie.write.record.merge.strategy.id")
     named = {
         "hoodie.write.record.merge.mode": mode,
-        "hoodie.datasource.write.payload.class": MODE_OF_PAYLOAD.get((payload or "").rpartition(".")[2]),
-        "hoodie.write.record.merge.strategy.id": MODE_OF_STRATEGY.get(strategy or ""),
+        "hoodie.datasource.write.payload.class": mode_of_payload_name(payload or ""),
+        "hoodie.write.record.merge.strategy.id": mode_of_strategy(strategy or ""),
     }
     said = {key: value for key, value in named.items() if value is not None}
     if len(set(said.values())) > 1:

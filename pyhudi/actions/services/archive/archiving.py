@@ -154,13 +154,7 @@ def _is_plan(action: ActionKind, state: State) -> bool:
     """Hudi keeps these; the profile in the inflight file of an overwrite takes the place of its requested body."""
     if state is State.INFLIGHT:
         return action is ActionKind.REPLACECOMMIT
-    return action in (
-        ActionKind.CLEAN,
-        ActionKind.COMPACTION,
-        ActionKind.LOGCOMPACTION,
-        ActionKind.REPLACECOMMIT,
-        ActionKind.CLUSTERING,
-    )
+    return action is ActionKind.CLEAN or action.is_compaction or action.is_replacing
 
 
 # ---- version 6 -------------------------------------------------------------------------------------------------------

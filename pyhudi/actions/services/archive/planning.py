@@ -28,12 +28,10 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["ArchiveLimit", "ArchivePlan", "kept_commits", "plan_archive", "select_instants"]
 
 _BY_COMMITS = ("NUM_COMMITS", "NUM_AND_TIME")
-_REPLACING = (ActionKind.REPLACECOMMIT, ActionKind.CLUSTERING)
 _WITHOUT_SCHEMA = (OperationType.COMPACT, OperationType.CLUSTER, OperationType.LOG_COMPACT, OperationType.INDEX)
 
 
@@ -185,7 +183,7 @@ def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[Archiv
 
 def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Iterator[ArchiveLimit]:
     bound = _cleaned_up_to(timeline, cleaned)
-    first = next((i for i in timeline.of(_REPLACING) if i.requested_time >= bound), None)
+    first = next((i for i in timeline if i.action.is_replacing and i.requested_time >= bound), None)
     if first is not None:
         yield ArchiveLimit(
             first.requested_time,
@@ -204,7 +202,7 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> str
         return earliest
     saved = str((cleaned.get("extraMetadata") or {}).get("savepointed_timestamps") or "")
     first_saved = min((time for time in saved.split(",") if time), default=earliest)
-    between = any(first_saved <= i.requested_time < earliest for i in timeline.completed().of(_REPLACING))
+    between = any(i.action.is_replacing and first_saved <= i.requested_time < earliest for i in timeline.completed())
     return first_saved if first_saved < earliest and between else earliest
 
 
@@ -219,7 +217,7 @@ def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:
 def _clean_plans(context: ActionContext) -> Iterator[Mapping[str, Any]]:
     """Plans of completed cleans with their `requested_time`, newest first, up to one that looked at all partitions."""
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
-        body = TimelineWriter(context.meta.storage, context.meta.config).read_body(clean, State.REQUESTED)
+        body = context.meta.reader.read_body(clean, State.REQUESTED)
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
         plan = {**decode_avro_record(body, where), "requested_time": clean.requested_time}
         yield plan

@@ -13,7 +13,7 @@ Source: spec, timeline 4.2, 4.7; metadata and indexes 5.5.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.runner import instant_times
+from pyhudi.actions.instants import request
 from pyhudi.actions.services.clean.drafting import CleanDraft, commits_since_clean, draft_clean
 from pyhudi.actions.services.clean.result import CleanResult, CleanRun
 from pyhudi.actions.services.clean.runs import check_no_restore, pending_cleans, run_cleans
@@ -25,7 +25,6 @@ from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["clean", "clean_after_write"]
 
@@ -160,11 +159,10 @@ def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
 
 
 def _request(draft: CleanDraft, context: ActionContext) -> Instant:
-    storage, config = context.meta.storage, context.meta.config
+    storage = context.meta.storage
     check_metadata_table_gone(context.meta)
-    time = instant_times(context).draw(context.meta.timeline.latest_time)
     body = encode_clean_plan(draft.plan(), lambda path: _absolute(storage, path))
-    return TimelineWriter(storage, config).request(time, ActionKind.CLEAN, body)
+    return request(ActionKind.CLEAN, body, context)
 
 
 def _absolute(storage: Storage, path: str) -> str:

@@ -24,12 +24,8 @@ from pyhudi.actions.services.clean.planning import (
     partitions_of,
     supersedes,
 )
-from pyhudi.formats.clean_plans import decode_clean_metadata
-from pyhudi.formats.compaction_plans import decode_compaction_plan
-from pyhudi.formats.savepoint_files import decode_savepoint
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import LISTING_THREADS, listed_partitions
-from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.metadata.stored_slices import SliceRules
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_FILE_VERSIONS,
@@ -42,13 +38,10 @@ from pyhudi.model.clean_plan import (
 )
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.cleaning import PartitionFilter
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["CleanDraft", "commits_since_clean", "draft_clean", "last_clean", "savepointed_files"]
-
-_COMPACTIONS = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +147,7 @@ def last_clean(meta: MetaClient) -> CleanMetadata | None:
     cleans = [i for i in meta.timeline.completed() if i.action is ActionKind.CLEAN]
     if not cleans:
         return None
-    body = TimelineWriter(meta.storage, meta.config).read_body(cleans[-1], State.COMPLETED)
-    return decode_clean_metadata(body, f"{meta.storage.root}: {cleans[-1].requested_time}.clean")
+    return meta.reader.clean_metadata(cleans[-1])
 
 
 def commits_since_clean(meta: MetaClient) -> int:
@@ -167,13 +159,8 @@ def commits_since_clean(meta: MetaClient) -> int:
 
 def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...]]]:
     """Savepoint → partition path → names of the files that it protects. Raises CorruptFile."""
-    writer = TimelineWriter(meta.storage, meta.config)
-    found: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    for instant in meta.timeline.completed():
-        if instant.action is ActionKind.SAVEPOINT:
-            where = f"{meta.storage.root}: {instant.requested_time}.savepoint"
-            found[instant.requested_time] = decode_savepoint(writer.read_body(instant, State.COMPLETED), where).files
-    return found
+    saved = meta.timeline.completed().of([ActionKind.SAVEPOINT])
+    return {instant.requested_time: meta.reader.savepoint_metadata(instant).files for instant in saved}
 
 
 def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[CommitMetadata]:
@@ -235,7 +222,6 @@ def _replaced(meta: MetaClient) -> dict[str, dict[str, str]]:
 
 def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
     """Partition path → file groups of pending plans → the oldest slice that a plan reads of each."""
-    writer = TimelineWriter(meta.storage, meta.config)
     found: dict[str, dict[str, str]] = {}
 
     def need(group: FileGroupId, base_instant: str) -> None:
@@ -243,11 +229,10 @@ def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
         known[group.file_id] = min(base_instant, known.get(group.file_id, base_instant))
 
     for instant in meta.timeline.pending():
-        if instant.action in _COMPACTIONS:
-            where = f"{meta.storage.root}: {instant.requested_time}.{instant.action.value}.requested"
-            for operation in decode_compaction_plan(writer.read_body(instant, State.REQUESTED), where).operations:
+        if instant.action.is_compaction:
+            for operation in meta.reader.compaction_plan(instant).operations:
                 need(operation.group, operation.base_instant)
-        elif (clustering := clustering_plan_of(instant, meta)) is not None:
+        elif (clustering := meta.reader.clustering_plan(instant)) is not None:
             for file_slice in clustering.slices:
                 need(file_slice.group, file_slice.base_instant)
     return found

@@ -10,15 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import Committed, TakenOver, commit
 from pyhudi.actions.rolling_metadata import with_rolling_values
-from pyhudi.actions.runner import instant_times
 from pyhudi.actions.services.clean.drafting import savepointed_files
 from pyhudi.actions.services.clean.result import CleanRun
 from pyhudi.errors import WriteConflict
-from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_metadata
-from pyhudi.locks import hold
 from pyhudi.metadata.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
-from pyhudi.metadata.removal import check_metadata_table_gone
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -54,38 +51,37 @@ def run_cleans(instants: Sequence[Instant], context: ActionContext) -> tuple[Cle
 
 def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
-    storage, config = context.meta.storage, context.meta.config
-    writer = TimelineWriter(storage, config)
+    config = context.meta.config
+    writer = TimelineWriter(context.meta.storage, config)
     started_s = context.clock.monotonic_s()
-    body = writer.read_body(instant, State.REQUESTED)
-    if not body:
+    plan = context.meta.reader.clean_plan(instant)
+    if plan is None:
         writer.delete_files(instant)
         return None
-    plan = decode_clean_plan(body, f"{storage.root}: {instant.requested_time}.clean.requested")
     if instant.state is State.REQUESTED:
-        instant = writer.start(instant, b"" if config.table_version >= _EMPTY_INFLIGHT_FROM_VERSION else body)
+        again = config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
+        instant = writer.start(instant, context.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
     context = context.reloaded()
     check_no_restore(context)
     deleted = _delete(plan, instant, context)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.reloaded()
-        if instant not in pending_cleans(now.meta.timeline):
-            return None
-        check_metadata_table_gone(now.meta)
-        gone = _remove_partitions(plan.partitions, now)
+    gone: list[str] = []
+
+    def metadata(now: ActionContext) -> CleanMetadata:
+        gone.extend(_remove_partitions(plan.partitions, now))
         taken_ms = int((context.clock.monotonic_s() - started_s) * 1000)
         extra = with_rolling_values(plan.extra_metadata, now.meta, now.options.commits)
-        metadata = _metadata(instant, plan, deleted, gone, taken_ms, extra)
-        latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time)))
-        time = instant_times(now).draw_completion(latest)
-        completed = writer.complete(instant, time, encode_clean_metadata(metadata))
-    assert completed.completion_time is not None
+        return _metadata(instant, plan, deleted, tuple(gone), taken_ms, extra)
+
+    try:
+        committed: Committed[CleanMetadata] = commit(instant, context, metadata)
+    except TakenOver:
+        return None
     return CleanRun(
         instant.requested_time,
-        completed.completion_time,
-        metadata.earliest or None,
+        committed.completion_time,
+        committed.body.earliest or None,
         sum(map(len, deleted.values())),
-        gone,
+        tuple(gone),
         context.clock.monotonic_s() - started_s,
     )
 
@@ -96,8 +92,7 @@ def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mappin
     These are the files of savepoints, and after a rollback or restore whatever is the newest version again.
     """
     kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
-    undone = (ActionKind.ROLLBACK, ActionKind.RESTORE)
-    if any(i.action in undone and i.requested_time > instant.requested_time for i in context.meta.timeline):
+    if any(i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline):
         kept.append(_newest_files(plan.files, context))
     going = {
         path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))

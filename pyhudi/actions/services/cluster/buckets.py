@@ -18,7 +18,6 @@ from pyhudi.index.consistent_hashing import load_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.file_group import FileSlice
-from pyhudi.model.instant import ActionKind
 from pyhudi.model.options.clustering import ClusteringOptions
 
 __all__ = ["ConsistentBucket", "children_of", "is_resize", "merge_runs", "resized_rings", "split_values"]
@@ -28,7 +27,6 @@ _PARTITION, _NODES, _SEQUENCE = (
     "clustering.group.child.node",
     "clustering.group.sequence.no",
 )
-_WRITES = (ActionKind.COMMIT, ActionKind.DELTACOMMIT)
 
 
 class ConsistentBucket:
@@ -72,7 +70,7 @@ def _check(context: ActionContext) -> None:
             "The clustering plan strategy of consistent hashing is for tables that are written with "
             "hoodie.index.type=BUCKET and hoodie.index.bucket.engine=CONSISTENT_HASHING; give these options with it."
         )
-    pending = [i.requested_time for i in meta.timeline.pending() if i.action in _WRITES]
+    pending = [i.requested_time for i in meta.timeline.pending() if i.action.is_commit and not i.action.is_replacing]
     if pending:
         raise WriteConflict(
             f"{meta.storage.root}: buckets can't be resized while writes are pending: {', '.join(pending[:3])}. Wait "

@@ -18,7 +18,6 @@ from pyhudi.actions.services.planned import pending_plans, run_plan, schedule_pl
 from pyhudi.actions.services.undo.rollback import undo
 from pyhudi.errors import ConfigError
 from pyhudi.index.consistent_hashing import delete_rings
-from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.clustering import SORT_COLUMNS
@@ -92,7 +91,7 @@ def commits_since_clustering(context: ActionContext) -> int:
                 and meta.commits.metadata(instant).operation_type == OperationType.CLUSTER
             )
         else:
-            is_one = clustering_plan_of(instant, meta) is not None
+            is_one = meta.reader.clustering_plan(instant) is not None
         if is_one:
             last = instant.requested_time
             break

@@ -32,7 +32,7 @@ from pyhudi.filegroup.markers import list_markers, marker_folder
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.row_order import RowOrder
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
+from pyhudi.formats.clustering_plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
 from pyhudi.index.consistent_hashing import mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
@@ -41,7 +41,7 @@ from pyhudi.metadata.pending_clusterings import pending_clusterings
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.filenames import BaseFileName, data_path
-from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
@@ -66,7 +66,7 @@ class Clustering:
         view = FileSystemView.load(context.meta)
         if not strategy.whole_partitions:
             _check_no_buckets(view, context)
-        busy = busy_groups(context.meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
+        busy = busy_groups(context.meta, COMPACTIONS)
         planned = {group.partition_path for group in pending_clusterings(context.meta)}
         left_out = planned if strategy.whole_partitions else frozenset[str]()
         context = replace(context, options=options)
@@ -84,9 +84,10 @@ class Clustering:
     def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
         return encode_clustering_plan(plan, meta.config.table_version, meta.storage.full_path)
 
-    def decode(self, body: bytes, where: str) -> ClusteringPlan:
-        plan = decode_clustering_plan(body, where)
+    def read(self, instant: Instant, meta: MetaClient) -> ClusteringPlan:
+        plan = meta.reader.clustering_plan(instant)
         if plan is None:
+            where = f"{meta.storage.root}: {instant.requested_time}.{instant.action.value}.requested"
             raise CorruptFile(f"{where}: expected the plan of a clustering, found an overwrite.")
         return plan
 

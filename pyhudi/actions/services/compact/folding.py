@@ -14,7 +14,7 @@ from pyhudi.actions.services.plan_files import delete_files_of_run, slices_of
 from pyhudi.engine.base import FanOutWork
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
+from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileSlice
@@ -43,8 +43,8 @@ class Folding:
     def encode(self, plan: CompactionPlan, meta: MetaClient) -> bytes:
         return encode_compaction_plan(plan, meta.config.table_version)
 
-    def decode(self, body: bytes, where: str) -> CompactionPlan:
-        return decode_compaction_plan(body, where)
+    def read(self, instant: Instant, meta: MetaClient) -> CompactionPlan:
+        return meta.reader.compaction_plan(instant)
 
     def is_own(self, instant: Instant, meta: MetaClient) -> bool:
         return instant.action is self.kind

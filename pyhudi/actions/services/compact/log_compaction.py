@@ -22,7 +22,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import OperationType
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 
 __all__ = ["LOG_COMPACTION"]
@@ -46,7 +46,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
         )
     meta, enough = context.meta, context.options.compaction.log_blocks_min
     view = FileSystemView.load(meta)
-    busy = busy_groups(meta, (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION))
+    busy = busy_groups(meta, COMPACTIONS)
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     operations = [
         operation_of(file_slice)

@@ -15,13 +15,11 @@ from collections.abc import Iterable, Iterator
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import PathNotFound, TableError
-from pyhudi.formats.compaction_plans import decode_compaction_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.timeline.history import load_history
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["check_can_be_undone", "check_replaced_files_exist"]
 
@@ -128,12 +126,13 @@ def _has_log(folders: _Folders, partition: str, file_id: str) -> bool:
 
 def _missing_inputs(target: Instant, undone: frozenset[str], folders: _Folders) -> Iterator[str]:
     meta = folders.meta
-    where = f"{meta.storage.root}: {target.requested_time}.compaction.requested"
     try:
-        data = TimelineWriter(meta.storage, meta.config).read_body(target, State.REQUESTED)
+        if not meta.reader.read_body(target, State.REQUESTED):
+            return
+        plan = meta.reader.compaction_plan(target)
     except PathNotFound:
         return
-    for operation in decode_compaction_plan(data, where).operations if data else ():
+    for operation in plan.operations:
         for name in (operation.data_file_name, *operation.log_file_names):
             name = (name or "").rpartition("/")[2]
             parsed = BaseFileName.parse(name) or LogFileName.parse(name)

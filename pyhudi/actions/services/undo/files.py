@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.markers import APPEND, create_marker, list_markers, marker_folder
-from pyhudi.formats.instant_files import decode_commit
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
@@ -24,7 +23,6 @@ from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["requests_of", "requests_of_slices", "undo_files"]
 
@@ -127,9 +125,8 @@ def _of_profile(target: Instant, context: ActionContext) -> list[RollbackRequest
     """Log blocks of a pending write, in the slices that its inflight file says it was going to update."""
     if context.meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
         return []
-    body = TimelineWriter(context.meta.storage, context.meta.config).read_body(target, State.INFLIGHT)
     requests = []
-    for partition_path, stats in decode_commit(body).partition_to_write_stats.items():
+    for partition_path, stats in context.meta.reader.profile(target).partition_to_write_stats.items():
         for stat in stats:
             if stat.file_id and stat.prev_commit not in (None, "null"):
                 base_instant = str(stat.prev_commit)

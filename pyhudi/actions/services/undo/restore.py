@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import commit
+from pyhudi.actions.instants import request
 from pyhudi.actions.services.busy_groups import is_clustering
 from pyhudi.actions.services.undo.checks import check_replaced_files_exist
 from pyhudi.actions.services.undo.files import requests_of, requests_of_slices
@@ -23,8 +25,8 @@ from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackR
 from pyhudi.actions.services.undo.rollback import roll_back_failed_writes, undo_planned
 from pyhudi.errors import CorruptFile, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.formats.instant_files import decode_rollback_plan, encode_rollback_plan
-from pyhudi.formats.savepoint_files import decode_restore_plan, encode_restore_metadata, encode_restore_plan
+from pyhudi.formats.instant_files import encode_rollback_plan
+from pyhudi.formats.savepoint_files import encode_restore_plan
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.retention import load_retention
@@ -33,12 +35,9 @@ from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan, Roll
 from pyhudi.model.savepoints import RestoreMetadata, RestorePlan
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.history import load_history
-from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["finish_restores", "restore"]
-
-_TABLE_SERVICES = (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION)
 
 
 def restore(context: ActionContext, to: str) -> RestoreResult:
@@ -57,9 +56,7 @@ def restore(context: ActionContext, to: str) -> RestoreResult:
         if not doomed:
             return RestoreResult(context.meta.storage.root, to, None, RollbackResult(context.meta.storage.root))
         plan = RestorePlan(tuple(InstantInfo(i.requested_time, i.action.value) for i in doomed), to)
-        writer = TimelineWriter(context.meta.storage, context.meta.config)
-        time = _times(context).draw(context.meta.timeline.latest_time)
-        instant = writer.request(time, ActionKind.RESTORE, encode_restore_plan(plan))
+        instant = request(ActionKind.RESTORE, encode_restore_plan(plan), context)
     return _perform(instant, plan, context)
 
 
@@ -82,9 +79,8 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
                 f"{storage.root}: another process is restoring the table ({instant.requested_time}). Wait until it is "
                 "done; nothing was changed."
             )
-        body = TimelineWriter(storage, context.meta.config).read_body(instant, State.REQUESTED)
-        where = f"{storage.root}: {instant.requested_time}.restore.requested"
-        undone += [i.commit_time for i in _perform(instant, decode_restore_plan(body, where), context).rolled_back]
+        plan = context.meta.reader.restore_plan(instant)
+        undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
         _forget_rollbacks_of_completed(context)
     return tuple(undone)
@@ -126,7 +122,7 @@ def _newer(meta: MetaClient, target: Instant) -> tuple[Instant, ...]:
 def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...]) -> None:
     meta, time = context.meta, target.requested_time
     root, timeline = meta.storage.root, meta.timeline
-    running = [i for i in timeline.pending() if i.action.is_write and i.action not in _TABLE_SERVICES]
+    running = [i for i in timeline.pending() if i.action.is_write and not i.action.is_compaction]
     running = [i for i in running if not is_clustering(i, meta)]
     if context.options.failed_writes_policy == "LAZY" and running:
         raise WriteConflict(
@@ -177,10 +173,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             plan.instants,
             {time: rollbacks for time, rollbacks in done.items() if rollbacks},
         )
-        with hold(context.lock, options.lock.wait_timeout_s):
-            now = context.meta.reload()
-            completion = _times(context).draw_completion(now.timeline.latest_time or instant.requested_time)
-            writer.complete(inflight, completion, encode_restore_metadata(metadata))
+        commit(inflight, context, lambda now: metadata)
     finally:
         heartbeat.stop()
     for rollback, _ in _rollbacks_of(instant, context.reloaded()):
@@ -228,18 +221,13 @@ def _planned(
     """Put the plan of one instant's rollback on the timeline."""
     plan = RollbackPlan(info, requests)
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.meta.reload()
-        time = _times(context).draw(now.timeline.latest_time)
-        writer = TimelineWriter(now.storage, now.config)
-        return writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan)), plan
+        return request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context.reloaded()), plan
 
 
 def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[Instant, RollbackPlan]]:
     """The pending rollbacks that a restore has begun, with their plans."""
-    writer = TimelineWriter(context.meta.storage, context.meta.config)
     for instant in context.meta.timeline.pending().of([ActionKind.ROLLBACK]).after(restoring.requested_time):
-        where = f"{context.meta.storage.root}: {instant.requested_time}.rollback.requested"
-        yield instant, decode_rollback_plan(writer.read_body(instant, State.REQUESTED), where)
+        yield instant, context.meta.reader.rollback_plan(instant)
 
 
 def _forget_rollbacks_of_completed(context: ActionContext) -> None:
@@ -255,9 +243,3 @@ def _forget_rollbacks_of_completed(context: ActionContext) -> None:
 def _drop(rollback: Instant, context: ActionContext) -> None:
     delete_markers(context.meta.storage, rollback.requested_time)
     TimelineWriter(context.meta.storage, context.meta.config).delete_files(rollback)
-
-
-def _times(context: ActionContext) -> InstantTimes:
-    return InstantTimes(
-        context.clock, context.meta.config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-    )

@@ -14,16 +14,13 @@ Source: spec, timeline 6.1, 6.3, 6.4, 4.7.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import TakenOver, commit
+from pyhudi.actions.instants import request
 from pyhudi.actions.services.undo.checks import check_can_be_undone
 from pyhudi.actions.services.undo.files import requests_of, undo_files
-from pyhudi.errors import PathNotFound, TableError, WriteConflict
+from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.formats.instant_files import (
-    decode_requested_replace,
-    decode_rollback_plan,
-    encode_rollback_metadata,
-    encode_rollback_plan,
-)
+from pyhudi.formats.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
@@ -33,14 +30,12 @@ from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
-from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 
+_REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
-_REPLACING = (ActionKind.REPLACECOMMIT.value, ActionKind.CLUSTERING.value)
-_ROLLED_BACK = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
 
 
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
@@ -129,7 +124,7 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
     """A compaction that waits is no failed write: later log files may be named after it, and it reads older ones."""
     where = context.meta.storage.root
     if not target.is_completed:
-        if target.action in (ActionKind.COMPACTION, ActionKind.LOGCOMPACTION):
+        if target.action.is_compaction:
             raise TableError(
                 f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed "
                 f"write; log files written since may depend on it. Run it: "
@@ -166,32 +161,23 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
                 InstantInfo(found.requested_time, found.action.value),
                 () if found.state is State.REQUESTED else requests_of(found, context),
             )
-            times = InstantTimes(
-                context.clock, config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-            )
-            time = times.draw(context.meta.timeline.latest_time)
-            planned = writer.start(writer.request(time, ActionKind.ROLLBACK, encode_rollback_plan(plan))), plan
+            planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
     return _perform(*planned, found, context)
 
 
 def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
     """The pending rollback of an instant, which another process has begun. Hold the lock."""
     for instant in _pending_rollbacks(context.meta):
-        plan = _plan_of(instant, context.meta)
+        plan = context.meta.reader.rollback_plan(instant)
         if plan.instant_to_rollback.commit_time == target.requested_time:
             writer = TimelineWriter(context.meta.storage, context.meta.config)
             return (writer.start(instant) if instant.state is State.REQUESTED else instant), plan
     return None
 
 
-def _plan_of(instant: Instant, meta: MetaClient) -> RollbackPlan:
-    body = TimelineWriter(meta.storage, meta.config).read_body(instant, State.REQUESTED)
-    return decode_rollback_plan(body, f"{instant.requested_time}.rollback.requested")
-
-
 def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
     """Has another process planned to undo this instant? Hold the lock."""
-    plans = (_plan_of(instant, meta) for instant in _pending_rollbacks(meta))
+    plans = (meta.reader.rollback_plan(instant) for instant in _pending_rollbacks(meta))
     return any(plan.instant_to_rollback.commit_time == target.requested_time for plan in plans)
 
 
@@ -202,7 +188,7 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
         found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
         if found is None or found.is_completed:
             return None
-        plan = _plan_of(found, context.meta)
+        plan = context.meta.reader.rollback_plan(found)
         if found.state is State.REQUESTED:
             found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
     info = plan.instant_to_rollback
@@ -213,21 +199,17 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
 
 def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
     """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
-    storage = context.meta.storage
-    writer = TimelineWriter(storage, context.meta.config)
     pending, metadata = undo_planned(instant, plan, target, context)
-    with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.meta.reload()
-        found = now.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
-        if found is None or found.is_completed:
-            return metadata  # another process did the same at the same time
+
+    def forget_target(now: ActionContext) -> None:
         if pending is not None:
-            writer.delete_files(pending)
-        completion = _times(context).draw_completion(
-            max(filter(None, (instant.requested_time, now.timeline.latest_time)))
-        )
-        writer.complete(instant, completion, encode_rollback_metadata(metadata))
-    delete_markers(storage, instant.requested_time)
+            TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
+
+    try:
+        commit(instant, context, lambda now: metadata, last=forget_target)
+    except TakenOver:
+        return metadata  # another process did the same at the same time
+    delete_markers(context.meta.storage, instant.requested_time)
     return metadata
 
 
@@ -257,12 +239,6 @@ def undo_planned(
     )
 
 
-def _times(context: ActionContext) -> InstantTimes:
-    return InstantTimes(
-        context.clock, context.meta.config.timeline_zone, context.lock, None, context.options.lock.wait_timeout_s
-    )
-
-
 def _forget(instant_time: str, context: ActionContext) -> None:
     delete_markers(context.meta.storage, instant_time)
     context.meta.storage.delete(heartbeat_path(instant_time))
@@ -273,14 +249,6 @@ def _pending_rollbacks(meta: MetaClient) -> list[Instant]:
 
 
 def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
-    if instant.action not in _ROLLED_BACK or instant.requested_time <= _LOWEST_TIME:
+    if not instant.action.is_commit or instant.requested_time <= _LOWEST_TIME:
         return False
-    if instant.action is not ActionKind.REPLACECOMMIT:
-        return True
-    # Below version 8 a pending clustering is called replacecommit too; its plan tells it from an insert overwrite.
-    writer = TimelineWriter(context.meta.storage, context.meta.config)
-    try:
-        body = writer.read_body(instant, State.REQUESTED)
-    except PathNotFound:
-        return False  # a plan that was dropped since the timeline was read
-    return decode_requested_replace(body)["clusteringPlan"] is None
+    return context.meta.reader.clustering_plan(instant) is None

@@ -9,12 +9,13 @@ Source: spec, timeline 3.2, 4.7 and 6.5.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import Committed, commit_locked
 from pyhudi.actions.services.archive.archiving import archive_out_of_turn
-from pyhudi.errors import TableError
-from pyhudi.formats.savepoint_files import decode_savepoint, encode_savepoint
+from pyhudi.errors import HudiError, TableError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
@@ -22,7 +23,6 @@ from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.savepoints import SavepointMetadata
 from pyhudi.text_table import html_table, text_table
-from pyhudi.timeline.instant_time import InstantTimes
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "savepoint"]
@@ -85,11 +85,13 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
         saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
         writer.delete_savepoint(saved)  # of a writer that died in this place
         inflight = writer.start(saved)
-        times = InstantTimes(context.clock, meta.config.timeline_zone, context.lock)
-        done = writer.complete(
-            inflight, times.draw_completion(meta.timeline.latest_time or ""), encode_savepoint(metadata)
-        )
-    return _described(done, metadata)
+        try:
+            committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
+        except HudiError:
+            with suppress(HudiError):  # the next savepoint of the commit does it then
+                writer.delete_savepoint(saved)
+            raise
+    return _described(committed.instant, committed.body)
 
 
 def delete_savepoint(context: ActionContext, instant_time: str) -> None:
@@ -107,11 +109,9 @@ def delete_savepoint(context: ActionContext, instant_time: str) -> None:
 
 def load_savepoints(meta: MetaClient) -> Savepoints:
     """The savepoints of a table, oldest first."""
-    writer = TimelineWriter(meta.storage, meta.config)
     found = Savepoints()
     for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
-        where = f"{meta.storage.root}: {instant.requested_time}.savepoint"
-        found.append(_described(instant, decode_savepoint(writer.read_body(instant, State.COMPLETED), where)))
+        found.append(_described(instant, meta.reader.savepoint_metadata(instant)))
     return found
 
 

@@ -14,13 +14,10 @@ from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.merge_mode import (
-    COMMIT_TIME_ORDERING,
-    COMMIT_TIME_STRATEGY_ID,
     CUSTOM,
     DEPRECATED_PAYLOADS,
-    EVENT_TIME_ORDERING,
-    EVENT_TIME_STRATEGY_ID,
     PAYLOAD_STRATEGY_ID,
+    STRATEGY_IDS,
     mode_of_payload,
     payload_class_name,
 )
@@ -38,7 +35,6 @@ _ORDERING = "hoodie.table.ordering.fields"
 _PRECOMBINE = "hoodie.table.precombine.field"
 _PROPERTY = "hoodie.record.merge.property."
 _DELETE = f"{_PROPERTY}hoodie.payload.delete."
-_STRATEGY_IDS = {EVENT_TIME_ORDERING: EVENT_TIME_STRATEGY_ID, COMMIT_TIME_ORDERING: COMMIT_TIME_STRATEGY_ID}
 _MYSQL_ORDERING = "_event_seq"  # of version 8 and below; version 9 compares its two parts
 
 
@@ -89,8 +85,8 @@ def _to_eight(config: TableConfig, options: WriteOptions) -> PropertyChange:
 def _merging_of_eight(config: TableConfig, payload: str | None) -> tuple[dict[str, str], set[str]]:
     mode = config.record_merge_mode
     change = {_MODE: mode}
-    if mode in _STRATEGY_IDS:
-        change[_STRATEGY_ID] = _STRATEGY_IDS[mode]
+    if mode in STRATEGY_IDS:
+        change[_STRATEGY_ID] = STRATEGY_IDS[mode]
     if payload is None:
         return change, set()
     change[_PAYLOAD] = payload

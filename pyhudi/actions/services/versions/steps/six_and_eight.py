@@ -17,13 +17,14 @@ from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDE
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
     COMMIT_TIME_ORDERING,
-    COMMIT_TIME_STRATEGY_ID,
     CUSTOM,
     DEFAULT_PAYLOAD,
     EVENT_TIME_ORDERING,
     EVENT_TIME_STRATEGY_ID,
     OVERWRITE_PAYLOAD,
     PAYLOAD_STRATEGY_ID,
+    PAYLOADS,
+    STRATEGY_IDS,
     mode_of_payload,
 )
 from pyhudi.model.options import WriteOptions
@@ -64,9 +65,9 @@ def _merging_of_eight(config: TableConfig) -> dict[str, str]:
     if payload is not None and mode_of_payload(payload) == CUSTOM:
         return {_PAYLOAD: payload, _MODE: CUSTOM, _STRATEGY_ID: PAYLOAD_STRATEGY_ID}
     by_value = payload is not None and mode_of_payload(payload) == EVENT_TIME_ORDERING
-    if by_value or (config.is_merge_on_read and config.ordering_fields):
-        return {_PAYLOAD: DEFAULT_PAYLOAD, _MODE: EVENT_TIME_ORDERING, _STRATEGY_ID: EVENT_TIME_STRATEGY_ID}
-    return {_PAYLOAD: OVERWRITE_PAYLOAD, _MODE: COMMIT_TIME_ORDERING, _STRATEGY_ID: COMMIT_TIME_STRATEGY_ID}
+    by_value = by_value or (config.is_merge_on_read and bool(config.ordering_fields))
+    mode = EVENT_TIME_ORDERING if by_value else COMMIT_TIME_ORDERING
+    return {_PAYLOAD: PAYLOADS[mode], _MODE: mode, _STRATEGY_ID: STRATEGY_IDS[mode]}
 
 
 def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:

@@ -21,12 +21,8 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
 from pyhudi.timeline.history import load_history
-from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["check_layout", "copy_timeline", "delete_layout"]
-
-_COMMITS = frozenset({ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
-_PROFILED = frozenset({*_COMMITS, ActionKind.CLUSTERING})  # their inflight files may hold a workload profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +96,11 @@ def check_layout(meta: MetaClient) -> None:
 
 def _undone_times(meta: MetaClient) -> frozenset[str]:
     """Requested times of the writes that rollbacks and restores of the active timeline have undone."""
-    reader = TimelineWriter(meta.storage, meta.config)
     found: set[str] = set()
-    for instant in meta.timeline.completed().of((ActionKind.ROLLBACK, ActionKind.RESTORE)):
-        body = decode_avro_record(reader.read_body(instant, State.COMPLETED), f"{instant.requested_time}.rollback")
+    for instant in meta.timeline.completed():
+        if not instant.action.is_undoing:
+            continue
+        body = decode_avro_record(meta.reader.read_body(instant, State.COMPLETED), f"{instant.requested_time}.rollback")
         for field in ("commitsRollback", "instantsToRollback"):
             found.update(str(time) for time in body.get(field) or ())
     return frozenset(found)
@@ -138,8 +135,8 @@ def _clusterings(meta: MetaClient) -> frozenset[str]:
 
 def _body(data: bytes, name: InstantFileName, table_version: int, where: str) -> bytes:
     """Only commit metadata differs between the versions: completed, or as workload profile of an inflight write."""
-    of_completed = name.state is State.COMPLETED and name.action in _COMMITS
-    of_inflight = name.state is State.INFLIGHT and name.action in _PROFILED
+    of_completed = name.state is State.COMPLETED and name.action.is_commit
+    of_inflight = name.state is State.INFLIGHT and (name.action.is_commit or name.action.is_replacing)
     if not data or not (of_completed or of_inflight):
         return data
     commit = decode_commit(data, where)

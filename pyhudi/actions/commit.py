@@ -1,0 +1,152 @@
+"""commit: the only way to complete an instant, in one transaction for every kind of action.
+
+    lock, reload       the table as it is now
+    inflight           the instant is what its process has left it as; nobody has taken that process for dead
+    metadata table     none was made meanwhile
+    alive, conflicts   what else the kind of action has to look for
+    still held         the lock, before anything is changed under it
+    body               with the newest schema and the values that it carries on
+    completion time
+    still held         once more: drawing a time waits until all clocks have passed it
+    completed file     readers see the instant
+
+An error before the last step leaves the instant inflight. Source: house, "Second look"; spec, timeline 3.4, 3.5, 7.2;
+metadata and indexes 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.instants import draw_completion_time
+from pyhudi.errors import WriteConflict
+from pyhudi.formats.clean_plans import encode_clean_metadata
+from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
+from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savepoint
+from pyhudi.locks import hold
+from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.model.clean_plan import CleanMetadata
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import Instant, State
+from pyhudi.model.plans import RollbackMetadata
+from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
+
+BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata)
+
+Check = Callable[[ActionContext], None]  # raises WriteConflict; is handed the table as it is now
+
+
+class TakenOver(WriteConflict):
+    """Another process has taken this one for dead: it has completed its instant, or taken it back. Nothing is left
+    to undo here.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Committed(Generic[BodyT]):
+    """A completed instant with its body."""
+
+    instant: Instant
+    body: BodyT
+
+    @property
+    def completion_time(self) -> str:
+        return self.instant.completion_time or ""
+
+
+def _nothing(now: ActionContext) -> None:
+    pass
+
+
+def commit(
+    inflight: Instant,
+    context: ActionContext,
+    body: Callable[[ActionContext], BodyT],
+    *,
+    alive: Check = _nothing,
+    conflicts: Check = _nothing,
+    last: Check = _nothing,
+) -> Committed[BodyT]:
+    """Complete an instant.
+
+    Args:
+        body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
+        alive: do other processes count this one among the living? conflicts: did others change what it changes?
+        last: what has to be gone before the instant is there, but not before all that it was checked for.
+    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, HudiError when
+        there is a metadata table, and what the checks raise. Nothing is complete then.
+    """
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last)
+
+
+def commit_locked(
+    inflight: Instant,
+    context: ActionContext,
+    body: Callable[[ActionContext], BodyT],
+    *,
+    alive: Check = _nothing,
+    conflicts: Check = _nothing,
+    last: Check = _nothing,
+) -> Committed[BodyT]:
+    """As `commit`, for an action that holds the lock since before its instant began."""
+    now = context.reloaded()
+    _check_inflight(inflight, now)
+    check_metadata_table_gone(now.meta)
+    alive(now)
+    conflicts(now)
+    _check_still_held(inflight, now)
+    made = body(now)
+    # The place of the metadata table, for every kind of action: `made` says what changed, and `now` is what it changed.
+    # An update of it completes before the data instant; until that is complete, its readers leave it out.
+    last(now)
+    completion_time = draw_completion_time(inflight, now)
+    encoded = _encoded(made, inflight, now)
+    _check_still_held(inflight, now)
+    completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
+    return Committed(completed, made)
+
+
+def _check_inflight(inflight: Instant, now: ActionContext) -> None:
+    found = now.meta.timeline.find(inflight.requested_time, inflight.action)
+    if found is not None and found.state is State.INFLIGHT:
+        return
+    state = "gone" if found is None else found.state.name.lower()
+    raise TakenOver(
+        f"{now.meta.storage.root}: {inflight.action.value} {inflight.requested_time} is {state} meanwhile: another "
+        f"process took this one for dead and completed it, or rolled it back. Nothing was completed here; look at the "
+        f"table, and run it again if need be."
+    )
+
+
+def _check_still_held(inflight: Instant, now: ActionContext) -> None:
+    """Raises WriteConflict when the lock ran out or was taken away while it was held: another writer may have it."""
+    if not now.lock.is_held:
+        raise WriteConflict(
+            f"{now.meta.storage.root}: the table's lock ran out, or was removed by another writer, before "
+            f"{inflight.requested_time} could complete. Nothing of it is visible; write again, and if it happens often "
+            f"give the lock a longer validity (docs/locks.md)."
+        )
+
+
+def _encoded(
+    body: CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata,
+    inflight: Instant,
+    now: ActionContext,
+) -> bytes:
+    """The bytes of the completed file."""
+    if isinstance(body, CommitMetadata):
+        return encode_commit(body, inflight.action, now.meta.config.table_version)
+    if isinstance(body, CleanMetadata):
+        return encode_clean_metadata(body)
+    if isinstance(body, RollbackMetadata):
+        return encode_rollback_metadata(body)
+    if isinstance(body, RestoreMetadata):
+        return encode_restore_metadata(body)
+    return encode_savepoint(body)

@@ -1,0 +1,118 @@
+"""TimelineReader: what the files of one instant say, as bytes and decoded: the plans of pending instants, and the
+bodies of completed ones that are no commits (for these see `timeline/commits.py`).
+
+Source: spec, timeline 3.2, 3.5, 4.2, 4.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyhudi.errors import PathNotFound
+from pyhudi.formats.clean_plans import decode_clean_metadata, decode_clean_plan
+from pyhudi.formats.clustering_plans import decode_clustering_plan
+from pyhudi.formats.compaction_plans import decode_compaction_plan
+from pyhudi.formats.instant_files import decode_commit, decode_rollback_plan
+from pyhudi.formats.savepoint_files import decode_restore_plan, decode_savepoint
+from pyhudi.model.clean_plan import CleanMetadata, CleanPlan
+from pyhudi.model.clustering_plan import ClusteringPlan
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.filenames import InstantFileName, pending_actions
+from pyhudi.model.instant import Instant, State
+from pyhudi.model.plans import CompactionPlan, RollbackPlan
+from pyhudi.model.savepoints import RestorePlan, SavepointMetadata
+from pyhudi.model.table_config import TableConfig
+from pyhudi.storage.base import Storage
+from pyhudi.storage.paths import child
+
+__all__ = ["TimelineReader", "instant_path"]
+
+
+def instant_path(instant: Instant, config: TableConfig) -> str:
+    """Where the file of an instant's state is."""
+    completion_time = instant.completion_time if instant.is_completed else None
+    name = InstantFileName(instant.requested_time, instant.action, instant.state, completion_time)
+    return child(config.timeline_path, name.text(config.layout_version))
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineReader:
+    """Reads the files of instants, each time anew. All of it raises CorruptFile for what can't be decoded, and
+    PathNotFound for a state that the instant has not reached, or has left since the timeline was listed.
+    """
+
+    storage: Storage
+    config: TableConfig
+
+    def read_body(self, instant: Instant, state: State) -> bytes:
+        """The bytes of one state's file of an instant."""
+        if state is State.COMPLETED:
+            try:
+                return self.storage.read(instant_path(instant, self.config))
+            except PathNotFound:
+                # Layout 2 may hold files that 0.x completed without a completion time in their names.
+                return self.storage.read(
+                    instant_path(Instant(instant.requested_time, instant.action, state), self.config)
+                )
+        actions = (instant.action, *pending_actions(instant.action.completed_as))
+        for action in dict.fromkeys(actions):
+            try:
+                return self.storage.read(instant_path(Instant(instant.requested_time, action, state), self.config))
+            except PathNotFound:
+                continue
+        raise PathNotFound(
+            f"{self.storage.full_path(self.config.timeline_path)}: the instant {instant.requested_time} "
+            f"({instant.action.value}) has no {state.name.lower()} file."
+        )
+
+    # Plans: requested files, which stay when the instant goes on
+
+    def compaction_plan(self, instant: Instant) -> CompactionPlan:
+        """The plan of a compaction or log compaction. Raises UnsupportedTable for one of bootstrapped files."""
+        return decode_compaction_plan(*self._body(instant, State.REQUESTED))
+
+    def clustering_plan(self, instant: Instant) -> ClusteringPlan | None:
+        """The plan of an instant, None when it is no clustering, or was dropped since the timeline was listed.
+
+        Below version 8 pending clusterings and overwrites are both called replacecommit: the plan tells them apart.
+        """
+        if not instant.action.is_replacing:
+            return None
+        try:
+            body, where = self._body(instant, State.REQUESTED)
+        except PathNotFound:
+            return None
+        return decode_clustering_plan(body, where)
+
+    def clean_plan(self, instant: Instant) -> CleanPlan | None:
+        """The plan of a clean, None when there is none in the file: its writer died. Raises UnsupportedTable for one
+        that deletes files of a bootstrap.
+        """
+        body, where = self._body(instant, State.REQUESTED)
+        return decode_clean_plan(body, where) if body else None
+
+    def rollback_plan(self, instant: Instant) -> RollbackPlan:
+        return decode_rollback_plan(*self._body(instant, State.REQUESTED))
+
+    def restore_plan(self, instant: Instant) -> RestorePlan:
+        return decode_restore_plan(*self._body(instant, State.REQUESTED))
+
+    # Inflight files
+
+    def profile(self, instant: Instant) -> CommitMetadata:
+        """The workload profile in the inflight file of a write, empty when it has none."""
+        return decode_commit(*self._body(instant, State.INFLIGHT))
+
+    # Completed files
+
+    def clean_metadata(self, instant: Instant) -> CleanMetadata:
+        return decode_clean_metadata(*self._body(instant, State.COMPLETED))
+
+    def savepoint_metadata(self, instant: Instant) -> SavepointMetadata:
+        return decode_savepoint(*self._body(instant, State.COMPLETED))
+
+    def _body(self, instant: Instant, state: State) -> tuple[bytes, str]:
+        """The bytes of a file, and what messages call it."""
+        ending = "" if state is State.COMPLETED else f".{state.name.lower()}"
+        where = f"{self.storage.root}: {instant.requested_time}.{instant.action.value}{ending}"
+        return self.read_body(instant, state), where
