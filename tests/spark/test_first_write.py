@@ -1,4 +1,4 @@
-"""A first write that fails within Spark leaves nothing behind; one that goes well warns of nothing."""
+"""What a first write leaves that fails within Spark: nothing. What a user is told by one that goes well: nothing."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_typ
     options = {**OPTIONS, "hoodie.datasource.write.table.type": table_type}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for operation in ("bulk_insert", "upsert", "delete"):
-            write_frame(numbered(spark).limit(30), path, {**options, OPERATION: operation})
-        assert read_frame(spark, path, {}).count() == 10
+        for operation, rows in ("bulk_insert", "id < 30"), ("upsert", "id >= 20"), ("delete", "id < 5"):
+            write_frame(numbered(spark).where(rows), path, {**options, OPERATION: operation})
+        assert read_frame(spark, path, {}).count() == 35
