@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import KeyGenError
 from pyhudi.keygen.base import read_field
 from pyhudi.keygen.java_text import text_of
-from pyhudi.model.filenames import META_FOLDER, PARTITION_METADATA_NAMES
+from pyhudi.model.filenames import META_FOLDER, PARTITION_METADATA_NAME
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
 # U+0001 to U+001F, U+007F and these; everything else stays, also blanks and all of Unicode.
 _ESCAPED = re.compile("[\x01-\x1f\x7f\"#%'*/:=?\\\\{\\[\\]^]")
 _ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
-_RESERVED = frozenset({META_FOLDER, *PARTITION_METADATA_NAMES})  # names that no folder of a partition may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +121,10 @@ def check_folders(paths: pa.Array) -> None:
 
     `a//b` and `a/` would be stored in `a/b` and `a`: Apache Hudi writes such rows, and its readers find them, but
     whoever lists the folders looks for other paths than the rows name. A folder `.hoodie` is passed over by Hudi's
-    listing on every level, and one called as the partition metadata file stands where that file should be.
+    listing on every level, and one called as the partition metadata file, or so beginning, counts as that file there.
     """
     for path in pc.unique(paths).to_pylist():
-        reserved = next((segment for segment in path.split("/") if segment in _RESERVED), None)
+        reserved = next((segment for segment in path.split("/") if _is_reserved(segment)), None)
         if reserved is not None:
             raise KeyGenError(
                 f"The partition path {path!r} has a segment {reserved!r}, a name that tables use for their own files, "
@@ -140,6 +139,11 @@ def check_folders(paths: pa.Array) -> None:
                 "of the partition fields; in a new table hoodie.datasource.write.partitionpath.urlencode=true keeps "
                 "slashes as part of the value. Nothing was written."
             )
+
+
+def _is_reserved(segment: str) -> bool:
+    """A name that no folder of a partition may have."""
+    return segment == META_FOLDER or segment.startswith(PARTITION_METADATA_NAME)
 
 
 def constant_path(path: str, rows: int) -> pa.Array:

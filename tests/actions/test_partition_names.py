@@ -36,7 +36,15 @@ READABLE = [
     "a b",
     "ü/é",
 ]
-REFUSED = ["a/.hoodie", ".hoodie", ".hoodie_partition_metadata", "a/.hoodie_partition_metadata.parquet", "a//b", "a/"]
+REFUSED = [
+    "a/.hoodie",
+    ".hoodie",
+    ".hoodie_partition_metadata",
+    ".hoodie_partition_metadata_too",
+    "a/.hoodie_partition_metadata.parquet",
+    "a//b",
+    "a/",
+]
 REFUSED += ["/a", "a/./b", "./a", ".", "..", "a/../b", "a\x00b"]
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "false"}
 ENCODED = {"hoodie.datasource.write.partitionpath.urlencode": "true"}
