@@ -18,15 +18,15 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.services.clean.drafting import CleanDraft, draft_clean
 from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.services.clean.drafting import CleanDraft, draft_clean
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.writing import write_table
+from pyhudi.table.write_table import write_table
 
 OPTIONS = {
     "hoodie.table.name": "many",

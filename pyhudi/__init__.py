@@ -33,7 +33,7 @@ from pyhudi.errors import (
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.model.options import HudiOptionWarning
-    from pyhudi.spark.enable import disable, enable
+    from pyhudi.session.enable import disable, enable
     from pyhudi.table import HudiTable, write_hudi
 
 __version__ = "0.1.0"
@@ -65,8 +65,8 @@ _HOME = {
     "HudiOptionWarning": "pyhudi.model.options",
     "HudiTable": "pyhudi.table",
     "WriteResult": "pyhudi.actions.result",
-    "disable": "pyhudi.spark.enable",
-    "enable": "pyhudi.spark.enable",
+    "disable": "pyhudi.session.enable",
+    "enable": "pyhudi.session.enable",
     "write_hudi": "pyhudi.table",
 }
 

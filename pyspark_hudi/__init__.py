@@ -4,7 +4,7 @@ Spark imports every module named `pyspark_*` and registers its `DefaultSource`, 
 pyhudi are imported when a table is read. A Python data source reads all columns of its schema. Give `.schema(...)` or
 `.option("columns", "a,b")` to read fewer, or call `pyhudi.enable(spark)`, which turns the same call into Spark's
 native Parquet scan with column pruning and filter push-down, and writes too.
-Source: Spark's Python data source API; design research, spark lab section 1.
+Source: Spark's Python data source API.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         return "hudi"
 
     def schema(self) -> StructType:
-        from pyhudi.spark.source import source_schema
+        from pyhudi.session.source import source_schema
 
         return source_schema(self.options)
 
@@ -52,12 +52,12 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
         self.schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        from pyhudi.spark.source import source_tasks
+        from pyhudi.session.source import source_tasks
 
         return [InputPartition(task) for task in source_tasks(self.options, self.schema)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        from pyhudi.spark.source import read_task
+        from pyhudi.session.source import read_task
 
         # Spark hands over one partition without a value when the plan is empty.
         value = getattr(partition, "value", None)

@@ -5,7 +5,7 @@
     execute    → data files                through the engine
     summarise  → the completed file        the commit's body
 
-Source: house 3.5.
+Source: docs/architecture.md, "How an upsert flows".
 """
 
 from __future__ import annotations

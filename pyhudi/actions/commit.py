@@ -10,8 +10,8 @@
     still held         once more: drawing a time waits until all clocks have passed it
     completed file     readers see the instant
 
-An error before the last step leaves the instant inflight. Source: house, "Second look"; spec, timeline 3.4, 3.5, 7.2;
-metadata and indexes 3.1.
+An error before the last step leaves the instant inflight. Source: docs/architecture.md; docs/formats/timeline.md,
+"Completion times", "Steps of an instant"; docs/formats/writers.md, "Conflicts", "Steps of a write".
 """
 
 from __future__ import annotations

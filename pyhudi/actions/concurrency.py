@@ -1,6 +1,6 @@
 """A write among other writers: what it looks at before it completes, and how it runs again after it gave way.
 
-Source: spec, timeline 7.2, 7.6; Hudi's schema conflict resolution.
+Source: docs/formats/writers.md, "Conflicts", "Non-blocking writers"; Hudi's schema conflict resolution.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.pending_clusterings import pending_clusterings
-from pyhudi.metadata.pending_compactions import pending_compactions
-from pyhudi.metadata.steady_read import is_cleaned, is_undone
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.view.pending_clusterings import pending_clusterings
+from pyhudi.view.pending_compactions import pending_compactions
+from pyhudi.view.steady_read import is_cleaned, is_undone
 
 __all__ = [
     "check_early",

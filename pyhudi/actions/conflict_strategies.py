@@ -4,7 +4,7 @@ SIMPLE         the same file group; plans of table services made since the write
 PREFER_WRITER  the same file group; a write passes over such plans, and it is the service that gives way
 BUCKET         the same bucket of a partition, so that two writers don't both make its first file group
 
-Source: spec, timeline 7.2; Hudi's conflict resolution strategies.
+Source: docs/formats/writers.md, "Conflicts"; Hudi's conflict resolution strategies.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ A write that finds, at its end, a commit that completed since it began and that 
 merged into an old version of that group: it must not complete. New file groups never collide (new ones of one bucket
 do). Compactions change no rows, so appended log files live beside them: those planned before the write began, which the
 write knew of, and from table version 8 on all, because completion times part log files. A base file that was rewritten
-beside a compaction of its group would be lost. Source: spec, timeline 7.2; files and records 1.2.
+beside a compaction of its group would be lost. Source: docs/formats/writers.md, "Conflicts";
+docs/formats/file-names.md, "File groups and slices".
 """
 
 from __future__ import annotations

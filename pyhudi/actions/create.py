@@ -1,6 +1,7 @@
 """Make a table from the options of its first write, and say which tables this release writes to.
 
-Source: spec, timeline 2.5; files and records 4.1, 5.3.
+Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which generator"; docs/formats/merging.md,
+"Mode of a table".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """New instants of a table: their times, drawn as its options say, and their requested files. Hold the lock.
 
-Source: spec, timeline 3.3 to 3.5.
+Source: docs/formats/timeline.md, "Instant times", "Completion times", "Steps of an instant".
 """
 
 from __future__ import annotations

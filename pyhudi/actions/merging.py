@@ -1,6 +1,6 @@
 """How rows of a write are merged: by the rules of the table, and what the call itself says where the table stores none.
 
-Source: spec, files and records 5.2, 5.3, 5.6; timeline 2.6.
+Source: docs/formats/merging.md, "What properties say", "Mode of a table", "Two versions of a key".
 """
 
 from __future__ import annotations

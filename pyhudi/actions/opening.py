@@ -1,14 +1,14 @@
 """Before anything moves: the table without a metadata table that would go stale, and without leftovers of dead writers.
 
-Source: spec, timeline 8; metadata and indexes 1.
+Source: docs/formats/writers.md, "Steps of a write"; docs/decisions/0004-metadata-table-is-taken-out.md.
 """
 
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.leftovers import forget_completed
-from pyhudi.actions.services.undo.restore import finish_restores
-from pyhudi.actions.services.undo.rollback import roll_back_failed_writes
+from pyhudi.actions.leftovers import forget_completed
+from pyhudi.actions.undo.restore import finish_restores
+from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
 from pyhudi.errors import UnsupportedTable
 from pyhudi.locks import LockProvider, hold, open_lock

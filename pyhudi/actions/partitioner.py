@@ -5,7 +5,7 @@ of its updates; new file groups get slots of their own. Rows find their slot col
 
 With log files (`LogPlan`) updates of a file group are appended to its newest slice, but for a small file that takes
 inserts: that one is rewritten.
-Source: spec, metadata and indexes 5.1.
+Source: docs/formats/table-services.md, "Where inserts go".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import workload_profile
-from pyhudi.formats.java_hash import java_string_hash
+from pyhudi.java.hashes import java_string_hash
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 
@@ -309,7 +309,9 @@ def record_size_bytes(
 
 
 def profile_of(counts: Iterable[RowCount], plan: SlotPlan, operation: str) -> CommitMetadata:
-    """Body of the inflight file: per partition the inserts, then each file group to be updated (spec, timeline 4.2)."""
+    """Body of the inflight file: per partition the inserts, then each file group to be updated
+    (docs/formats/timeline.md, "Bodies").
+    """
     inserts: dict[str, int] = {}
     updates: dict[str, dict[str, tuple[str, int]]] = {}
     for count in counts:

@@ -4,7 +4,8 @@ Columns that travel (all but the data columns are control columns):
 
     data columns | RECORD_KEY | PARTITION_PATH | ARRIVAL | IS_DELETE | LOCATION ... | SLOT
 
-Source: spec, files and records 5.5, 5.6; metadata and indexes part 4 (partition moves).
+Source: docs/formats/merging.md, "Deletes", "Two versions of a key"; docs/formats/indexes.md, "Finding keys",
+"Global indexes".
 """
 
 from __future__ import annotations

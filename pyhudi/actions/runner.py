@@ -7,7 +7,8 @@
     complete          under the lock: look for conflicts, make the completed file (`actions/commit.py`)
 
 A failure anywhere before the last step leaves an instant that is not completed: readers never see it, and it is undone
-here, or by the next writer if this process can't. Source: house 3.5; spec, timeline 3.4, 3.5, 8.
+here, or by the next writer if this process can't. Source: docs/architecture.md, "How an upsert flows";
+docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/formats/writers.md, "Steps of a write".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pyhudi.actions.conflicts import replaced_groups
 from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
-from pyhudi.actions.services.undo.rollback import is_being_rolled_back, undo
+from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit

@@ -1,8 +1,8 @@
 """The key generator of a table, as a write uses it.
 
 The table says what its keys are; a call may name the same again, and must name a generator of its own class. For
-COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of spec,
-files and records 4.2).
+COMPLEX with one key field the keys in the table's files decide between Hudi's two spellings of them (the trap of
+docs/formats/keys.md, "Record keys").
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pyhudi.formats.valid_text import check_text
 from pyhudi.keygen import KEY_GENERATORS, KeyColumns, KeyGenerator, detect_single_key_encoding, from_options
 from pyhudi.keygen.parse import partition_values
 from pyhudi.keygen.partition_path import check_folders
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = [
     "PROBE_TIME",

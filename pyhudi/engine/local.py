@@ -4,7 +4,7 @@ It is the engine without Spark, and the fast path for small commits with Spark. 
 *parts*; each part is a callable that opens a stream of batches, and one part is one task. Parts run on threads when
 the frame is collected; Arrow's kernels and Parquet leave Python's lock, so threads are enough.
 
-Source: house 3.4 (verbs) and its decision 1 (two engines).
+Source: docs/decisions/0002-two-engines.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     version below 8   .<file id>_<base instant>.log.<next version>_<token>      the slice's next version
     from version 8    .<file id>_<own instant>.log.1_<token>                    each delta commit has its own files
 
-Source: spec, files and records 1.1, 2; timeline 4.5, 6.1.
+Source: docs/formats/file-names.md, "Data files"; docs/formats/log.md, "Block frame", "Header";
+docs/formats/timeline.md, "Commit metadata"; docs/formats/writers.md, "Markers".
 """
 
 from __future__ import annotations
@@ -152,7 +153,7 @@ def _data_block(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
     columns: frozenset[str] | None, base_rows: BasePositions | None,
 ) -> bytes:  # fmt: skip
-    """A block of whole rows, or of partial updates of these columns (spec 2.6)."""
+    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks")."""
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
     notes: dict[bytes, str] = {}

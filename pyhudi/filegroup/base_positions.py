@@ -1,6 +1,6 @@
 """At which rows of a slice's base file keys stand, for the headers of log blocks.
 
-Source: spec, files and records 2.6.
+Source: docs/formats/log.md, "Record positions".
 """
 
 from __future__ import annotations

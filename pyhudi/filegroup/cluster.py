@@ -1,7 +1,7 @@
 """Clustering of one group: the rows of its slices, in order, become new file groups.
 
 Rows keep the meta columns that they were written with, but for the file name.
-Source: spec, metadata and indexes 5.4; timeline 4.5.
+Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Commit metadata".
 """
 
 from __future__ import annotations

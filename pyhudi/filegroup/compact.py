@@ -1,7 +1,8 @@
 """Compaction of one slice: base and log files become the next base file of the file group.
 
 Rows keep the meta columns that they were written with, but for the file name.
-Source: spec, files and records 5.6; timeline 4.5; metadata and indexes 5.2.
+Source: docs/formats/merging.md, "Two versions of a key"; docs/formats/timeline.md, "Commit metadata";
+docs/formats/table-services.md, "Compaction plan".
 """
 
 from __future__ import annotations

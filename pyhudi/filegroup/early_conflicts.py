@@ -1,6 +1,6 @@
 """Has another live writer announced a file of the same file group? Asked before a file is made, to save the work.
 
-The check at the end of a write finds what this misses. Source: spec, timeline 7.3.
+The check at the end of a write finds what this misses. Source: docs/formats/writers.md, "Early conflict detection".
 """
 
 from __future__ import annotations

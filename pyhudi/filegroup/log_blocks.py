@@ -1,6 +1,6 @@
 """Which blocks of a slice's log files count, in the order in which they are merged.
 
-Source: spec, files and records 1.3 and 2.7.
+Source: docs/formats/file-names.md, "Visible slices"; docs/formats/log.md, "Which blocks count".
 """
 
 from __future__ import annotations

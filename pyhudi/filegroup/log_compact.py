@@ -2,7 +2,7 @@
 
 The old log files stay. Their blocks give way to the new ones, whose headers name the instants that they fold.
 Rows of partial updates go to one block for each set of columns that they hold.
-Source: spec, files and records 2.7; timeline 4.7; metadata and indexes 5.3.
+Source: docs/formats/log.md, "Which blocks count"; docs/formats/table-services.md, "Log compaction plan".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     .hoodie/.temp/<instant>/<partition>/<data file>.marker.<CREATE|MERGE|APPEND>    empty, made before the data file
     .hoodie/.temp/<instant>/MARKERS.type, MARKERS0, MARKERS1, ...                   timeline server: one marker a line
 
-We write the first layout and read both. Source: spec, timeline 6.1.
+We write the first layout and read both. Source: docs/formats/writers.md, "Markers".
 """
 
 from __future__ import annotations

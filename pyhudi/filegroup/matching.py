@@ -1,6 +1,6 @@
 """Which rows of a base file the log records of its slice meet: by the row numbers that their blocks name, or by key.
 
-Source: spec, files and records 2.6.
+Source: docs/formats/log.md, "Record positions".
 """
 
 from __future__ import annotations

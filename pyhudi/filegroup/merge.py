@@ -3,7 +3,8 @@
 The key column is matched once against the incoming rows. Then the file is streamed: of each batch the rows that lose
 are filtered out and the incoming rows that replace them follow the batch, so that rows stay in their row group and
 statistics stay narrow; rows with new keys come last. Rows that stay keep their meta columns, but for the file name.
-Source: spec, files and records 3.4 and 5.6; timeline 4.5.
+Source: docs/formats/base-files.md, "Meta columns"; docs/formats/merging.md, "Two versions of a key";
+docs/formats/timeline.md, "Commit metadata".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The five meta columns of rows that a write puts into a base file.
 
-Source: spec, files and records 3.4.
+Source: docs/formats/base-files.md, "Meta columns".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`.hoodie_partition_metadata`: the file that makes a folder a partition of the table.
 
 Java properties text with `commitTime` (the instant that made the partition) and `partitionDepth` (folders below the
-table). Never overwritten. Source: spec, timeline 1.3.
+table). Never overwritten. Source: docs/formats/file-names.md, "Partition metadata".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     base rows, batch by batch → rows that lose are dropped, those that replace them follow → rows that only logs have
 
 Filters on ordinary columns run after this: a base row that fails one may be an old version of a row that passes.
-Source: house 3.6; spec, files and records 5.6.
+Source: docs/architecture.md, "How a read flows"; docs/formats/merging.md, "Two versions of a key".
 """
 
 from __future__ import annotations

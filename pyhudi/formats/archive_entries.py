@@ -2,7 +2,7 @@
 
 An entry names its instant and state, and holds the body of that state's file in the field of its kind. Entries stand in
 Avro data blocks of log files whose only header entry is the schema. Write stats are shortened to seventeen fields.
-Source: spec, timeline 4.3 and 5.1.
+Source: docs/formats/timeline.md, "Records"; docs/formats/history.md, "Archive log".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A row of bits is big-endian `int32 -1 | int32 hashes | int8 1 | int32 bits | bits, lowest bit of a byte first`. SIMPLE
 is one row; DYNAMIC_V0 is `int32 -1 | int32 hashes | int8 1 | int32 bits | int32 keys per row | int32 keys in the last
-row | int32 rows` and then whole rows. Source: spec, files and records 3.3.
+row | int32 rows` and then whole rows. Source: docs/formats/base-files.md, "Bloom filter".
 
 The hash is Hadoop's 32-bit Murmur variant, applied in a chain: each result seeds the next pass over the whole key.
 Mixing the words of a key does not depend on the seed, so it is done once for all passes, for a block of keys of one

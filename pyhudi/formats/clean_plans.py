@@ -1,7 +1,8 @@
 """Bodies of the clean action: bytes ↔ the model.
 
 Plans of version 2 name files by absolute path, those of version 1 by name; a moved table has other absolute paths, so
-partition and file name decide. Source: spec, timeline 4.3, 4.7.
+partition and file name decide. Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md,
+"Cleaning plan".
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Plans of clusterings: bytes ↔ the model.
 
 Paths in them are absolute, as Hudi writes them; a moved table has stale ones, so partition path and file name count.
-Plans of table versions below 8 have no `missingSchedulePartitions`. Source: spec, timeline 4.3 and 4.7.
+Plans of table versions below 8 have no `missingSchedulePartitions`. Source: docs/formats/timeline.md, "Records";
+docs/formats/table-services.md, "Clustering plan".
 """
 
 from __future__ import annotations

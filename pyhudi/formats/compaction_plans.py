@@ -1,7 +1,8 @@
 """Plans of compactions and log compactions: bytes ↔ the model.
 
 We write version 2, whose files are bare names; version 1 had absolute paths, of which the names count. Table versions
-below 8 have no `missingSchedulePartitions` and no extra metadata. Source: spec, timeline 4.3 and 4.7.
+below 8 have no `missingSchedulePartitions` and no extra metadata. Source: docs/formats/timeline.md, "Records";
+docs/formats/table-services.md, "Compaction plan".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Consistent hashing: which node of a partition's ring a key belongs to, and the file that holds the ring.
 
 A node has the hash values from behind the node before it up to its own value; the last value is 2^31 - 1. Each node is
-a file group. Source: spec, metadata and indexes 4.2; timeline 1.5.
+a file group. Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.formats.java_hash import bucket_text
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.formats.xx_hash import xx_hash32
+from pyhudi.java.hashes import bucket_text
 from pyhudi.model.filenames import new_file_id
 
 __all__ = [

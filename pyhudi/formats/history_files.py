@@ -5,7 +5,8 @@
     plan                                      the bytes of the plan, for actions that have one
     version                                   1
 
-GZIP, no dictionary that readers would need, and only Hudi's two footer keys. Source: spec, timeline 5.2.
+GZIP, no dictionary that readers would need, and only Hudi's two footer keys. Source: docs/formats/history.md,
+"Merge tree".
 """
 
 from __future__ import annotations

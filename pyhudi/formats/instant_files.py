@@ -3,7 +3,7 @@
 Commits, delta commits and replace commits are pretty-printed JSON in table versions below 8 and Avro containers from 8
 on; every other body is an Avro container in all versions. A reader tells the two apart by the first bytes and accepts
 either; an empty body is a write about which nothing is recorded. Unknown keys are ignored.
-Source: spec, timeline 4.1, 4.2, 4.4, 4.5 and 4.7.
+Source: docs/formats/timeline.md, "Bodies", "Commit metadata", "Rollback".
 """
 
 from __future__ import annotations

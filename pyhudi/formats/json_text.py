@@ -9,7 +9,7 @@
       "e" : [ ]
     }
 
-Source: spec, timeline 4.1; golden tables of 0.15.0.
+Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
 """
 
 from __future__ import annotations

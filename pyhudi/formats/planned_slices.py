@@ -1,6 +1,6 @@
 """The part that compaction and clustering plans share: which files make up a slice. Checked, for a plan is untrusted.
 
-Source: spec, timeline 4.7.
+Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Java `Properties` text: `hoodie.properties` and `.hoodie_partition_metadata`
 
 Layout: ISO-8859-1, one `key=value` per line, `#` or `!` starts a comment line, a trailing backslash continues a line,
 `\t \n \r \f \uXXXX` and `\` before any other character are escapes; the first unescaped `=`, `:` or white space ends
-the key. Source: spec, timeline 2.1 and 2.2; the grammar is java.util.Properties'.
+the key. Source: docs/formats/table-config.md, "Text form", "Checksum"; the grammar is java.util.Properties'.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Bodies of savepoint and restore files: bytes ↔ the model. Avro containers in all table versions.
 
-Source: spec, timeline 4.3, 4.7.
+Source: docs/formats/timeline.md, "Records", "Savepoint and restore".
 """
 
 from __future__ import annotations

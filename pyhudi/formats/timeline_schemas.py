@@ -9,7 +9,7 @@ One row per field, in the exact Avro order. Notation of types (`T` itself may be
 
 Names with a capital are records of this table, in namespace `org.apache.hudi.avro.model`. Strings and the keys of maps
 carry `avro.java.string`, so that Hudi's generated classes get Java strings.
-Source: spec, timeline 4.3.
+Source: docs/formats/timeline.md, "Records".
 """
 
 from __future__ import annotations

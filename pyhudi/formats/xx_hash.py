@@ -1,7 +1,7 @@
 """xxHash as Hudi uses it: ids of texts (names of locks), and hashes of whole columns of keys (consistent hashing).
 
-Source: Hudi's HashID (XXH64 with the seed 0xdabadaba as a signed int, sixteen hexadecimal digits); spec, metadata and
-indexes 4.2 (XXH32 with seed 0).
+Source: Hudi's HashID (XXH64 with the seed 0xdabadaba as a signed int, sixteen hexadecimal digits);
+docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations

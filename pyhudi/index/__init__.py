@@ -1,6 +1,6 @@
 """Write-time indexes: where does a key live? One file per index; a row here makes it known.
 
-Source: spec, metadata and indexes part 4.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ __all__ = ["INDEXES"]
 INDEXES = Registry(
     kind="index type (hoodie.index.type)",
     entries={
-        "SIMPLE": "pyhudi.index.simple:SimpleIndex",
-        "GLOBAL_SIMPLE": "pyhudi.index.global_simple:GlobalSimpleIndex",
-        "BLOOM": "pyhudi.index.bloom:BloomIndex",
-        "GLOBAL_BLOOM": "pyhudi.index.global_bloom:GlobalBloomIndex",
+        "SIMPLE": "pyhudi.index.simple_and_bloom:SimpleIndex",
+        "GLOBAL_SIMPLE": "pyhudi.index.simple_and_bloom:GlobalSimpleIndex",
+        "BLOOM": "pyhudi.index.simple_and_bloom:BloomIndex",
+        "GLOBAL_BLOOM": "pyhudi.index.simple_and_bloom:GlobalBloomIndex",
         "BUCKET": "pyhudi.index.bucket:BucketIndex",
         "CONSISTENT_BUCKET": "pyhudi.index.consistent_bucket:ConsistentBucketIndex",
         "INMEMORY": "pyhudi.index.in_memory:InMemoryIndex",

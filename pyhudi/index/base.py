@@ -3,7 +3,7 @@
 `tag` adds LOCATION to the rows: the file id of the group, null for a key that no file holds. A global index looks in
 every partition and adds LOCATION_PARTITION too; if it moves rows and rows win by ordering value, it also adds what the
 stored row has in the ordering fields (STORED_ORDERING + number), so that the move can be judged.
-Source: spec, metadata and indexes part 4; house 3.7.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.storage.base import Storage
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["LOCATION_PARTITION", "STORED_ORDERING", "Index", "IndexSettings", "Lookup", "PartitionRows", "Tagged"]
 

@@ -2,7 +2,7 @@
 
 The number is in the first eight characters of the file id (`00000077-...-0`), so nothing is looked up but names. A row
 of a bucket without file group gets those eight characters as LOCATION; the planner makes the file id from them.
-Source: spec, metadata and indexes 4.1.
+Source: docs/formats/indexes.md, "Buckets".
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TableError
-from pyhudi.formats.java_hash import bucket_ids
 from pyhudi.index.base import IndexSettings, Lookup, Tagged
+from pyhudi.java.hashes import bucket_ids
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
 __all__ = ["BUCKET_DIGITS", "BucketIndex", "bucket_of_file_id"]

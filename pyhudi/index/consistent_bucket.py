@@ -1,7 +1,7 @@
 """Index BUCKET, engine CONSISTENT_HASHING: the file group of a key is a node of its partition's ring.
 
 The first write to a partition makes its ring; clustering splits and merges nodes.
-Source: spec, metadata and indexes 4.2.
+Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations

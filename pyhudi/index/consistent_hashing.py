@@ -6,7 +6,7 @@
 The newest ring counts that was there from the beginning, has the marker, or is of a completed instant of the active
 timeline. Below version 8 the marker stands in the partition's own folder: Hudi before 1.0 puts it there, and fails to
 find a ring at its next resize when it stands beside the ring. A ring that a dead resize left never counts, not even
-when the timeline has been archived beyond it. Source: spec, metadata and indexes 4.2; timeline 1.5.
+when the timeline has been archived beyond it. Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A base file never changes, so what is kept per file is right for ever; a file that is new to the process is read. Files
 that are not candidates any more are forgotten. Keys are unique in the table.
-Source: spec, metadata and indexes part 4.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Where log files delete keys, "stored" is asked of the merged slice when only liv
 its base file, alive or not: a delete in the log must meet the row that comes after it. Only a key that base files of
 one partition hold twice must be asked whether it is alive, because a row would go to both places. Such keys are rare,
 so the logs stay closed until the number of tagged rows tells of one: a second place makes a second row.
-Source: spec, metadata and indexes part 4.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of a frame counted where they are: by partition path, by file group.
 
-Source: spec, metadata and indexes part 4.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations

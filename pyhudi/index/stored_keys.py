@@ -2,7 +2,7 @@
 
 A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW where it is asked for, then what
 the stored row has in the ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
-Source: spec, metadata and indexes part 4.
+Source: docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     from_options({"hoodie.datasource.write.recordkey.field": "id", ...}).columns(batch)
 
 One file per generator and one row per file in KEY_GENERATORS; a user's own class is named in full,
-"my_package.keys:HashedKey". See docs/key-generators.md. Source: spec, files and records 4.
+"my_package.keys:HashedKey". See docs/key-generators.md. Source: docs/formats/keys.md, "Which generator", "Record keys",
+"Partition paths".
 """
 
 from __future__ import annotations

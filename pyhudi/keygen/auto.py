@@ -2,7 +2,7 @@
 
 They wrap the generator that makes the partition path. A row keeps its key when a task runs again only if the task's
 input has the same rows in the same order, so the writer must number a stored or sorted input, never a second evaluation
-of a query that may answer otherwise. Source: spec, files and records 4.6.
+of a query that may answer otherwise. Source: docs/formats/keys.md, "Automatic keys".
 """
 
 from __future__ import annotations

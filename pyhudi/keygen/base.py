@@ -2,7 +2,7 @@
 
 A key generator gives every row a record key (who the row is) and a partition path (the folder it lives in). It is a
 small frozen value that pickles, so that executors can use it, and it is pure: the same row has the same key whatever
-batch it comes in. Source: spec, files and records 4.
+batch it comes in. Source: docs/formats/keys.md, "Which generator", "Record keys", "Partition paths".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Key generator COMPLEX: any number of key fields and partition fields.
 
-The trap (spec, files and records 4.2): with one key field, Hudi up to 0.14.0 and from 1.0.3 on writes `f:v`, the
-releases between the bare `v`. A table has the one or the other, and mixing them makes duplicates that nothing reports,
-so the writer looks at the table's keys and pins the form.
+The trap (docs/formats/keys.md, "Record keys"): with one key field, Hudi up to 0.14.0 and from 1.0.3 on writes `f:v`,
+the releases between the bare `v`. A table has the one or the other, and mixing them makes duplicates that nothing
+reports, so the writer looks at the table's keys and pins the form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Key generator CUSTOM: partition fields with a type each, `country:SIMPLE,ts:TIMESTAMP`.
 
 Each part is made as the generator of that name would make it alone; all TIMESTAMP parts share one set of settings. The
-record key is as with SIMPLE (one field) or COMPLEX (several). Source: spec, files and records 4.4.
+record key is as with SIMPLE (one field) or COMPLEX (several). Source: docs/formats/keys.md, "Custom".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Key generator GLOBAL_DELETE: for deletes through a global index, by key alone.
 
 The key is always `f:v`, also of one field, so it does not match the keys of a SIMPLE table with one key field.
-Source: spec, files and records 4.2.
+Source: docs/formats/keys.md, "Record keys".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Key generator NON_PARTITION: keys of one or several fields, all rows in the one partition "".
 
-Partition fields are ignored, as in Hudi. Source: spec, files and records 4.2 and 4.3.
+Partition fields are ignored, as in Hudi. Source: docs/formats/keys.md, "Record keys", "Partition paths".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Needed where a table stores the path only (dropped partition columns) and to leave partitions out of a scan. Neither
 form escapes enough to be parsed back in every case; where a path does not fit its fields, it is said and not guessed.
-Source: spec, files and records 4.2 and 4.3.
+Source: docs/formats/keys.md, "Record keys", "Partition paths".
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ __all__ = ["partition_values", "record_key_values", "split_partition_path"]
 def record_key_values(key: str, fields: Sequence[str]) -> tuple[str | None, ...]:
     """Values of the key fields, None for null.
 
-    A key without "," or without ":" is one plain value (spec 4.2); but `f:v` of the one key field is taken apart.
-    Raises KeyGenError when the key does not have the fields.
+    A key without "," or without ":" is one plain value (docs/formats/keys.md, "Record keys"); but `f:v` of the one key
+    field is taken apart. Raises KeyGenError when the key does not have the fields.
     """
     if len(fields) == 1 and not key.startswith(f"{fields[0]}:"):
         return (key,)

@@ -1,7 +1,7 @@
 """Partition paths: text of the partition fields, default for nothing, URL encoding, hive style, in this order.
 
 Made over the distinct values of a column, since partitions are few. A path that would leave the table's folder, or go
-into its `.hoodie` folder, is refused, though Hudi takes it. Source: spec, files and records 4.3.
+into its `.hoodie` folder, is refused, though Hudi takes it. Source: docs/formats/keys.md, "Partition paths".
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.java.key_text import text_of
 from pyhudi.keygen.base import read_field
-from pyhudi.keygen.java_text import text_of
 from pyhudi.model.filenames import META_FOLDER, PARTITION_METADATA_NAME
 from pyhudi.model.keys import HIVE_DEFAULT_PARTITION
 

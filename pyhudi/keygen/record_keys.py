@@ -1,7 +1,7 @@
 """The two forms of a record key: one bare value, or `field:value,field:value`.
 
-Source: spec, files and records 4.2. Nothing escapes ":" and "," inside values, so the second form can't always be
-parsed back (see parse.py); it is Hudi's, and the keys must match those that Hudi writes.
+Source: docs/formats/keys.md, "Record keys". Nothing escapes ":" and "," inside values, so the second form can't always
+be parsed back (see parse.py); it is Hudi's, and the keys must match those that Hudi writes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.java.key_text import text_of
 from pyhudi.keygen.base import missing_field, read_field
-from pyhudi.keygen.java_text import text_of
 
 __all__ = ["EMPTY_PLACEHOLDER", "NULL_PLACEHOLDER", "composite_key", "single_key"]
 

@@ -1,7 +1,7 @@
 """Options of key generation, parsed once into one frozen value.
 
-Source: spec, files and records 4.1 to 4.5; the key generation document (its prefix `hoodie.streamer.keygen.timebased.`
-is accepted, though Hudi's own generators don't know it).
+Source: docs/formats/keys.md, "Which generator", "Record keys", "Partition paths", "Custom", "Times"; Hudi's page on key
+generation (its prefix `hoodie.streamer.keygen.timebased.` is accepted, though Hudi's own generators don't know it).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def infer(options: Mapping[str, str]) -> str:
     """Name of the key generator when neither class nor type is given.
 
     No partition field is NON_PARTITION, a first field with ":" CUSTOM, one field SIMPLE, several COMPLEX; SIMPLE with
-    several key fields becomes COMPLEX (spec 4.1).
+    several key fields becomes COMPLEX (docs/formats/keys.md, "Which generator").
     """
     partition_fields = split_fields(option_text(options, *PARTITION_PATH))
     if not partition_fields:

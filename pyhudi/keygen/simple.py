@@ -1,6 +1,6 @@
 """Key generator SIMPLE: one key field as it is, one partition field.
 
-Source: spec, files and records 4.2 and 4.3.
+Source: docs/formats/keys.md, "Record keys", "Partition paths".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Settings of the TIMESTAMP generator, and the path text of one instant or one text under them.
 
-Source: spec, files and records 4.5.
+Source: docs/formats/keys.md, "Times".
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
-from pyhudi.keygen.joda import format_instant, tokenize
-from pyhudi.keygen.joda_parse import parse_text
-from pyhudi.keygen.zones import UTC, Zone, java_zone
+from pyhudi.java.joda import format_instant, tokenize
+from pyhudi.java.joda_parse import parse_text
+from pyhudi.java.zones import UTC, Zone, java_zone
 from pyhudi.storage.clock import SystemClock
 
 __all__ = ["TIMEBASED", "UNITS", "TimeSettings"]

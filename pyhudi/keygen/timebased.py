@@ -3,7 +3,7 @@
 A value becomes an instant (epoch milliseconds) by the timestamp type, the instant a text by the output format, the
 text a path by URL encoding of the whole and the hive prefix once. Null is the number 1 in the type's unit (or the text
 of the first millisecond), never the default partition. Work in Python is done for distinct values only, after numbers
-have been cut to what the format shows. Source: spec, files and records 4.5.
+have been cut to what the format shows. Source: docs/formats/keys.md, "Times".
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.java.joda import finest_ms, format_instant, shows_zone
+from pyhudi.java.joda_columns import offsets_at, read_local_times
+from pyhudi.java.joda_parse import ParseError
+from pyhudi.java.key_text import RAW_NUMBER_UNITS, epoch_number
+from pyhudi.java.zones import UTC, SkippedTimeError, Zone
 from pyhudi.keygen.base import read_field
-from pyhudi.keygen.java_text import RAW_NUMBER_UNITS, epoch_number
-from pyhudi.keygen.joda import finest_ms, format_instant, shows_zone
-from pyhudi.keygen.joda_columns import offsets_at, read_local_times
-from pyhudi.keygen.joda_parse import ParseError
 from pyhudi.keygen.partition_path import PathStyle, constant_path, place
 from pyhudi.keygen.time_settings import TIMEBASED, UNITS, TimeSettings
-from pyhudi.keygen.zones import UTC, SkippedTimeError, Zone
 
 __all__ = ["timestamp_part"]
 

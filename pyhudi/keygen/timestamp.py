@@ -1,6 +1,6 @@
 """Key generator TIMESTAMP: one key field as with SIMPLE, the partition from one field that holds a time.
 
-Source: spec, files and records 4.5; the seed document on key generation.
+Source: docs/formats/keys.md, "Times"; Hudi's page on key generation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a lock provider is: made from LockOptions, the table's storage and a clock.
 
 The lock guards drawing instant times, making requested and completed files, config updates and upgrades. Every writer
-of a table must use the same provider. It is not re-entrant. Source: spec, timeline 7.4.
+of a table must use the same provider. It is not re-entrant. Source: docs/formats/writers.md, "Locks".
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ The items and rules are those of Amazon's DynamoDB lock client, which Hudi's pro
 
 A lock is free when there is no item or it says `isReleased`; an item whose version number has not changed for its
 lease duration was left behind. Time is measured by the waiting process alone, so clocks need not agree.
-Source: spec, timeline 7.4; Amazon's lock client.
+Source: docs/formats/writers.md, "Locks"; Amazon's lock client.
 """
 
 from __future__ import annotations

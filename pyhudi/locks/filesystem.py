@@ -8,7 +8,7 @@ of a process of this machine that is dead for certain is taken over at once.
 Real Hudi's provider deletes the file twice: when it gives its lock back, and some milliseconds later when it closes,
 without a look at whose it is by then. So after waiting for a lock of Hudi's a new one is looked at again before it
 counts, and `is_held` is what the file says.
-Only for stores with exclusive create. Source: spec, timeline 7.4.
+Only for stores with exclusive create. Source: docs/formats/writers.md, "Locks".
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Lock provider HIVE_METASTORE: an exclusive lock of a table at a Hive metastore (extra `pyhudi[hive]`).
 
 The requests are those of Hudi's provider, so both exclude each other. The holder sends heartbeats; a lock whose holder
-is silent runs out at the metastore (`hive.txn.timeout`). Source: spec, timeline 7.4; the metastore's Thrift interface.
+is silent runs out at the metastore (`hive.txn.timeout`). Source: docs/formats/writers.md, "Locks"; the metastore's
+Thrift interface.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Whoever replaces a file that is expired, run out or missing holds the lock, renews it while working, and puts
 `"expired":true` there at the end; the file stays. The bytes and rules are those of Hudi's StorageBasedLockProvider, so
 both exclude each other. On local disks, which Hudi's provider does not know, all writers must be on this machine.
-Source: spec, timeline 7.4.
+Source: docs/formats/writers.md, "Locks".
 """
 
 from __future__ import annotations

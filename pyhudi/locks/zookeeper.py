@@ -1,7 +1,8 @@
 """Lock provider ZOOKEEPER: sequential nodes below a path, the lowest number holds (extra `pyhudi[zookeeper]`).
 
 The nodes are named as those of Curator's InterProcessMutex, which Hudi's provider uses, so both exclude each other. A
-holder that dies or is cut off loses the lock with its session. Source: spec, timeline 7.4; Curator's recipe.
+holder that dies or is cut off loses the lock with its session. Source: docs/formats/writers.md, "Locks"; Curator's
+recipe.
 """
 
 from __future__ import annotations

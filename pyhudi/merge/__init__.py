@@ -1,6 +1,7 @@
 """Merge modes: which version of a row wins, within a batch and against the table.
 
-One file per mode and one row of `MERGE_MODES`. Source: spec, files and records 5.
+One file per mode and one row of `MERGE_MODES`. Source: docs/formats/merging.md, "Modes and ids",
+"Two versions of a key".
 """
 
 from __future__ import annotations

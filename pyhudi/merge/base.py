@@ -1,6 +1,6 @@
 """What a merge mode answers, and what a delete without ordering value is.
 
-Source: spec, files and records 5.5 and 5.6.
+Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Combining a batch with itself: one winner per key before anything is written.
 
-Source: spec, files and records 5.6, "Within one write batch".
+Source: docs/formats/merging.md, "Within one batch".
 """
 
 from __future__ import annotations

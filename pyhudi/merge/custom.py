@@ -10,7 +10,7 @@
 
 The table stores the strategy id; the class is named by the caller, in
 `hoodie.write.record.merge.custom.implementation.classes`. See docs/merging.md.
-Source: the merge strategies of Hudi's RFC-46 and RFC-101; spec, files and records 5.1.
+Source: the merge strategies of Hudi's RFC-46 and RFC-101; docs/formats/merging.md, "Modes and ids".
 """
 
 from __future__ import annotations

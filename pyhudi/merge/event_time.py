@@ -1,7 +1,8 @@
 """Merge mode EVENT_TIME_ORDERING: the greater ordering value wins; of equal ones the version that came later.
 
 A delete takes part with its own ordering value. A delete without one (see `base.commit_time_deletes`) removes whatever
-came before it, and any row after it lives again. Source: spec, files and records 5.4 to 5.6.
+came before it, and any row after it lives again. Source: docs/formats/merging.md, "Ordering values", "Deletes",
+"Two versions of a key".
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     FILL_UNAVAILABLE       a text that equals the marker, which a source sends for values it did not read
 
 Deletes are taken whole. What payload classes do otherwise stands in their rules.
-Source: spec, files and records 5.6 and 5.7.
+Source: docs/formats/merging.md, "Two versions of a key", "Partial updates", "Payload classes".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Comparing ordering values column-wise, as Java's `compareTo` does.
 
 Numbers by value over all widths, -0.0 below 0.0 and NaN above all, text by UTF-16 unit, bytes unsigned, false below
-true. Null is smaller than everything and equal to null. Source: spec, files and records 5.4.
+true. Null is smaller than everything and equal to null. Source: docs/formats/merging.md, "Ordering values".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pair merging where it is needed: which merger a table has, and combining a batch with itself by it.
 
-Source: spec, files and records 5.6, "Within one write batch".
+Source: docs/formats/merging.md, "Within one batch".
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Below version 9 a payload class says it; from 9 on a mode, a partial update mode and merge properties; in every version
 a strategy id may name a merger of the user's. All become the same rules here.
-Source: spec, files and records 5.1 to 5.3, 5.6 ("partial update mode") and 5.7.
+Source: docs/formats/merging.md, "Modes and ids", "What properties say", "Mode of a table", "Two versions of a key",
+"Partial updates", "Payload classes".
 """
 
 from __future__ import annotations

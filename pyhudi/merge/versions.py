@@ -2,7 +2,7 @@
 
 The simple modes pick a winner per key in one sort (`MergeMode.last_of_each`). Where a result can take columns from both
 versions, versions of a key are folded from the oldest to the newest, all keys at once: the k-th fold merges the k-th
-newer version of every key that has one. Source: spec, files and records 5.6.
+newer version of every key that has one. Source: docs/formats/merging.md, "Two versions of a key".
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ miss the rows that we wrote. So a write of ours takes it out first; real Hudi bu
 The order survives a crash at every step: first the properties, then the folder. Readers that find no partition in
 the properties list files; a folder that is left is garbage, which our next write removes and real Hudi builds anew in
 place. The other order would leave properties that name a folder which is gone, and real Hudi then fails every write.
-index.json stays: real Hudi rebuilds the indexes defined there. Source: spec, metadata and indexes 3.8.
+index.json stays: real Hudi rebuilds the indexes defined there.
+Source: docs/decisions/0004-metadata-table-is-taken-out.md.
 """
 
 from __future__ import annotations

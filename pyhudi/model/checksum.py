@@ -1,4 +1,7 @@
-"""The checksum in `hoodie.properties`: it hashes the table's name only. Source: spec, timeline 2.2."""
+"""The checksum in `hoodie.properties`: it hashes the table's name only.
+
+Source: docs/formats/table-config.md, "Checksum".
+"""
 
 from __future__ import annotations
 

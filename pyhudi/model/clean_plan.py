@@ -1,6 +1,6 @@
 """What cleaning is going to delete, and what it deleted: bodies of the clean action.
 
-Source: spec, timeline 4.3 and 4.7.
+Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Cleaning plan".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a clustering is to do: groups of file slices whose rows go to new file groups.
 
-Source: spec, timeline 4.3 and 4.7; metadata and indexes 5.4.
+Source: docs/formats/timeline.md, "Records"; docs/formats/table-services.md, "Clustering plan".
 """
 
 from __future__ import annotations

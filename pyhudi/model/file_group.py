@@ -1,6 +1,6 @@
 """File groups, slices, base files and log files as one query or one write sees them.
 
-Source: spec, files and records 1.2.
+Source: docs/formats/file-names.md, "File groups and slices".
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every name that Hudi puts on disk, made and parsed here and nowhere else.
 
-Source: spec, files and records 1.1 (data files), timeline 1.1 to 1.3 (folders), 3.2 (instant files), 6.1 and 6.2
-(markers, heartbeats). All paths are relative to the table.
+Source: docs/formats/file-names.md, "Data files", "Partition metadata"; docs/formats/timeline.md, "Folders",
+"File names"; docs/formats/table-config.md, "Table versions"; docs/formats/writers.md, "Markers", "Heartbeats". All
+paths are relative to the table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Instant: one line of the table's diary (requested time, action, state, completion time).
 
-Source: spec, timeline 3.1 to 3.3.
+Source: docs/formats/timeline.md, "Instants and states", "File names", "Instant times".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names of the meta columns, and of the control columns that travel beside rows inside a write.
 
-Source: spec, files and records 3.4. Control columns never reach a file.
+Source: docs/formats/base-files.md, "Meta columns". Control columns never reach a file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARTITION_PATH = "_hoodie_partition_path"
 FILE_NAME = "_hoodie_file_name"
 META_COLUMNS = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
 
-# A row whose boolean column of this name is true is a delete (spec 5.5).
+# A row whose boolean column of this name is true is a delete (docs/formats/merging.md, "Deletes").
 DELETE_FLAG_COLUMN = "_hoodie_is_deleted"
 
 HIVE_DEFAULT_PARTITION = "__HIVE_DEFAULT_PARTITION__"

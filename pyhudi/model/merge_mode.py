@@ -1,6 +1,6 @@
 """Which version of a row wins: the merge modes, the payload classes and strategy ids that stand for them.
 
-Source: spec, files and records 5.1 to 5.3 and 5.7, timeline 2.6.
+Source: docs/formats/merging.md, "Modes and ids", "What properties say", "Mode of a table", "Payload classes".
 """
 
 from __future__ import annotations

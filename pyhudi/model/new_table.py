@@ -1,6 +1,7 @@
 """The properties of a new table: the keys that Hudi's DataFrame writer stores, version by version.
 
-Source: spec, timeline 2.5 and files and records 5.2, 5.3, 5.7.
+Source: docs/formats/table-config.md, "New tables"; docs/formats/merging.md, "What properties say", "Mode of a table",
+"Payload classes".
 """
 
 from __future__ import annotations

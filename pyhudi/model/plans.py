@@ -1,6 +1,6 @@
 """Plans and bodies of the actions that are not writes: rollback, compaction and log compaction.
 
-Source: spec, timeline 4.3, 4.7 and 6.4.
+Source: docs/formats/timeline.md, "Records", "Rollback"; docs/formats/table-services.md, "Compaction plan".
 """
 
 from __future__ import annotations

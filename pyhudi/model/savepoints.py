@@ -1,4 +1,4 @@
-"""Bodies of savepoints and restores. Source: spec, timeline 4.3, 4.7 and 6.5."""
+"""Bodies of savepoints and restores. Source: docs/formats/timeline.md, "Records", "Savepoint and restore"."""
 
 from __future__ import annotations
 

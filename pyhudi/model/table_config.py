@@ -1,6 +1,7 @@
 """TableConfig: what a table is, from its `hoodie.properties`, typed.
 
-Source: spec, timeline 1.2, 2.3, 2.6; files and records 5.2 and 5.3.
+Source: docs/formats/table-config.md, "Table versions", "Keys"; docs/formats/merging.md, "Mode of a table",
+"What properties say".
 """
 
 from __future__ import annotations

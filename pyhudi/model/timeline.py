@@ -1,6 +1,6 @@
 """Timeline: the active instants of a table, sorted, and the questions one asks of them.
 
-Source: spec, timeline 3.1 and 3.6.
+Source: docs/formats/timeline.md, "Instants and states", "What a reader sees".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Time travel: what `as_of` may be, and whether the table can still answer for it.
 
-An instant time is compared as text (spec, timeline 3.3). Dates and times without a zone are read in the timeline's
-zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.
+An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
+in the timeline's zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import format_instant_time
+from pyhudi.view.retention import load_retention
 
 __all__ = ["check_not_cleaned", "parse_as_of"]
 

@@ -8,11 +8,11 @@ from heapq import merge
 from itertools import islice
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.retention import Retention, load_retention
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant
 from pyhudi.text_table import html_table, readable_bytes, text_table
 from pyhudi.timeline.history import load_history
+from pyhudi.view.retention import Retention, load_retention
 
 __all__ = ["History", "HistoryEntry", "load_table_history"]
 

@@ -1,6 +1,6 @@
 """How a query merges slices with log files: the table's merge rules, its keys, and which log blocks count.
 
-Source: spec, files and records 2.7 and 5.
+Source: docs/formats/log.md, "Which blocks count"; docs/formats/merging.md, "Modes and ids", "Two versions of a key".
 """
 
 from __future__ import annotations

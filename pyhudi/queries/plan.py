@@ -3,7 +3,8 @@
     schema of the query → file system view → partitions pruned by their path → slices → ReadPlan
 
 The plan serves both roads: the Arrow reader (`snapshot.py`) and Spark's native Parquet scan.
-Source: house, "how a read flows"; spec, files and records 1.3, 6.4.
+Source: docs/architecture.md, "How a read flows"; docs/formats/file-names.md, "Visible slices"; docs/formats/schema.md,
+"Reading older files".
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.metadata.steady_read import read_steadily
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
@@ -32,6 +31,8 @@ from pyhudi.queries.pruning import PathValues, partition_ranges, path_values, to
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_history
 from pyhudi.timeline.history import load_history as load_archived
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.steady_read import read_steadily
 
 __all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot"]
 

@@ -4,7 +4,7 @@ As in real Hudi, a partition column has the path's value wherever the path tells
 global index that leaves a key in its partition stores the new value in the file, and "" is stored beside null in the
 default partition. So what is read and what is pruned agree. Where a path leaves a doubt (values with slashes, formatted
 times, floating point, columns inside structs) the file's value counts and nothing is pruned by it.
-Source: spec, files and records 4.3 to 4.7.
+Source: docs/formats/keys.md, "Partition paths", "Custom", "Times", "Automatic keys", "Text of values".
 """
 
 from __future__ import annotations

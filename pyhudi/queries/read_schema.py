@@ -2,7 +2,8 @@
 
 Snapshot queries use the table's newest schema, time travel the schema of its instant. Tables without populated meta
 columns (virtual keys) return none, and tables that drop partition columns from their files return them from the path.
-Source: spec, files and records 6.3, 6.4, 3.4, 4.3; timeline 3.7.
+Source: docs/formats/schema.md, "Schema of a table", "Reading older files"; docs/formats/base-files.md, "Meta columns";
+docs/formats/keys.md, "Partition paths".
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import pyarrow as pa
 from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
 from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["columns_from_path", "read_schema"]
 

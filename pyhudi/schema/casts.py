@@ -5,7 +5,7 @@ double → decimal, string     decimal → wider decimal, string     date → st
 binary → string     timestamps between units (coarser ones round down) and between UTC and local
 
 Arrow's other forms of the same types (large_string, dictionary, int8, decimal64, ...) convert too.
-Source: spec, files and records 6.4 and 6.5; Java's texts of numbers: 4.7.
+Source: docs/formats/schema.md, "Reading older files", "Schema history"; docs/formats/keys.md, "Text of values".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from pyhudi.formats.avro.types import is_bytes, is_text
-from pyhudi.formats.java_text import float_text
+from pyhudi.java.text import float_text
 
 __all__ = ["can_cast", "cast"]
 

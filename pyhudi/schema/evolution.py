@@ -5,7 +5,7 @@ the table (int → long → float → double), data narrower than the table (wid
 columns that become nullable. Refused, all offending columns in one message: narrowing and unrelated types, columns that
 would become of another kind (number → string, string → binary; an option allows it), names that differ only by case,
 missing columns (unless an option says null or drop), changes of key and partition columns. Names match exactly; order
-does not matter. Source: spec, files and records 6.4.
+does not matter. Source: docs/formats/schema.md, "Evolution on write".
 """
 
 from __future__ import annotations

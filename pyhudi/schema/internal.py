@@ -3,7 +3,7 @@
 The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`; a schema's `version_id` is
 the instant of the change that made it, 0 for the schema before the first change. A column keeps its id for life; a
 column dropped and added again is another column. No change of a schema is made here.
-Source: spec, files and records 6.5.
+Source: docs/formats/schema.md, "Schema history".
 """
 
 from __future__ import annotations

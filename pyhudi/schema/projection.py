@@ -3,7 +3,7 @@
 A file keeps the schema that it was written with; readers and rewriting writers bring its rows into the table's. A
 missing column or struct field is null, columns that the target does not name are left out, and types are widened as
 Hudi does (`casts.py`). List items and map entries match whatever Parquet calls them (`element`, `array`, `key_value`).
-Source: spec, files and records 6.4.
+Source: docs/formats/schema.md, "Reading older files".
 """
 
 from __future__ import annotations

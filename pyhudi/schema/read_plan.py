@@ -5,7 +5,7 @@ The same holds for a log block, which counts as a file of its own instant.
 A column of the file is known by name in the schema that held when the file was written; that gives its id, and the id
 its name in the query (rename). An id that the query's schema does not have is left out; an id that the file's schema
 does not have is null, also when the file has a column of that name (dropped and added again).
-Source: spec, files and records 6.5.
+Source: docs/formats/schema.md, "Schema history".
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 No RDD, no SparkContext, no JVM gateway: the same code runs in classic sessions and on Spark Connect. Routing is by an
 integer slot through `repartitionById`, which adaptive execution leaves alone; work with side effects is always the
-last operator and collected once. Source: design, decisions 2 to 5.
+last operator and collected once. Source: docs/decisions/0002-two-engines.md,
+docs/decisions/0003-table-data-stays-out-of-the-jvm.md.
 """
 
 from __future__ import annotations

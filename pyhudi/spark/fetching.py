@@ -1,7 +1,7 @@
 """Which inputs this process writes, and how their rows get here.
 
 A warm Spark job that runs Python costs more than the whole write of a small batch, so batches under a limit are fetched
-once. Source: design, decision 1.
+once. Source: docs/decisions/0002-two-engines.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Spark's Parquet scan finds columns by name and gives null for missing ones, nested ones too. It can't convert most
 types, and knows nothing of ids; so files are sorted by *shape*: what each wanted column is called and typed in the
 file.
-Source: spec, files and records 6.4 and 6.5.
+Source: docs/formats/schema.md, "Reading older files", "Schema history".
 """
 
 from __future__ import annotations

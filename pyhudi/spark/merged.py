@@ -6,7 +6,8 @@ the rows that leave, and the rows that come from the log files.
     coming     Python tasks → rows of the log files, left anti join on their numbers
 
 Columns are pruned and filters pushed down in the scan; of base files tasks read only keys and ordering values. Both
-joins read one broadcast. Source: design, decisions 2 and 3; measured in docs/benchmarks.md.
+joins read one broadcast. Source: docs/decisions/0002-two-engines.md,
+docs/decisions/0003-table-data-stays-out-of-the-jvm.md; measured in docs/benchmarks.md.
 """
 
 from __future__ import annotations

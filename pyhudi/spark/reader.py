@@ -4,7 +4,8 @@
 
 Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
 In a hive-style table Spark prunes partitions by their paths, where those tell the same values as the files. Files that
-Spark can't convert are read by Python tasks. Source: design, decision 3; spec, files and records 6.
+Spark can't convert are read by Python tasks. Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md;
+docs/formats/schema.md, "Schema of a table", "Reading older files".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Going to Arrow, a Spark TIMESTAMP is `timestamp[us, UTC]` whatever the session's
 is `binary`. Coming from Arrow, what Spark has no type for becomes the next wider one (milliseconds become
 microseconds, large and fixed-size kinds become plain ones). Nullability of columns is kept both ways; fields inside
 structs become nullable, because Arrow's casts refuse a null struct whose fields may not be null.
-Source: Spark's documentation of data types; Hudi's types, spec, files and records 3.1.
+Source: Spark's documentation of data types; Hudi's types, docs/formats/base-files.md, "Avro schema of a table".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each archiving run makes one file, N counting up. A file has blocks of entries, one entry per state of an instant, in
 the order in which the run took them, which is not that of time. What was archived twice, by a run that died before it
-had deleted the active files, or by Hudi's downgrade, counts once. Source: spec, timeline 5.1.
+had deleted the active files, or by Hudi's downgrade, counts once. Source: docs/formats/history.md, "Archive log".
 """
 
 from __future__ import annotations

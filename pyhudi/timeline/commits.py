@@ -1,6 +1,6 @@
 """The bodies of completed writes, read once each, and the table schema that they carry.
 
-Source: spec, timeline 3.5, 3.7, 4.2.
+Source: docs/formats/timeline.md, "Steps of an instant", "Bodies"; docs/formats/schema.md, "Schema of a table".
 """
 
 from __future__ import annotations

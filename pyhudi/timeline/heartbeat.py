@@ -1,4 +1,7 @@
-"""Heartbeat: a writer's sign of life, an empty file that is made anew again and again. Source: spec, timeline 6.2."""
+"""Heartbeat: a writer's sign of life, an empty file that is made anew again and again.
+
+Source: docs/formats/writers.md, "Heartbeats".
+"""
 
 from __future__ import annotations
 

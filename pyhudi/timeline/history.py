@@ -1,6 +1,6 @@
 """The archived timeline of a table, whichever form its version gives it. Read lazily, by range of requested time.
 
-Source: spec, timeline 5.
+Source: docs/formats/history.md, "Archive log", "Merge tree".
 """
 
 from __future__ import annotations

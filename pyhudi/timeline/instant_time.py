@@ -2,7 +2,7 @@
 
 Time is drawn under the table's lock, and the lock is kept until every machine's clock must have passed it (the
 greatest expected difference between two clocks): the next writer, wherever it runs, draws a greater one.
-Source: spec, timeline 3.3, 3.4; Hudi's "TrueTime".
+Source: docs/formats/timeline.md, "Instant times", "Completion times"; Hudi's "TrueTime".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Read the active timeline: its folder as it was at one moment, in either layout.
 
-Source: spec, timeline 3.1, 3.2.
+Source: docs/formats/timeline.md, "Instants and states", "File names".
 """
 
 from __future__ import annotations

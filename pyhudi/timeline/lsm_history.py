@@ -4,7 +4,7 @@
     compaction   ten files of a level become one of the next
     reading      the files of the newest manifest whose time range is wanted; bodies only when asked for
 
-Source: spec, timeline 5.2.
+Source: docs/formats/history.md, "Merge tree".
 """
 
 from __future__ import annotations

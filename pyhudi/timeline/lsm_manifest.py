@@ -4,7 +4,8 @@
     manifest_<N>    {"files": [{"fileName": ..., "fileLen": ...}]}
     <first>_<last>_<level>.parquet
 
-A manifest never changes; a change makes the next one and then moves `_version_`. Source: spec, timeline 5.2.
+A manifest never changes; a change makes the next one and then moves `_version_`. Source: docs/formats/history.md,
+"Merge tree".
 """
 
 from __future__ import annotations

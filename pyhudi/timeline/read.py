@@ -1,7 +1,7 @@
 """TimelineReader: what the files of one instant say, as bytes and decoded: the plans of pending instants, and the
 bodies of completed ones that are no commits (for these see `timeline/commits.py`).
 
-Source: spec, timeline 3.2, 3.5, 4.2, 4.7.
+Source: docs/formats/timeline.md, "File names", "Steps of an instant", "Bodies".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`hoodie.properties`: load it, make it, change it so that no reader ever sees a half-written one.
 
-Source: spec, timeline 1.1, 2.1, 2.4.
+Source: docs/formats/timeline.md, "Folders"; docs/formats/table-config.md, "Text form", "Changing the file".
 """
 
 from __future__ import annotations

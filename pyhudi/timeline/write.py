@@ -1,7 +1,7 @@
 """TimelineWriter: the only writer of instant files.
 
 Every state is a file of its own that stays: requested, then inflight, then completed, each made exclusively.
-Source: spec, timeline 3.2, 3.5, 6.4.
+Source: docs/formats/timeline.md, "File names", "Steps of an instant", "Rollback".
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from pyhudi.actions.services.archive.archiving import archive
-from pyhudi.actions.services.archive.result import ArchiveResult
 from pyhudi.formats.instant_files import encode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.archive.archiving import archive
+from pyhudi.services.archive.result import ArchiveResult
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.clean.result import CleanResult
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.clean.result import CleanResult
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable
 
 VERSIONS = ("6", "8", "9")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.cluster.calls import cluster
-from pyhudi.actions.services.cluster.result import ClusteringResult
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.cluster.calls import cluster
+from pyhudi.services.cluster.result import ClusteringResult
 from pyhudi.storage.base import Storage
+from pyhudi.table.run_service import serve
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import MergeOnRead
 
 SORT = "hoodie.clustering.plan.strategy.sort.columns"

@@ -6,14 +6,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
-from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.compact.result import CompactionResult
-from pyhudi.actions.services.planned import Service
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.result import CompactionResult
+from pyhudi.services.planned import Service
+from pyhudi.table.run_service import serve
 from tests.actions.merge_on_read import MergeOnRead
 
 EVERYTHING = [*META_COLUMNS[:4], "id", "p", "ts", "v"]

@@ -8,18 +8,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
 from pyhudi.engine.local import LocalEngine
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.merge.rules import merge_rules
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.tables import DEFAULTS, SCHEMA, TestTable, rollback_write, rows_of
 
 VERSIONS = ("6", "8", "9")

@@ -10,19 +10,19 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.services.undo.restore_result import RollbackResult
-from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore_result import RollbackResult
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
-from pyhudi.serving import serve
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
+from pyhudi.table.write_table import write_table
 from pyhudi.timeline.table_properties import load_table_config, table_exists
-from pyhudi.writing import write_table
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
 DEFAULTS = {

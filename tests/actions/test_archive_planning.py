@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.archive.planning import ArchiveLimit, select_instants
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
+from pyhudi.services.archive.planning import ArchiveLimit, select_instants
 
 KINDS = st.sampled_from(["commit", "commit", "commit", "clean", "rollback", "pending", "savepoint"])
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.services.clean.cleaning import clean
 from pyhudi.timeline.history import archive_log, lsm_history
 from tests.actions.archived import archived
 from tests.actions.tables import TestTable

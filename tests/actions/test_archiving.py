@@ -6,7 +6,6 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import ConfigError
-from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
@@ -14,6 +13,7 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.memory import InjectedFault
 from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.retention import load_retention
 from tests.actions.archived import (
     KEEP,
     ONE_CLEANED,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.formats.instant_files import encode_commit
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.archived import (
     active,
     archived,

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.cluster.buckets import merge_runs, split_values
-from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import MAX_HASH, HashNode, HashRing
 from pyhudi.model.instant import ActionKind
+from pyhudi.services.cluster.buckets import merge_runs, split_values
+from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.timeline.write import TimelineWriter
 from tests.actions.clustered import Clustered
 from tests.actions.merge_on_read import VERSIONS

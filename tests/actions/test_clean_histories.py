@@ -9,19 +9,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.cluster.calls import cluster
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
-from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.undo.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import TableError, WriteConflict
-from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.metadata.retention import load_retention
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.cluster.calls import cluster
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.retention import load_retention
 from tests.actions.tables import Row, TestTable, rows_of
 
 WRITES = ("upsert", "upsert", "upsert", "delete", "insert_overwrite", "insert_overwrite_table", "delete_partition")

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.clean.planning import (
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
+from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.cleaning import CleaningOptions
+from pyhudi.model.timeline import Timeline
+from pyhudi.services.clean.planning import (
     Retention,
     deletions,
     earliest_retained,
@@ -17,12 +22,7 @@ from pyhudi.actions.services.clean.planning import (
     partitions_of,
     supersedes,
 )
-from pyhudi.metadata.stored_slices import StoredPartition, slices_of_files
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
-from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.cleaning import CleaningOptions
-from pyhudi.model.timeline import Timeline
+from pyhudi.view.stored_slices import StoredPartition, slices_of_files
 
 # ---- since when ------------------------------------------------------------------------------------------------------
 

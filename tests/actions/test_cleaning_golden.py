@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.clean.drafting import last_clean
 from pyhudi.errors import UnsupportedTable
 from pyhudi.formats.clean_plans import decode_clean_plan
-from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.local import LocalStorage
+from pyhudi.table.run_service import serve
+from pyhudi.view.retention import load_retention
 from tests.actions.tables import TestTable
 from tests.conftest import shared_folder
 

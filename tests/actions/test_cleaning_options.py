@@ -6,12 +6,12 @@ import warnings
 
 import pytest
 
-from pyhudi.actions.services.archive.archiving import archive
-from pyhudi.actions.services.clean.drafting import last_clean
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import HudiOptionWarning, WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.archive.archiving import archive
+from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.cleaned import NEVER, RETAINED, call, commits, files, table_of, update
 from tests.actions.tables import TestTable, rows_of
 

@@ -9,18 +9,18 @@ import pytest
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
-from pyhudi.actions.services.clean import cleaning
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.clean.drafting import CleanDraft
-from pyhudi.actions.services.undo.savepoint import savepoint
 from pyhudi.errors import CorruptFile, WriteConflict
 from pyhudi.formats.clean_plans import decode_clean_plan, encode_clean_plan
 from pyhudi.formats.instant_files import encode_avro_record
 from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean import cleaning
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.clean.drafting import CleanDraft
+from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.memory import InjectedFault
+from pyhudi.table.run_service import serve
 from tests.actions.cleaned import NEVER, RETAINED, START, VERSIONS, call, commits, files, table_of, update
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.test_conflicts import WatchedStorage

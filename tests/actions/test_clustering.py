@@ -7,12 +7,12 @@ from functools import partial
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi.actions.services.cluster import clustering
-from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
+from pyhudi.services.cluster import clustering
+from pyhudi.services.cluster.staleness import StalePlan
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.tables import Row, TestTable

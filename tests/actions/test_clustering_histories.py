@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.cluster.staleness import StalePlan
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import Instant
+from pyhudi.services.cluster.staleness import StalePlan
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.tables import Row, rows_of
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.cluster.strategies import PLAN_STRATEGIES, partitions_to_cluster
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import ClusteringOptions
+from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, partitions_to_cluster
 
 MB = 1 << 20
 DAYS = tuple(f"2024-01-{day:02d}" for day in range(1, 10))

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.commit import TakenOver, commit
-from pyhudi.actions.services.undo import restore as restoring
-from pyhudi.actions.services.undo.rollback_to import roll_back
-from pyhudi.actions.services.undo.savepoint import savepoint
+from pyhudi.actions.undo import restore as restoring
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable
 
 

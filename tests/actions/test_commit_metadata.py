@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.clean.drafting import last_clean
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")

@@ -8,21 +8,21 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
-from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.compact.result import CompactionResult
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, TableError, UnsupportedTable, WriteConflict
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.compact.result import CompactionResult
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.compacted import EVERYTHING, ROWS, Compacted
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS
 from tests.actions.tables import TestTable

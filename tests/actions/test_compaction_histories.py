@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.compacted import Compacted
 from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS
 from tests.actions.tables import sorted_rows

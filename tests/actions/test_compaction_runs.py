@@ -9,10 +9,10 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.filegroup.compact import CompactSlices
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.compacted import ROWS, Compacted
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead
 

@@ -7,8 +7,14 @@ from datetime import date, datetime, timezone
 
 import pytest
 
-from pyhudi.actions.services.compact.compaction import delta_commits
-from pyhudi.actions.services.compact.strategies import (
+from pyhudi.errors import ConfigError
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.model.plans import CompactionOperation
+from pyhudi.model.timeline import Timeline
+from pyhudi.services.compact.compaction import delta_commits
+from pyhudi.services.compact.strategies import (
     STRATEGIES,
     DeltaCommits,
     is_due,
@@ -16,12 +22,6 @@ from pyhudi.actions.services.compact.strategies import (
     narrowed,
     ordered,
 )
-from pyhudi.errors import ConfigError
-from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
-from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.compaction import CompactionOptions
-from pyhudi.model.plans import CompactionOperation
-from pyhudi.model.timeline import Timeline
 
 MB = 1024 * 1024
 TODAY = date(2024, 3, 10)
@@ -166,9 +166,7 @@ def test_hudis_class_names_name_the_strategies() -> None:
     package = "org.apache.hudi.table.action.compact.strategy."
     assert STRATEGIES.canonical(f"{package}LogFileSizeBasedCompactionStrategy") == "LOG_FILE_SIZE"
     assert STRATEGIES.canonical("UnBoundedCompactionStrategy") == "UNBOUNDED"
-    assert {STRATEGIES.load(name).__module__ for name in STRATEGIES.entries} == {
-        "pyhudi.actions.services.compact.strategies"
-    }
+    assert {STRATEGIES.load(name).__module__ for name in STRATEGIES.entries} == {"pyhudi.services.compact.strategies"}
     with pytest.raises(ConfigError, match="compaction strategy"):
         ordered((), options("NO_SUCH"))
 

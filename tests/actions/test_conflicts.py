@@ -12,7 +12,7 @@ import pytest
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.opening import table_lock
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.services.undo.rollback import roll_back_failed_writes
+from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient

@@ -9,11 +9,11 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, WriteConflict
-from pyhudi.metadata.pending_clusterings import clustering_plan_of
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.pending_clusterings import clustering_plan_of
 from tests.actions.clustered import TYPES, Clustered
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead
 from tests.actions.tables import Row, TestTable

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.serving import serve
+from pyhudi.table.run_service import serve
 from tests.actions.tables import Row, TestTable, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 
@@ -101,7 +101,7 @@ def test_what_replaces_file_groups_is_refused(operation: str) -> None:
 
 
 def slices(table: TestTable) -> list[Any]:
-    from pyhudi.metadata.file_system_view import FileSystemView
+    from pyhudi.view.file_system_view import FileSystemView
 
     view = FileSystemView.load(table.meta)
     return [file_slice for path in view.partitions() for file_slice in view.slices(path)]
@@ -110,9 +110,9 @@ def slices(table: TestTable) -> list[Any]:
 def compact(table: TestTable) -> None:
     from functools import partial
 
-    from pyhudi.actions.services.compact.calls import call
-    from pyhudi.actions.services.compact.compaction import COMPACTION
     from pyhudi.model.options import WriteOptions
+    from pyhudi.services.compact.calls import call
+    from pyhudi.services.compact.compaction import COMPACTION
     from tests.actions.tables import DEFAULTS
 
     given = {**DEFAULTS, **table.options}

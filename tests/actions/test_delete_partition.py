@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
 from pyhudi.actions.writes.delete_partition import matching
 from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
 from pyhudi.formats.instant_files import decode_requested_replace
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable, rows_of
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-02-01")

@@ -13,7 +13,7 @@ from pyhudi import HudiTable, write_hudi, writing
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, TableExists
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from pyhudi.table_writes import write
+from pyhudi.table.writes import write
 from pyhudi.timeline.table_properties import table_exists
 from tests.actions.tables import SCHEMA, TestTable, rows_of
 from tests.faults.dying import died_before_completing

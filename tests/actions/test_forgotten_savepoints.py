@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.services.undo.savepoint import delete_savepoint
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.savepoint import delete_savepoint
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.archived import active, archived, history, savepoint, table_of
 from tests.actions.tables import TestTable

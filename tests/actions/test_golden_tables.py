@@ -24,7 +24,8 @@ OPTIONS: dict[str, dict[str, str]] = {
     "keys_timestamp_text": {"hoodie.keygen.timebased.timestamp.type": "DATE_STRING"},
 }
 REFUSED = {"evolution_schema_on_read": UnsupportedTable, "keys_auto": ConfigError}
-# The row writer of bulk insert in Java gives rows of these types other keys than upsert does (spec, files 4.7).
+# The row writer of bulk insert in Java gives rows of these types other keys than upsert does (docs/formats/keys.md,
+# "Text of values").
 OTHER_KEYS = {"keys_typed_bulk_insert"}
 # Their time stamp settings are the writer's alone; the tests of key generators have them.
 NOT_TOLD = {"keys_custom", "keys_custom_slashes"}

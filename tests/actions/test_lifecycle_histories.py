@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyhudi.actions.services.archive.archiving import archive
-from pyhudi.actions.services.undo.restore import restore
-from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
-from pyhudi.metadata.retention import load_retention
+from pyhudi.services.archive.archiving import archive
 from pyhudi.timeline.history import load_history
+from pyhudi.view.retention import load_retention
 from tests.actions.test_clean_histories import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 LIFE = ("archive", "archive", "archive", "rollback", "restore")

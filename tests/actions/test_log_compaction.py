@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.instant import ActionKind
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.compacted import EVERYTHING, ROWS, Compacted
 from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS
 

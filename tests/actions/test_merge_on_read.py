@@ -9,10 +9,10 @@ import pytest
 
 from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
 from tests.actions.tables import rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine

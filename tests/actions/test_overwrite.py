@@ -10,8 +10,8 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import InjectedFault, MemoryStorage
+from pyhudi.table.write_table import write_table
 from pyhudi.timeline.table_properties import table_exists
-from pyhudi.writing import write_table
 
 OPTIONS = {
     "hoodie.table.name": "t",

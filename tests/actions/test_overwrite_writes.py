@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.services.cluster.calls import cluster
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_commit, decode_requested_replace
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.cluster.calls import cluster
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.test_conflicts import InterruptedEngine
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.actions.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable, rows_of
 
 DAY_MS = 86_400_000

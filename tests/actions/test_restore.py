@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.cluster.calls import cluster
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
-from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.undo.restore import restore
-from pyhudi.actions.services.undo.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.services.undo.rollback_to import roll_back
-from pyhudi.actions.services.undo.savepoint import Savepoint, delete_savepoint, load_savepoints, savepoint
+from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.formats.savepoint_files import decode_restore_metadata, decode_restore_plan, decode_savepoint
-from pyhudi.metadata.retention import load_retention
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.cluster.calls import cluster
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.savepoint import Savepoint, delete_savepoint, load_savepoints, savepoint
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.retention import load_retention
 from tests.actions.archived import archived, clean, rows_of_one
 from tests.actions.cleaned import call as clean_now
 from tests.actions.merge_on_read import VERSIONS, MergeOnRead

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
 from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.formats.savepoint_files import (
@@ -29,8 +28,9 @@ from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.savepoints import RestoreMetadata
-from pyhudi.serving import serve
+from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
+from pyhudi.table.run_service import serve
 from tests.conftest import GoldenTable
 from tests.golden.rows import differences
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.undo.restore_result import RollbackResult
+from pyhudi.actions.undo.restore_result import RollbackResult
 from pyhudi.errors import HudiError, TableError
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write
 

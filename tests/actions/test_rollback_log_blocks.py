@@ -13,7 +13,7 @@ import pytest
 
 from pyhudi.filegroup.markers import APPEND, create_marker, delete_markers
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.metadata.file_system_view import FileSystemView
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.archived import active, archived
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import Row, rows_of

@@ -10,8 +10,8 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import UnsupportedTable
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.altered import DROPPED, LAST, NAMES, RENAMED, ROWS, Altered, altered, first_rows
 from tests.actions.merge_on_read import VERSIONS
 from tests.actions.versioned import take_to

@@ -8,13 +8,13 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, UnsupportedTable, WriteConflict
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
 from tests.actions.versioned import all_reads, take_to

@@ -11,11 +11,11 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import UnsupportedTable
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import MergeOnRead
 from tests.actions.tables import rows_of
 from tests.actions.versioned import take_to

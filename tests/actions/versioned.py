@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.versions.result import VersionChange
-from pyhudi.actions.services.versions.upgrade import admit_version, change_version
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.versions.result import VersionChange
+from pyhudi.services.versions.upgrade import admit_version, change_version
 from pyhudi.storage.base import Storage
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.tables import TestTable
 

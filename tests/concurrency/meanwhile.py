@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyhudi.actions.services.archive.archiving import archive
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.undo.restore import restore
-from pyhudi.actions.services.undo.rollback_to import roll_back
-from pyhudi.actions.services.undo.savepoint import savepoint
+from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.archive.archiving import archive
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.savepoint import savepoint
+from pyhudi.table.run_service import serve
 from tests.actions.clustered import Clustered
 from tests.actions.tables import TestTable, rows_of
 from tests.actions.versioned import take_to

@@ -25,9 +25,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
+from pyhudi.table.write_table import change_table, write_table
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.table_properties import load_table_config, table_exists
-from pyhudi.writing import change_table, write_table
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("v", pa.string()), ("n", pa.int64())])
 PARTITIONS = ("p0", "p1", "p2")

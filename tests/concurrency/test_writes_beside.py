@@ -12,11 +12,11 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.undo.rollback_to import roll_back
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.table.run_service import serve
 from tests.actions.clustered import Clustered
 from tests.concurrency.meanwhile import made, rows
 from tests.faults.dying import on_clone

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pyhudi.actions.services.archive.archiving import archive
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.archive.archiving import archive
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.table_properties import load_table_config
 from tests.actions.tables import TestTable

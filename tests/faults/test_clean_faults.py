@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
 from pyhudi.errors import TableError
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.table.run_service import serve
 from tests.actions.tables import TestTable, rows_of
 from tests.faults.dying import deaths, on_clone
 from tests.faults.test_every_storage_call import NEXT, empty, empty_merge_on_read, in_order

@@ -11,14 +11,8 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.clean.cleaning import clean
-from pyhudi.actions.services.cluster.calls import cluster
-from pyhudi.actions.services.compact.calls import call
-from pyhudi.actions.services.compact.compaction import COMPACTION
-from pyhudi.actions.services.compact.log_compaction import LOG_COMPACTION
-from pyhudi.actions.services.undo.restore import restore
-from pyhudi.actions.services.undo.rollback_to import roll_back
-from pyhudi.actions.services.undo.savepoint import savepoint
+from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.locks.in_process import InProcessLock
@@ -26,9 +20,15 @@ from pyhudi.metadata.removal import has_metadata_table
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, METADATA_TABLE_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
-from pyhudi.serving import serve
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.cluster.calls import cluster
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from tests.actions.tables import Row, TestTable, rows_of, sorted_rows
 from tests.faults.dying import READING, dies, on_clone
 

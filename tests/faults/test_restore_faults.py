@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from pyhudi.actions.services.undo.restore import restore
-from pyhudi.actions.services.undo.rollback_to import roll_back
-from pyhudi.actions.services.undo.savepoint import delete_savepoint, savepoint
+from pyhudi.actions.undo.restore import restore
+from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
+from pyhudi.services.savepoint import delete_savepoint, savepoint
 from tests.actions.tables import TestTable
 from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
 from tests.faults.dying import deaths, dies, on_clone

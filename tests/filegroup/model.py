@@ -1,7 +1,7 @@
 """The merge rules row by row, in plain Python: what the column-wise code must agree with.
 
-A row is (ordering values, is a delete, payload). Written from the table of spec, files and
-records 5.6, not from the code.
+A row is (ordering values, is a delete, payload). Written from the table of docs/formats/merging.md,
+"Two versions of a key", not from the code.
 """
 
 from __future__ import annotations

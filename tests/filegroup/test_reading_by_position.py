@@ -17,9 +17,9 @@ from pyhudi.filegroup.read import SliceMerge, SliceSpec
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.merge.rules import merge_rules
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import META_COLUMNS, RECORD_KEY
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import COMMIT_TIME, EVENT_TIME, MergeOnRead
 
 MODES = (EVENT_TIME, COMMIT_TIME)

@@ -21,11 +21,11 @@ from pyhudi.filegroup.base_positions import BasePositions
 from pyhudi.formats.log.envelope import HeaderKey
 from pyhudi.formats.log.positions import decode_positions, encode_positions
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.view.file_system_view import FileSystemView
 from tests.actions.merge_on_read import MergeOnRead
 from tests.conftest import shared_folder
 from tests.formats.damage import assert_refused_or_read

@@ -23,8 +23,8 @@ from pyhudi.formats.hash_ring import (
     initial_ring,
     places_on_ring,
 )
-from pyhudi.formats.java_hash import bucket_text
 from pyhudi.formats.xx_hash import xx_hash32
+from pyhudi.java.hashes import bucket_text
 from tests.conftest import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]

@@ -24,7 +24,7 @@ from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage import LocalStorage, Storage
-from pyhudi.writing import write_table
+from pyhudi.table.write_table import write_table
 from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
 from tests.judge.stories import DDL, KEYS, MERGE_ON_READ, SCHEMA, Step, Story, rows
 from tests.judge.test_hudi_writes import as_json

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 import pyhudi
 from pyhudi.errors import KeyGenError
+from pyhudi.session.writer import write_frame
 from pyhudi.spark.reader import read_frame
-from pyhudi.spark.writer import write_frame
 
 OPTIONS = {
     "hoodie.table.name": "t",

@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.spark.writer import write_frame
+from pyhudi.session.writer import write_frame
 from tests.spark.test_writes import OPERATION
 
 OPTIONS = {

@@ -11,9 +11,9 @@ import pytest
 
 import pyhudi
 from pyhudi import HudiTable
+from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.reader import read_frame
-from pyhudi.spark.writer import write_frame
 from pyhudi.storage import open_storage
 from tests.actions.altered import NAMES, ROWS, altered
 from tests.contracts.test_merge_modes import NewestParts

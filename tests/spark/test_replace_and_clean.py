@@ -9,8 +9,8 @@ import pytest
 
 import pyhudi
 from pyhudi import HudiTable
+from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.writer import write_frame
 from tests.spark.test_writes import OPERATION, OPTIONS, rows
 
 BY_SPARK = {"hoodie.pyhudi.engine": "spark"}

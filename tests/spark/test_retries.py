@@ -36,7 +36,7 @@ for kind in (tasks.StreamTask, tasks.GroupTask):
 SCRIPT = """
 import json, sys
 from pyspark.sql import SparkSession, functions as F
-from pyhudi.spark.writer import write_frame
+from pyhudi.session.writer import write_frame
 
 path, conf = sys.argv[1], json.loads(sys.argv[2])
 builder = SparkSession.builder.master("local[2,2]")

@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import pyhudi
+from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.reader import read_frame
-from pyhudi.spark.writer import write_frame
 
 OPTIONS = {
     "hoodie.table.name": "t",

@@ -8,7 +8,8 @@ the same file groups is a conflict: nothing that others wrote is lost.
 
 Changed rows carry the ordering value of the stored row unless they set it, so that they win the tie against it. On
 merge-on-read tables from version 8 on, an update of some columns writes those (and the ordering columns) only.
-Source: spec, files and records 2.3, 2.6, 5.6.
+Source: docs/formats/log.md, "Header", "Partial blocks"; docs/formats/merging.md, "Two versions of a key",
+"Partial updates".
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from pyhudi.actions.action import ActionContext, Order, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
 from pyhudi.actions.changes.slots import ChangeSlot
 from pyhudi.actions.changes.stored import StoredRows
+from pyhudi.actions.clustering_updates import groups_to_keep_off
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
-from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, commit_body, log_plan
 from pyhudi.actions.writes.looking_up import stored_slices, table_index
@@ -36,7 +37,6 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import without_meta
 from pyhudi.merge.rules import MergeRules
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
@@ -46,6 +46,7 @@ from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.read_schema import read_schema
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["ChangeRows"]
 

@@ -4,7 +4,7 @@ The two differ in partition columns: a query takes their values from the partiti
 
 A row may have beaten a version in the log files that has an older ordering value. A partial update put behind that late
 version would be merged with it first and carry its values into the table, so such rows are marked: they are written
-whole. Source: spec, files and records 5.6.
+whole. Source: docs/formats/merging.md, "Two versions of a key", "Partial updates".
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Names without
 a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list;
-there a partition of exactly that name is meant, if there is one. Source: spec, metadata and indexes 5.8; timeline 4.2.
+there a partition of exactly that name is meant, if there is one. Source: docs/formats/table-services.md,
+"Replaced file groups"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Insert: rows are added without looking for their keys; small files are filled first.
 
 `hoodie.datasource.insert.dup.policy` drop leaves out rows whose key the table holds, fail refuses them. Duplicates
-inside the batch stay unless `hoodie.combine.before.insert` is set. Source: spec, metadata and indexes 5.1.
+inside the batch stay unless `hoodie.combine.before.insert` is set. Source: docs/formats/table-services.md,
+"Where inserts go".
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@
     insert_overwrite_table   all partitions
 
 Rows go to new file groups without a look at keys, the same road as insert; when the options name an order of rows
-(`hoodie.bulkinsert.sort.mode`, sort columns), the road of bulk insert. Source: spec, metadata and indexes 5.8.
+(`hoodie.bulkinsert.sort.mode`, sort columns), the road of bulk insert. Source: docs/formats/table-services.md,
+"Replaced file groups".
 """
 
 from __future__ import annotations

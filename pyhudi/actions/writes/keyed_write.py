@@ -3,7 +3,8 @@
     frame → keys → (one row per key) → location → counts → slots → files
 
 What the three differ in stands in `Rules`; their files next to this one make them.
-Source: house 3.5; spec, metadata and indexes part 4 and 5.1.
+Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys";
+docs/formats/table-services.md, "Where inserts go".
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.clustering_updates import groups_to_keep_off
 from pyhudi.actions.merging import input_rules, table_rules
 from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import (
@@ -27,7 +29,6 @@ from pyhudi.actions.rows import (
     delete_flag_columns,
     marker_columns,
 )
-from pyhudi.actions.services.cluster.updates import groups_to_keep_off
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.looking_up import lookup_of, table_index
 from pyhudi.actions.writes.naming_rows import delete_index, delete_keygen
@@ -47,13 +48,13 @@ from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
-from pyhudi.metadata.file_system_view import FileSystemView
-from pyhudi.metadata.pending_compactions import pending_compactions, slices_to_append_to
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile, FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.pending_compactions import pending_compactions, slices_to_append_to
 
 __all__ = ["KeyedWrite", "Rules", "commit_body", "log_plan"]
 
@@ -261,7 +262,7 @@ def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: A
 def commit_body(
     operation: str, schedule: Schedule, statuses: tuple[WriteStatus, ...], context: ActionContext
 ) -> CommitMetadata:
-    """Commit metadata of a write (spec, timeline 4.5, 4.6)."""
+    """Commit metadata of a write (docs/formats/timeline.md, "Commit metadata", "Extra metadata")."""
     stats: dict[str, list[WriteStat]] = {}
     for status in statuses:
         stats.setdefault(status.stat.partition_path or "", []).append(status.stat)

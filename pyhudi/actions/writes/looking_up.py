@@ -1,6 +1,6 @@
 """Which index a write asks, and what the index is handed.
 
-Source: house 3.5 stop 4; spec, metadata and indexes part 4.
+Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
 from pyhudi.keygen import KeyGenerator
-from pyhudi.metadata.file_system_view import FileSystemView, replaced_groups
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.view.file_system_view import FileSystemView, replaced_groups
 
 __all__ = ["index_settings", "lookup_of", "stored_slices", "table_index"]
 

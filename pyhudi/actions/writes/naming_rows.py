@@ -3,7 +3,7 @@
 Rows without the table's partition columns are looked for in all partitions, and every row of such a key goes: the index
 finds them as its global form does. Rows with some of the columns say too little and too much, and are refused. Buckets
 are a matter of key and partition, so there the columns must be there.
-Source: spec, files and records 5.5; metadata and indexes part 4.
+Source: docs/formats/merging.md, "Deletes"; docs/formats/indexes.md, "Finding keys", "Global indexes".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every write does first: fit the incoming schema to the table, and say how files are written.
 
-Source: spec, files and records 6.3 and 6.4; timeline 4.6.
+Source: docs/formats/schema.md, "Schema of a table", "Evolution on write"; docs/formats/timeline.md, "Extra metadata".
 """
 
 from __future__ import annotations

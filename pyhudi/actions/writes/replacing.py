@@ -1,13 +1,14 @@
 """What the writes share that take file groups out of the table: overwrites and the deletion of partitions.
 
-    <T>.replacecommit.requested   which kind of replacement it is (spec, timeline 4.2)
+    <T>.replacecommit.requested   which kind of replacement it is (docs/formats/timeline.md, "Bodies")
     <T>.replacecommit.inflight    the workload profile
     new files                     always base files of new file groups
     <T>.replacecommit             new files, and the file groups that are gone from now on
 
 The groups that go are those of the table as the write began. Groups that others add to the same partitions meanwhile
 stay, as if they had been added afterwards; a write to a group that goes is a conflict. Files of replaced groups stay
-for readers of earlier instants until cleaning takes them. Source: spec, metadata and indexes 5.8; timeline 4.2, 4.5.
+for readers of earlier instants until cleaning takes them. Source: docs/formats/table-services.md,
+"Replaced file groups"; docs/formats/timeline.md, "Bodies", "Commit metadata".
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.services.busy_groups import busy_groups
+from pyhudi.actions.busy_groups import busy_groups
 from pyhudi.errors import WriteConflict
-from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import COMPACTIONS
+from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["Groups", "check_not_planned", "existing_groups", "replacing"]
 

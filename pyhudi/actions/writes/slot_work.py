@@ -1,6 +1,6 @@
 """What runs in the write tasks of upsert, insert and delete: one slot, one file group (or a run of new ones).
 
-Source: spec, files and records 5.6 ("Upsert into COW"); house 3.5 stops 5 and 10.
+Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, "How an upsert flows".
 """
 
 from __future__ import annotations

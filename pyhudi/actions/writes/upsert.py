@@ -1,6 +1,7 @@
 """Upsert: rows replace the stored rows of their key, by the table's merge mode; new keys are inserted.
 
-Rows whose `_hoodie_is_deleted` is true delete their key. Source: spec, files and records 5.5, 5.6.
+Rows whose `_hoodie_is_deleted` is true delete their key. Source: docs/formats/merging.md, "Deletes",
+"Two versions of a key".
 """
 
 from __future__ import annotations

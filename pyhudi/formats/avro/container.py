@@ -3,7 +3,7 @@
     "Obj\\x01" | header map {"avro.schema": JSON} | sync (16 bytes) | count 1 | byte length | record | sync
 
 No `avro.codec` entry stands in the header. The sync marker is a digest of the record, so the same body always gives
-the same bytes. Source: spec, timeline 4.1; Avro specification 1.11, "Object Container Files".
+the same bytes. Source: docs/formats/timeline.md, "Bodies"; Avro specification 1.11, "Object Container Files".
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One position is kept per record; each field is read for all records at once, nul
 have a value, arrays and maps in waves (the k-th item of every record). At the end each position must stand at the end
 of its record, which checks the whole walk. Chunks of 16 Ki records stay in the processor's cache.
 
-Source: Avro specification 1.11, "Binary encoding"; method measured in the project's merge lab, section 3.
+Source: Avro specification 1.11, "Binary encoding".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An Arrow batch → one Avro binary per row, column by column.
 
 Each field gives one binary piece per row; Arrow joins the pieces of a row in C++. Byte-identical to a record-wise
-encoder. Source: Avro specification 1.11, "Binary encoding"; method measured in the project's merge lab, section 3.
+encoder. Source: Avro specification 1.11, "Binary encoding".
 """
 
 from __future__ import annotations

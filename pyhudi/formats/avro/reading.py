@@ -2,7 +2,8 @@
 
 Every Avro type has one Arrow type; what Spark and Hudi can't hold either (recursive records, real unions) is refused.
 Nullable is the union of a type with null, in either order. A field's `doc` travels as Arrow field metadata `doc`.
-Source: spec, files and records 3.1; Avro specification 1.11, "Schema declaration" and "Logical types".
+Source: docs/formats/base-files.md, "Avro schema of a table"; Avro specification 1.11, "Schema declaration" and
+"Logical types".
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     decimal column c  = fixed `fixed` of the least size, namespace = the parent's full name + "." + c
     meta columns      = first, ["null","string"] with an empty doc
 
-Illegal characters of the table name become "__". Source: spec, files and records 3.1; golden tables `types_*`.
+Illegal characters of the table name become "__". Source: docs/formats/base-files.md, "Avro schema of a table"; golden
+tables `types_*`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Avro's variable-length zigzag integers for whole columns: numpy in, numpy out.
 
 Seven bits a byte, lowest first, the high bit says that more follow; zigzag puts the sign into bit 0. Source: Avro
-specification 1.11, "Binary encoding"; the bit folding is measured in the project's merge lab.
+specification 1.11, "Binary encoding".
 """
 
 from __future__ import annotations

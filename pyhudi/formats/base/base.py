@@ -1,6 +1,6 @@
 """What a base file is to the rest of the house: columns in batches, a footer, and a writer.
 
-Source: spec, files and records 3.1 and 3.2.
+Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Arrow schema that a base file stores for a table schema.
 
 Types are those that a Hudi table can hold (Avro knows no byte and no short); every column may be null, and so may every
-list item, map value and struct field. Source: spec, files and records 3.1.
+list item, map value and struct field. Source: docs/formats/base-files.md, "Parquet layouts".
 """
 
 from __future__ import annotations

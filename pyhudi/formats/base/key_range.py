@@ -3,7 +3,7 @@
 Java compares strings by UTF-16 unit. That is the order of UTF-8 bytes, except that characters beyond U+FFFF come before
 those from U+E000 on. Hudi's row writer compares bytes and its look-up compares units, so for such keys a range is only
 a hint.
-Source: spec, files and records 3.2.
+Source: docs/formats/base-files.md, "Key range".
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ pyarrow writes ORC without user metadata, where Hudi keeps bloom filter, key ran
 
 ORC's plain timestamp has no zone: Hudi stores the wall clock of the writing machine's zone, we store UTC's. Values
 beyond the years 1677 to 2262 can't be read through pyarrow. Fractions of seconds before 1970 are written by pyarrow in
-a way that Java refuses to read, so we refuse to write them. Source: spec, files and records 3.2; ORC specification v1.
+a way that Java refuses to read, so we refuse to write them. Source: docs/formats/base-files.md, "ORC", "Footer"; ORC
+specification v1.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Reading takes what real writers leave: lists in the layouts `array`, `bag.array` and `list.element`, decimals as fixed
 bytes or integers, INT96, one row group per file. Writing gives v1 data pages, optional columns, three-level lists,
-statistics, and a dictionary only for columns where a sample says that it pays. Source: spec, files and records 3.1 and
-3.2.
+statistics, and a dictionary only for columns where a sample says that it pays. Source: docs/formats/base-files.md,
+"Parquet layouts", "Footer".
 """
 
 from __future__ import annotations

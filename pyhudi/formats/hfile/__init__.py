@@ -1,6 +1,6 @@
 """HFile version 3: a sorted file of keys and values with an index, as Hudi keeps its metadata table in.
 
-Read in order, block by block, or at single keys and prefixes. Source: spec, metadata and indexes 1.
+Read in order, block by block, or at single keys and prefixes. Source: docs/formats/hfile.md, "Layout".
 """
 
 from pyhudi.formats.hfile.entries import Entries

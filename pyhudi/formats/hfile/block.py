@@ -3,7 +3,7 @@
     magic 8 | size on disk without header i32 | size of the body before compression i32 | previous block of the kind i64
     | kind of checksum u8 | bytes per checksum i32 | size on disk with header, without checksums i32     big-endian
 
-Source: spec, metadata and indexes 1.3.
+Source: docs/formats/hfile.md, "Blocks".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     key length i32 | value length i32 | row length i16 | row | 10 bytes of HBase | value | 1 byte of HBase
 
-Source: spec, metadata and indexes 1.4.
+Source: docs/formats/hfile.md, "Entries".
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hadoop's VInt, the numbers in the indexes of an HFile. Source: spec, metadata and indexes 1.5."""
+"""Hadoop's VInt, the numbers in the indexes of an HFile. Source: docs/formats/hfile.md, "Indexes"."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reading an HFile: all of it in order, or single keys and prefixes through its index. One data block is in memory.
 
 The file may be a part of another one (a block of a log file): offsets count from where it begins.
-Source: spec, metadata and indexes 1.2, 1.10.
+Source: docs/formats/hfile.md, "Layout", "Indexes".
 """
 
 from __future__ import annotations

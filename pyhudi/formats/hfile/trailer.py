@@ -1,4 +1,7 @@
-"""The trailer of an HFile (its last 4096 bytes) and its file info. Source: spec, metadata and indexes 1.8, 1.9."""
+"""The trailer of an HFile (its last 4096 bytes) and its file info.
+
+Source: docs/formats/hfile.md, "File info", "Trailer".
+"""
 
 from __future__ import annotations
 

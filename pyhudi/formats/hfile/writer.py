@@ -1,6 +1,6 @@
 """Writing an HFile that every release of Hudi reads: full keys of HBase, one level of index.
 
-Source: spec, metadata and indexes 1.11.
+Source: docs/formats/hfile.md, "Two writers".
 """
 
 from __future__ import annotations

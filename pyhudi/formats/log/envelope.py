@@ -4,7 +4,8 @@
     | footer (empty map) | trailing length i64 = size + 6          all integers big-endian; size counts what follows it
 
 A block counts only when its trailing length agrees and it is followed by the end of the file or by the next magic;
-otherwise everything up to the next magic is one corrupt range. Source: spec, files and records 2.1, 2.3 and 2.5.
+otherwise everything up to the next magic is one corrupt range. Source: docs/formats/log.md, "Block frame", "Header",
+"Corrupt blocks".
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ positions of those that it dropped for those of the next ones, and returns old r
 
 Base64 of a 64-bit Roaring bitmap in the portable form: the k-th set bit belongs to the k-th record of the block.
 
-Source: spec, files and records 2.6; Roaring's format specification.
+Source: docs/formats/log.md, "Record positions"; Roaring's format specification.
 """
 
 from __future__ import annotations

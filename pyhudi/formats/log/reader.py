@@ -1,6 +1,6 @@
 """Blocks of one log file, and their rows and deletes. One block's content is in memory at a time.
 
-Source: spec, files and records 2.
+Source: docs/formats/log.md, "Block frame", "Header".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writing one log file: blocks one after the other, each whole before the next begins.
 
 A log file is made once and never appended to by a later write (object stores can't, and a cut one must not be).
-Source: spec, files and records 2.1, 2.5.
+Source: docs/formats/log.md, "Block frame", "Corrupt blocks".
 """
 
 from __future__ import annotations

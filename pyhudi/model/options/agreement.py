@@ -1,6 +1,6 @@
 """Options against the table they meet: the table's own facts win, a call that says otherwise is told both values.
 
-Source: spec, files and records 4.1 and 5.3; timeline 2.6 (what a writer may not change).
+Source: docs/formats/keys.md, "Which generator"; docs/formats/merging.md, "Mode of a table".
 """
 
 from __future__ import annotations

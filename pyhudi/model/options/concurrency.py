@@ -1,6 +1,6 @@
 """ConcurrencyOptions: how a write lives beside other writers, typed and checked as a set.
 
-Source: spec, timeline 7.1 to 7.3, 7.6.
+Source: docs/formats/writers.md, "Conflicts", "Early conflict detection", "Non-blocking writers".
 """
 
 from __future__ import annotations

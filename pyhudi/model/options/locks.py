@@ -1,6 +1,6 @@
 """LockOptions: which lock a writer takes and how, typed.
 
-Source: spec, timeline 7.4.
+Source: docs/formats/writers.md, "Locks".
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Log block AVRO_DATA: rows as Avro binaries under the schema in the block's header.
 
     content version i32 = 3 | record count i32 | { length i32 | Avro binary } ...        big-endian
-Source: spec, files and records 2.4.
+Source: docs/formats/log.md, "Avro data block".
 """
 
 from __future__ import annotations

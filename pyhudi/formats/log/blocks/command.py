@@ -1,6 +1,6 @@
 """Log block COMMAND: no content; its header names the instant to roll back.
 
-Source: spec, files and records 2.4; timeline 6.4.
+Source: docs/formats/log.md, "Command block"; docs/formats/timeline.md, "Rollback".
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     content version i32 = 3 | length i32 | Avro binary of HoodieDeleteRecordList        big-endian
 
 An ordering value is a union of wrappers. IntWrapper 0, and null, mean "no ordering value": a commit-time delete, which
-removes whatever came before. Source: spec, files and records 2.4, 5.5.
+removes whatever came before. Source: docs/formats/log.md, "Delete block"; docs/formats/merging.md, "Deletes".
 """
 
 from __future__ import annotations

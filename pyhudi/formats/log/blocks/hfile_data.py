@@ -1,7 +1,7 @@
 """Log block HFILE_DATA: a whole HFile in memory, without prefix: record key → row as Avro binary, sorted by key.
 
 A column `key` (the metadata table has one) is kept as empty text and taken from the HFile's key again, as Hudi does it.
-Source: spec, files and records 2.4; metadata and indexes 1.1, 1.6.
+Source: docs/formats/log.md, "HFile data block"; docs/formats/hfile.md, "Two writers", "Entries".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Log block PARQUET_DATA: a whole Parquet file in memory, without prefix.
 
-Source: spec, files and records 2.4.
+Source: docs/formats/log.md, "Parquet data block".
 """
 
 from __future__ import annotations

@@ -1,0 +1,110 @@
+"""Writes beside a pending clustering: may they go to file groups of its plan?
+
+    REJECT     no: the write fails, and names plan and file group (the default)
+    ALLOW      yes: the plan is stale then, and is dropped when somebody wants to execute it
+    DUPLICATE  no, though Hudi writes rows to the old and to the new buckets of a resize. Below version 8 log files of
+               the new ones are named after the plan, so readers pass over them; from 8 on names say nothing of it
+
+New rows never go to such file groups. A write that is told to rolls the clustering back and goes on.
+Source: docs/formats/table-services.md, "Clustering plan".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.undo.rollback import undo
+from pyhudi.errors import WriteConflict
+from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import Instant, parse_instant_time
+from pyhudi.registry import Registry
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.view.pending_clusterings import pending_clusterings
+
+__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_to_keep_off"]
+
+_JAVA = "org.apache.hudi.client.clustering.update.strategy."
+_HERE = "pyhudi.actions.clustering_updates:"
+_NAMES = {
+    "REJECT": "SparkRejectUpdateStrategy",
+    "ALLOW": "SparkAllowUpdateStrategy",
+    "DUPLICATE": "SparkConsistentBucketDuplicateUpdateStrategy",
+}
+
+UPDATE_STRATEGIES = Registry(
+    "clustering update strategy",
+    {"REJECT": f"{_HERE}REJECT", "ALLOW": f"{_HERE}ALLOW", "DUPLICATE": f"{_HERE}DUPLICATE"},
+    {spelling: name for name, java in _NAMES.items() for spelling in (java, _JAVA + java)},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateStrategy:
+    """`lets`: updates go to file groups of a pending clustering."""
+
+    lets: bool
+
+
+REJECT = UpdateStrategy(lets=False)
+ALLOW = UpdateStrategy(lets=True)
+DUPLICATE = UpdateStrategy(lets=False)
+
+
+def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
+    """File groups that new rows must not go to.
+
+    Args:    updated: file groups that the write changes.
+    Raises:  WriteConflict when one of them waits for a clustering and the options don't let the write go on.
+    """
+    planned = pending_clusterings(context.meta)
+    if planned:
+        expired = drop_expired(context)
+        planned = {group: instant for group, instant in planned.items() if instant not in expired}
+    if not planned:
+        return frozenset()
+    strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
+    hit = sorted(group for group in updated if group in planned)
+    if hit and context.options.clustering.rollback_pending_on_conflict:
+        gone = {planned[group] for group in hit}
+        for instant in sorted(gone):
+            undo(instant, context)
+            delete_rings(context.meta.storage, instant.requested_time)
+        return frozenset(group for group, instant in planned.items() if instant not in gone)
+    if hit and not strategy.lets:
+        instant = planned[hit[0]]
+        raise WriteConflict(
+            f"{context.meta.storage.root}: the write changes {hit[0].file_id} in {hit[0].partition_path!r}, which the "
+            f"{instant.action.value} {instant.requested_time} is going to replace by clustering. Nothing was written. "
+            f"Execute the clustering first (HudiTable.cluster), or drop it "
+            f"(hoodie.clustering.rollback.pending.replacecommit.on.conflict=true), or let the write win "
+            f"(hoodie.clustering.updates.strategy=ALLOW)."
+        )
+    return frozenset(planned)
+
+
+def drop_expired(context: ActionContext) -> frozenset[Instant]:
+    """Roll back plans that have waited for too long and that nobody is executing, if the options ask for it."""
+    options, meta = context.options, context.meta
+    if not options.clustering.plans_expire:
+        return frozenset()
+    now_ms = context.clock.now_ms()
+    oldest_s = now_ms / 1000 - options.clustering.expiration_min * 60
+    expired = {
+        instant
+        for instant in pending_clusterings(meta).values()
+        if parse_instant_time(instant.requested_time, meta.config.timeline_zone).timestamp() <= oldest_s
+        and is_expired(
+            meta.storage,
+            instant.requested_time,
+            now_ms,
+            options.heartbeat_interval_ms,
+            options.heartbeat_misses,
+        )
+    }
+    for instant in sorted(expired):
+        undo(instant, context)
+        delete_rings(meta.storage, instant.requested_time)
+    return frozenset(expired)

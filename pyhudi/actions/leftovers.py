@@ -1,0 +1,38 @@
+"""Leftovers: marker folders and heartbeats of instants that are complete, whose writers died before they removed them.
+
+They hurt nobody, but they would stay for good: only what belongs to a pending instant goes with its rollback.
+Source: docs/formats/writers.md, "Markers", "Heartbeats".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.filegroup.markers import delete_markers
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER, heartbeat_path
+
+__all__ = ["forget_completed"]
+
+
+def forget_completed(context: ActionContext) -> None:
+    """Delete markers and heartbeats of instants that were complete, or archived, when the context was loaded.
+
+    Instants that began since then are in neither set, so those of writers at work stay.
+    """
+    storage, timeline = context.meta.storage, context.meta.timeline
+    done = {instant.requested_time for instant in timeline.completed()}
+    done -= {instant.requested_time for instant in timeline.pending()}
+
+    def is_over(instant_time: str) -> bool:
+        return instant_time in done or (timeline.first_time is not None and instant_time < timeline.first_time)
+
+    for entry in storage.list(TEMPORARY_FOLDER):
+        if entry.is_dir and is_over(entry.name):
+            delete_markers(storage, entry.name)
+    known = {instant.requested_time for instant in timeline}
+    options = context.options
+    silent_since_ms = context.clock.now_ms() - options.heartbeat_interval_ms * options.heartbeat_misses
+    for entry in storage.list(HEARTBEAT_FOLDER):
+        # A heart beats before its instant is there: a writer that died in between has left nothing else.
+        never_began = entry.name not in known and entry.modified_ms < silent_since_ms
+        if is_over(entry.name) or never_began:
+            storage.delete(heartbeat_path(entry.name))

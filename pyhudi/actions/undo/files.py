@@ -1,0 +1,241 @@
+"""What a rollback undoes: which files its plan names, and undoing them.
+
+    base files, and log files named by the instant      deleted
+    blocks in log files of another instant's slice      a command block in the slice's next log file takes them back
+
+Log files carry another instant in their names below table version 8 (that of the slice's base file), and in tables that
+were upgraded from there. Every step may be repeated. Source: docs/formats/writers.md, "Markers";
+docs/formats/timeline.md, "Rollback".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import CorruptFile
+from pyhudi.filegroup.markers import APPEND, create_marker, list_markers, marker_folder
+from pyhudi.formats.log.blocks.command import rollback_block
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.formats.log.writer import LogFileWriter
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.instant import Instant, State
+from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
+from pyhudi.storage.base import Storage
+from pyhudi.view.file_system_view import is_partition_metadata
+
+__all__ = ["requests_of", "requests_of_slices", "undo_files"]
+
+_COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
+
+
+# ---- planning --------------------------------------------------------------------------------------------------------
+
+
+def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+    """One request per file that the target wrote.
+
+    A completed target's files are in its body; a pending one's in its markers, or without markers in the folders.
+    """
+    storage = context.meta.storage
+    if target.is_completed:
+        stats = context.meta.commits.metadata(target).stats()
+        requests = _of_paths((stat.path for stat in stats if stat.path is not None), target, storage)
+        requests += requests_of_slices(target, context)
+    elif storage.list(marker_folder(target.requested_time)):
+        requests = _of_markers(target, storage)
+    else:
+        requests = [*_of_paths(_listed(target, storage), target, storage), *_of_profile(target, context)]
+    unique = {(r.partition_path, r.files_to_be_deleted, *r.log_blocks_to_be_deleted): r for r in requests}
+    return tuple(unique[key] for key in sorted(unique))
+
+
+def requests_of_slices(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
+    """Below version 8: the log files in the slices that the target opened, which bear its name.
+
+    What later writes added to them is undone already. Left behind, they would be taken for slices without a base file,
+    and for those of a commit that was archived as soon as the timeline has moved on.
+    """
+    meta = context.meta
+    if meta.config.table_version >= 8 or not meta.config.is_merge_on_read:
+        return ()
+    found = []
+    for path in _listed(target, meta.storage):
+        partition_path, _, name = path.rpartition("/")
+        if LogFileName.parse(name) is not None:
+            found.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
+    return tuple(sorted(found, key=lambda request: request.files_to_be_deleted))
+
+
+def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[RollbackRequest]:
+    requests = []
+    for path in paths:
+        partition_path, _, name = path.rpartition("/")
+        log = LogFileName.parse(name)
+        if log is None or log.instant_time == target.requested_time:
+            requests.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(storage, path),)))
+        elif (found := storage.stat(path)) is not None:
+            requests.append(
+                _of_blocks(partition_path, log.file_id, log.instant_time, {path: found.size_bytes}, storage)
+            )
+    return requests
+
+
+def _of_blocks(
+    partition_path: str, file_id: str, base_instant: str, logs: dict[str, int], storage: Storage
+) -> RollbackRequest:
+    # Hudi writes these paths with their scheme, those of files to delete without.
+    blocks = {storage.full_path(path): size for path, size in logs.items()}
+    return RollbackRequest(partition_path, file_id, base_instant, log_blocks_to_be_deleted=blocks)
+
+
+def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
+    requests = []
+    for marker in list_markers(storage, target.requested_time):
+        partition_path, _, name = marker.data_path.rpartition("/")
+        base = BaseFileName.parse(name)
+        if marker.io_type == APPEND and base is not None:
+            # Writers before 0.15 name the base file whose logs they append to.
+            requests += _of_slice(partition_path, base.file_id, base.instant_time, target, storage)
+        elif base is not None:
+            # Plans made from markers name a base file's group and instant, others don't: as Hudi writes them.
+            files = (_absolute(storage, marker.data_path),)
+            requests.append(RollbackRequest(partition_path, base.file_id, base.instant_time, files))
+        else:
+            requests += _of_paths([marker.data_path], target, storage)
+    return requests
+
+
+def _listed(target: Instant, storage: Storage) -> Iterator[str]:
+    """Data files with the instant in their names, in all partitions."""
+    folders = [""]
+    while folders:
+        entries = storage.list(folders.pop())
+        folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
+        if not any(is_partition_metadata(entry.name) for entry in entries):
+            continue
+        for entry in (entry for entry in entries if not entry.is_dir):  # a partition may be called like a file
+            base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
+            instant_time = base.instant_time if base is not None else log.instant_time if log is not None else None
+            if instant_time == target.requested_time:
+                yield entry.path
+
+
+def _of_profile(target: Instant, context: ActionContext) -> list[RollbackRequest]:
+    """Log blocks of a pending write, in the slices that its inflight file says it was going to update."""
+    if context.meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
+        return []
+    requests = []
+    for partition_path, stats in context.meta.reader.profile(target).partition_to_write_stats.items():
+        for stat in stats:
+            if stat.file_id and stat.prev_commit not in (None, "null"):
+                base_instant = str(stat.prev_commit)
+                requests += _of_slice(partition_path, stat.file_id, base_instant, target, context.meta.storage)
+    return requests
+
+
+def _of_slice(
+    partition_path: str, file_id: str, base_instant: str, target: Instant, storage: Storage
+) -> list[RollbackRequest]:
+    """A request for the log files of a slice that hold blocks of the target."""
+    found = {
+        path: size
+        for path, size, _ in _logs(partition_path, file_id, base_instant, storage)
+        if any(block.instant_time == target.requested_time for block in _blocks(storage, path))
+    }
+    return [_of_blocks(partition_path, file_id, base_instant, found, storage)] if found else []
+
+
+def _logs(
+    partition_path: str, file_id: str, base_instant: str, storage: Storage
+) -> Iterator[tuple[str, int, LogFileName]]:
+    """Path, size in bytes and name of the log files of one slice whose names say so."""
+    for entry in storage.list(partition_path):
+        name = LogFileName.parse(entry.name)
+        if name is not None and (name.file_id, name.instant_time) == (file_id, base_instant):
+            yield entry.path, entry.size_bytes, name
+
+
+def _blocks(storage: Storage, path: str) -> list[LogBlock]:
+    """The sound blocks of a log file; none when a dead writer left it without even a beginning."""
+    try:
+        return [found for found in scan_log(storage, path) if isinstance(found, LogBlock)]
+    except CorruptFile:
+        return []
+
+
+def _absolute(storage: Storage, path: str) -> str:
+    """As Hudi writes paths of files to delete: absolute, without scheme on a local disk."""
+    root = storage.root.removeprefix("file://").removeprefix("file:")
+    return f"{root.rstrip('/')}/{path}"
+
+
+# ---- undoing ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Undone:
+    deleted: list[str] = field(default_factory=list)
+    command_logs: dict[str, int] = field(default_factory=dict)
+    failed_logs: dict[str, int] = field(default_factory=dict)
+
+
+def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict[str, RollbackPartition]:
+    """Do what the plan says; by partition path what was done.
+
+    A moved table has other absolute paths, so partition and file name decide. Raises CorruptFile for a plan that names
+    files which the target did not write.
+    """
+    target = plan.instant_to_rollback.commit_time
+    undone: dict[str, _Undone] = {}
+    for request in plan.requests:
+        _check(request, target, storage)
+        done = undone.setdefault(request.partition_path, _Undone())
+        to_delete = [*request.files_to_be_deleted]
+        commanded = False
+        for path, size in request.log_blocks_to_be_deleted.items():
+            log = LogFileName.parse(path.rpartition("/")[2])
+            if log is not None and log.instant_time == target:
+                to_delete.append(path)  # from version 8 on a log file has one writer
+                continue
+            done.failed_logs[path] = size
+            commanded = True
+        for path in to_delete:
+            storage.delete(data_path(request.partition_path, path.rpartition("/")[2]))
+            done.deleted.append(path)
+        if commanded:
+            path, size = _command(request, target, rollback_time, storage)
+            done.command_logs[storage.full_path(path)] = size
+    return {
+        path: RollbackPartition(path, tuple(done.deleted), (), done.command_logs, done.failed_logs)
+        for path, done in undone.items()
+    }
+
+
+def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
+    strange = [path for path in request.files_to_be_deleted if target not in path.rpartition("/")[2]]
+    if ".." in request.partition_path.split("/") or request.partition_path.startswith((".hoodie", "/")):
+        strange.append(request.partition_path)
+    if request.log_blocks_to_be_deleted and "/" in request.file_id + request.latest_base_instant:
+        strange.append(request.file_id)
+    if strange:
+        raise CorruptFile(
+            f"{storage.root}: the plan to roll back {target} names {strange[0]!r}, which that instant did not write. "
+            f"Nothing was deleted for it; check the rollback.requested file."
+        )
+
+
+def _command(request: RollbackRequest, target: str, rollback_time: str, storage: Storage) -> tuple[str, int]:
+    """Path and size of the log file that takes the target's blocks of a slice back; an earlier attempt's counts."""
+    partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
+    version = 0
+    for path, size, name in _logs(partition_path, file_id, base_instant, storage):
+        version = max(version, name.version)
+        if name.write_token == _COMMAND_TOKEN and any(b.rollback_target == target for b in _blocks(storage, path)):
+            return path, size
+    path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
+    create_marker(storage, rollback_time, path, APPEND)
+    file = LogFileWriter(storage, path)
+    file.append(rollback_block(rollback_time, target))
+    return path, file.close()

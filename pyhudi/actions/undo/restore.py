@@ -1,0 +1,246 @@
+"""Restore: the table goes back to a savepoint, or to another commit whose files are all there.
+
+    <R>.restore.requested    the plan: the instants to undo, newest first         under the lock
+    <R>.restore.inflight     empty
+    for each of them         a rollback with an instant time of its own, which stays pending
+    <R>.restore              what the rollbacks did                               under the lock
+    pending files of those rollbacks deleted
+
+Nobody may write meanwhile. A restore that dies is finished by the next writer: a plan on the timeline is kept to. Until
+then readers see the table as of the instant that was reached. Source: docs/formats/timeline.md,
+"Savepoint and restore".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.busy_groups import is_clustering
+from pyhudi.actions.commit import commit
+from pyhudi.actions.instants import request
+from pyhudi.actions.undo.checks import check_replaced_files_exist
+from pyhudi.actions.undo.files import requests_of, requests_of_slices
+from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
+from pyhudi.actions.undo.rollback import roll_back_failed_writes, undo_planned
+from pyhudi.errors import CorruptFile, TableError, WriteConflict
+from pyhudi.filegroup.markers import delete_markers
+from pyhudi.formats.instant_files import encode_rollback_plan
+from pyhudi.formats.savepoint_files import encode_restore_plan
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan, RollbackRequest
+from pyhudi.model.savepoints import RestoreMetadata, RestorePlan
+from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+from pyhudi.timeline.history import load_history
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.retention import load_retention
+
+__all__ = ["finish_restores", "restore"]
+
+
+def restore(context: ActionContext, to: str) -> RestoreResult:
+    """Undo whatever came after the commit `to`.
+
+    Raises TableError when there is no such commit, savepoints came after it, or cleaning or archiving has passed it;
+    WriteConflict while others write.
+    """
+    if roll_back_failed_writes(context):
+        context = context.reloaded()
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        target = _target(context.meta, to)
+        doomed = _newer(context.meta, target)
+        _check(context, target, doomed)
+        if not doomed:
+            return RestoreResult(context.meta.storage.root, to, None, RollbackResult(context.meta.storage.root))
+        plan = RestorePlan(tuple(InstantInfo(i.requested_time, i.action.value) for i in doomed), to)
+        instant = request(ActionKind.RESTORE, encode_restore_plan(plan), context)
+    return _perform(instant, plan, context)
+
+
+def finish_restores(context: ActionContext) -> tuple[str, ...]:
+    """Finish restores that died, before anything else is done to the table; the instants that they undid.
+
+    Raises WriteConflict when a restore of another process is at work (failed-writes policy LAZY).
+    """
+    undone: list[str] = []
+    for instant in context.meta.timeline.pending().of([ActionKind.RESTORE]):
+        storage, options = context.meta.storage, context.options
+        if options.failed_writes_policy == "LAZY" and not is_expired(
+            storage,
+            instant.requested_time,
+            context.clock.now_ms(),
+            options.heartbeat_interval_ms,
+            options.heartbeat_misses,
+        ):
+            raise WriteConflict(
+                f"{storage.root}: another process is restoring the table ({instant.requested_time}). Wait until it is "
+                "done; nothing was changed."
+            )
+        plan = context.meta.reader.restore_plan(instant)
+        undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
+    if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
+        _forget_rollbacks_of_completed(context)
+    return tuple(undone)
+
+
+# ---- what to undo ----------------------------------------------------------------------------------------------------
+
+
+def _target(meta: MetaClient, to: str) -> Instant:
+    target = meta.timeline.commits().find(to)
+    if target is None:
+        saved = ", ".join(i.requested_time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])) or "none"
+        raise TableError(
+            f"{meta.storage.root}: there is no completed commit {to} on the active timeline to restore to. Savepoints: "
+            f"{saved}; commits: {meta.timeline.commits().first_time} to {meta.timeline.commits().latest_time}."
+        )
+    return target
+
+
+def _newer(meta: MetaClient, target: Instant) -> tuple[Instant, ...]:
+    """Writes to undo, in order: pending clusterings, then the others, newest first.
+
+    From version 8 on what completed later is newer; before, what was requested later.
+    """
+    by_completion = meta.config.table_version >= 8
+
+    def age(instant: Instant) -> str:
+        return (instant.completion_time or "") if by_completion and instant.is_completed else instant.requested_time
+
+    def is_newer(instant: Instant) -> bool:
+        bound = target.completion_time or "" if by_completion and instant.is_completed else target.requested_time
+        return instant.action.is_write and age(instant) > bound
+
+    newer = sorted(filter(is_newer, meta.timeline), key=age, reverse=True)
+    clusterings = [i for i in newer if not i.is_completed and is_clustering(i, meta)]
+    return (*clusterings, *(i for i in newer if i not in clusterings))
+
+
+def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...]) -> None:
+    meta, time = context.meta, target.requested_time
+    root, timeline = meta.storage.root, meta.timeline
+    running = [i for i in timeline.pending() if i.action.is_write and not i.action.is_compaction]
+    running = [i for i in running if not is_clustering(i, meta)]
+    if context.options.failed_writes_policy == "LAZY" and running:
+        raise WriteConflict(
+            f"{root}: {running[0].requested_time} ({running[0].action.value}) is being written. Stop the writers, then "
+            "restore; nothing was changed."
+        )
+    times = {i.requested_time for i in doomed}
+    saved = [i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT])]
+    later = sorted(times.intersection(saved))
+    if later:
+        raise TableError(
+            f"{root}: {time} can't be restored, because later commits have savepoints: {', '.join(later)}. Delete them "
+            "first; nothing was changed."
+        )
+    gone = [i for i in load_history(meta.storage, meta.config).times(time) if i.action.is_write and i > target]
+    if gone:
+        raise TableError(
+            f"{root}: {time} can't be restored, because {len(gone)} later commits were archived, the first of them "
+            f"{gone[0].requested_time}. Restore to a later commit; nothing was changed."
+        )
+    retention = load_retention(meta)
+    if not retention.is_readable(time):
+        raise TableError(
+            f"{root}: {time} can't be restored, because cleaning has removed file versions older than "
+            f"{retention.earliest}. Restore to that commit, a later one, or a savepoint; nothing was changed."
+        )
+    check_replaced_files_exist(doomed, context)
+
+
+# ---- undoing it ------------------------------------------------------------------------------------------------------
+
+
+def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> RestoreResult:
+    """From the plan on the timeline to the completed restore."""
+    storage, config, options = context.meta.storage, context.meta.config, context.options
+    writer = TimelineWriter(storage, config)
+    heartbeat = Heartbeat(storage, instant.requested_time, context.clock, options.heartbeat_interval_ms)
+    if options.failed_writes_policy == "LAZY":
+        heartbeat.start()
+    try:
+        started_s = context.clock.monotonic_s()
+        inflight = writer.start(instant) if instant.state is State.REQUESTED else instant
+        done = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}
+        seconds = context.clock.monotonic_s() - started_s
+        metadata = RestoreMetadata(
+            instant.requested_time,
+            int(seconds * 1000),
+            plan.instants,
+            {time: rollbacks for time, rollbacks in done.items() if rollbacks},
+        )
+        commit(inflight, context, lambda now: metadata)
+    finally:
+        heartbeat.stop()
+    for rollback, _ in _rollbacks_of(instant, context.reloaded()):
+        _drop(rollback, context)
+    undone = RollbackResult.of(storage.root, [r for rollbacks in done.values() for r in rollbacks])
+    undone = RollbackResult(storage.root, plan.instants, undone.files_deleted, undone.logs_written)
+    return RestoreResult(storage.root, plan.restore_to or "", instant.requested_time, undone)
+
+
+def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iterator[RollbackMetadata]:
+    """Undo one instant; nothing is told of one that an attempt before has undone without leaving its plan."""
+    context = context.reloaded()
+    try:
+        action = ActionKind(info.action)
+    except ValueError:
+        raise CorruptFile(
+            f"{context.meta.storage.root}: the plan of restore {restoring.requested_time} names an action "
+            f"{info.action!r}, which this release does not know. Finish the restore with Apache Hudi."
+        ) from None
+    target = context.meta.timeline.find(info.commit_time, action)
+    begun = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
+    if begun is None and target is not None:
+        requests = () if target.state is State.REQUESTED else requests_of(target, context)
+        is_compaction = target.action.completed_as is ActionKind.COMMIT
+        logs = requests_of_slices(target, context) if is_compaction and not target.is_completed else ()
+        begun = _planned(info, (*requests, *logs), context)
+    if begun is None:
+        return
+    rollback, plan = begun
+    if target is None:
+        # Undone by an attempt before. Its command blocks may be gone already, with a slice that was undone later.
+        plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
+    if rollback.state is State.REQUESTED:
+        rollback = TimelineWriter(context.meta.storage, context.meta.config).start(rollback)
+    pending, metadata = undo_planned(rollback, plan, target, context)
+    if pending is not None:
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            TimelineWriter(context.meta.storage, context.meta.config).delete_files(pending)
+    yield metadata
+
+
+def _planned(
+    info: InstantInfo, requests: tuple[RollbackRequest, ...], context: ActionContext
+) -> tuple[Instant, RollbackPlan]:
+    """Put the plan of one instant's rollback on the timeline."""
+    plan = RollbackPlan(info, requests)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        return request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context.reloaded()), plan
+
+
+def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[Instant, RollbackPlan]]:
+    """The pending rollbacks that a restore has begun, with their plans."""
+    for instant in context.meta.timeline.pending().of([ActionKind.ROLLBACK]).after(restoring.requested_time):
+        yield instant, context.meta.reader.rollback_plan(instant)
+
+
+def _forget_rollbacks_of_completed(context: ActionContext) -> None:
+    """Pending rollbacks of a restore that died when it was complete, but for these."""
+    for restored in context.meta.timeline.completed().of([ActionKind.RESTORE]):
+        for rollback, plan in _rollbacks_of(restored, context):
+            undone = plan.instant_to_rollback
+            left = context.meta.timeline.find(undone.commit_time, ActionKind(undone.action))
+            if left is None and rollback.requested_time < (restored.completion_time or ""):
+                _drop(rollback, context)
+
+
+def _drop(rollback: Instant, context: ActionContext) -> None:
+    delete_markers(context.meta.storage, rollback.requested_time)
+    TimelineWriter(context.meta.storage, context.meta.config).delete_files(rollback)

@@ -1,0 +1,254 @@
+"""Rollback: undo a write that failed, or the newest completed one when the caller asks.
+
+    <R>.rollback.requested   the plan: one request per file          under the lock
+    <R>.rollback.inflight    empty
+    (a completed target is taken back to inflight: from here it is invisible)
+    files undone             see rollback_files; a file that is gone already counts as deleted
+    markers and heartbeat of the target deleted
+    target's instant files deleted, then <R>.rollback                under the lock
+
+Every step may be repeated: a rollback that finds itself half done goes on from its plan, under the same instant time.
+Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeline.md, "Rollback".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import TakenOver, commit
+from pyhudi.actions.instants import request
+from pyhudi.actions.undo.checks import check_can_be_undone
+from pyhudi.actions.undo.files import requests_of, undo_files
+from pyhudi.errors import TableError, WriteConflict
+from pyhudi.filegroup.markers import delete_markers
+from pyhudi.formats.instant_files import encode_rollback_plan
+from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import heartbeat_path
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.pending_compactions import pending_compactions
+
+__all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
+
+_REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
+_LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
+
+
+def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
+    """Undo pending writes of dead writers, newest first, and finish rollbacks that were left half done.
+
+    EAGER takes every pending write for dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
+    and clusterings are plans that wait, and stay. Returns the undone instant times.
+    """
+    policy = context.options.failed_writes_policy
+    if policy == "NEVER":
+        return ()
+    resumed = [_resume(instant, context) for instant in _pending_rollbacks(context.meta)]
+    undone = [time for time in resumed if time is not None]
+    if resumed:
+        context = context.reloaded()
+    now_ms = context.clock.now_ms()
+    for instant in reversed(context.meta.timeline.pending().instants):
+        if not _is_failed_write(instant, context):
+            continue
+        if policy == "LAZY" and not is_expired(
+            context.meta.storage,
+            instant.requested_time,
+            now_ms,
+            context.options.heartbeat_interval_ms,
+            context.options.heartbeat_misses,
+        ):
+            continue
+        if _roll_back(instant, context) is not None:
+            undone.append(instant.requested_time)
+    return tuple(undone)
+
+
+def undo(instant: Instant, context: ActionContext) -> None:
+    """Undo a write of this process that failed. Nothing happens when it is complete or gone after all.
+
+    An instant that was only requested has no files and leaves no trace.
+    """
+    context = context.reloaded()
+    found = context.meta.timeline.find(instant.requested_time, instant.action)
+    if found is None or found.is_completed:
+        return
+    if found.state is State.REQUESTED:
+        _forget(found.requested_time, context)
+        TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
+    else:
+        _roll_back(found, context)
+
+
+def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:
+    """Undo a write by its instant time: a pending one, or the newest completed one. No other writer may be running.
+
+    Raises TableError when there is no such write, a later one is complete, or a savepoint protects it.
+    """
+    timeline = context.meta.timeline
+    target = timeline.find(instant_time)
+    where = context.meta.storage.root
+    if target is None or not target.action.is_write:
+        newest = timeline.last_commit()
+        raise TableError(
+            f"{where}: no write {instant_time} on the active timeline; the newest completed one is "
+            f"{newest.requested_time if newest else 'none'}."
+        )
+    if any(i.action is ActionKind.SAVEPOINT and i.requested_time == instant_time for i in timeline):
+        raise TableError(
+            f"{where}: {instant_time} has a savepoint. Delete the savepoint first; nothing was rolled back."
+        )
+    later = [i.requested_time for i in timeline.commits() if i.requested_time > instant_time]
+    if target.is_completed and later:
+        raise TableError(
+            f"{where}: {instant_time} can't be rolled back, because later writes are complete and may have built on "
+            f"it: {', '.join(later[:5])}. Roll those back first, newest first."
+        )
+    _check_no_plan_needs(target, context)
+    if target.is_completed:
+        check_can_be_undone(target, context)
+    undone = _roll_back(target, context)
+    if undone is None:
+        raise WriteConflict(
+            f"{where}: {instant_time} has completed, or was rolled back, while this rollback began. Look at the table "
+            f"again, and roll back again if need be."
+        )
+    return undone
+
+
+def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
+    """A compaction that waits is no failed write: later log files may be named after it, and it reads older ones."""
+    where = context.meta.storage.root
+    if not target.is_completed:
+        if target.action.is_compaction:
+            raise TableError(
+                f"{where}: {target.requested_time} is a {target.action.value} that waits to be run, not a failed "
+                f"write; log files written since may depend on it. Run it: "
+                f"compact(instant_time={target.requested_time!r})."
+            )
+        return
+    groups = {
+        FileGroupId(stat.partition_path or "", stat.file_id) for stat in context.meta.commits.metadata(target).stats()
+    }
+    waiting = {
+        instant
+        for group, instant in pending_compactions(context.meta).items()
+        if group in groups and instant > target.requested_time
+    }
+    if waiting:
+        raise TableError(
+            f"{where}: {target.requested_time} can't be rolled back, because the compaction {min(waiting)} waits to be "
+            f"run and its plan reads what it wrote. Run the compaction first."
+        )
+
+
+def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
+    """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or is gone."""
+    storage, config = context.meta.storage, context.meta.config
+    writer = TimelineWriter(storage, config)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        found = context.meta.timeline.find(target.requested_time, target.action)
+        if found is None or found.is_completed > target.is_completed:
+            return None
+        planned = _planned_already(found, context)
+        if planned is None:
+            plan = RollbackPlan(
+                InstantInfo(found.requested_time, found.action.value),
+                () if found.state is State.REQUESTED else requests_of(found, context),
+            )
+            planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
+    return _perform(*planned, found, context)
+
+
+def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
+    """The pending rollback of an instant, which another process has begun. Hold the lock."""
+    for instant in _pending_rollbacks(context.meta):
+        plan = context.meta.reader.rollback_plan(instant)
+        if plan.instant_to_rollback.commit_time == target.requested_time:
+            writer = TimelineWriter(context.meta.storage, context.meta.config)
+            return (writer.start(instant) if instant.state is State.REQUESTED else instant), plan
+    return None
+
+
+def is_being_rolled_back(target: Instant, meta: MetaClient) -> bool:
+    """Has another process planned to undo this instant? Hold the lock."""
+    plans = (meta.reader.rollback_plan(instant) for instant in _pending_rollbacks(meta))
+    return any(plan.instant_to_rollback.commit_time == target.requested_time for plan in plans)
+
+
+def _resume(instant: Instant, context: ActionContext) -> str | None:
+    """Finish a pending rollback by its plan; returns the instant that it undoes, None when another was faster."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        found = context.meta.timeline.find(instant.requested_time, ActionKind.ROLLBACK)
+        if found is None or found.is_completed:
+            return None
+        plan = context.meta.reader.rollback_plan(found)
+        if found.state is State.REQUESTED:
+            found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
+    info = plan.instant_to_rollback
+    target = context.meta.timeline.find(info.commit_time, ActionKind(info.action))
+    _perform(found, plan, target, context)
+    return info.commit_time
+
+
+def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext) -> RollbackMetadata:
+    """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
+    pending, metadata = undo_planned(instant, plan, target, context)
+
+    def forget_target(now: ActionContext) -> None:
+        if pending is not None:
+            TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
+
+    try:
+        commit(instant, context, lambda now: metadata, last=forget_target)
+    except TakenOver:
+        return metadata  # another process did the same at the same time
+    delete_markers(context.meta.storage, instant.requested_time)
+    return metadata
+
+
+def undo_planned(
+    instant: Instant, plan: RollbackPlan, target: Instant | None, context: ActionContext
+) -> tuple[Instant | None, RollbackMetadata]:
+    """Undo what an instant wrote, by the plan of the inflight rollback `instant`.
+
+    Returns: the target as it is now: pending, for a completed one is taken back first; and what was done.
+    """
+    storage = context.meta.storage
+    started_s = context.clock.monotonic_s()
+    if target is not None and target.is_completed:
+        target = TimelineWriter(storage, context.meta.config).revert_to_inflight(target)
+    partitions = undo_files(plan, instant.requested_time, storage)
+    # While the rollback is pending: if this process dies in between, the next one comes by here again.
+    _forget(plan.instant_to_rollback.commit_time, context)
+    if plan.instant_to_rollback.action in _REPLACING:
+        delete_rings(storage, plan.instant_to_rollback.commit_time)
+    return target, RollbackMetadata(
+        start_rollback_time=instant.requested_time,
+        time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
+        total_files_deleted=sum(len(p.success_delete_files) for p in partitions.values()),
+        commits_rollback=(plan.instant_to_rollback.commit_time,),
+        partitions=partitions,
+        instants_rollback=(plan.instant_to_rollback,),
+    )
+
+
+def _forget(instant_time: str, context: ActionContext) -> None:
+    delete_markers(context.meta.storage, instant_time)
+    context.meta.storage.delete(heartbeat_path(instant_time))
+
+
+def _pending_rollbacks(meta: MetaClient) -> list[Instant]:
+    return [i for i in meta.timeline.pending() if i.action is ActionKind.ROLLBACK]
+
+
+def _is_failed_write(instant: Instant, context: ActionContext) -> bool:
+    if not instant.action.is_commit or instant.requested_time <= _LOWEST_TIME:
+        return False
+    return context.meta.reader.clustering_plan(instant) is None

@@ -1,0 +1,186 @@
+"""Date patterns of Joda-Time: tokens, and printing an instant with them.
+
+`yyyy-MM-dd'T'HH:mm:ss.SSSZ` and the like; letters G C x y Y M d D E e w a h H k K m s S z Z, text in English as Hudi's
+Java prints it. Parsing is in joda_parse.py. Source: docs/formats/keys.md, "Times"; Joda-Time's documentation of
+DateTimeFormat; checked against Joda-Time 2.14.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pyhudi.errors import ConfigError
+from pyhudi.java.calendar import civil_from_days, days_from_civil, iso_week
+from pyhudi.java.zones import Zone, offset_text
+
+__all__ = ["LONG_DAYS", "LONG_MONTHS", "Token", "finest_ms", "format_instant", "is_number", "shows_zone", "tokenize"]
+
+LONG_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+LONG_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_LETTERS = "GCxyYMdDEewahHkKmsSzZ"
+_MILLIS_PER_DAY = 86_400_000
+_TOKEN = re.compile(r"([A-Za-z])\1*|(?:''|'(?:[^']|'')*(?:'|$)|[^A-Za-z'])+")
+_QUOTED = re.compile(r"''|'((?:[^']|'')*)(?:'|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A run of one letter, or literal text (`letter` is "")."""
+
+    letter: str
+    text: str
+
+    @property
+    def count(self) -> int:
+        return len(self.text)
+
+
+@lru_cache(maxsize=256)
+def tokenize(pattern: str) -> tuple[Token, ...]:
+    """Tokens of a pattern. Raises ConfigError for an empty pattern and unknown letters."""
+    if not pattern:
+        raise ConfigError("A date format is empty; write a pattern such as yyyy-MM-dd.")
+    tokens = []
+    for match in _TOKEN.finditer(pattern):
+        letter = match.group(1) or ""
+        if letter and letter not in _LETTERS:
+            raise ConfigError(
+                f"Date format {pattern!r}: {match.group()!r} is not a pattern letter of Joda-Time. "
+                f"Letters: {' '.join(_LETTERS)}; quote literal text, as in yyyy-MM-dd'T'HH."
+            )
+        if letter == "z" and len(match.group()) > 3:
+            raise ConfigError(f"Date format {pattern!r}: long zone names (zzzz) differ between Java versions; use z.")
+        tokens.append(Token(letter, match.group() if letter else _unquote(match.group())))
+    return tuple(tokens)
+
+
+def _unquote(text: str) -> str:
+    return _QUOTED.sub(lambda match: "'" if match.group() == "''" else match.group(1).replace("''", "'"), text)
+
+
+def is_number(token: Token) -> bool:
+    """True for letters that print digits only."""
+    return token.letter in tuple("CxyYdhHmsSeDwkK") or (token.letter == "M" and token.count <= 2)
+
+
+def shows_zone(pattern: str) -> bool:
+    """True when the text depends on the zone beyond its local time."""
+    return any(token.letter in ("z", "Z") for token in tokenize(pattern))
+
+
+def finest_ms(pattern: str) -> int:
+    """Milliseconds in the smallest field that the pattern shows: local times cut to it print the same."""
+    letters = {token.letter for token in tokenize(pattern)}
+    if "S" in letters:
+        return 1
+    if "s" in letters:
+        return 1000
+    if "m" in letters:
+        return 60_000
+    return 3_600_000 if letters & set("ahHkK") else _MILLIS_PER_DAY
+
+
+def format_instant(pattern: str, utc_ms: int, zone: Zone) -> str:
+    """Text of an instant in a zone."""
+    local = _Local.of(utc_ms, zone)
+    return "".join(
+        [token.text if not token.letter else _PRINT[token.letter](local, token) for token in tokenize(pattern)]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    """A local date and time, with where it came from."""
+
+    year: int
+    month: int
+    day: int
+    days: int  # since 1970-01-01
+    of_day: int  # milliseconds
+    utc_ms: int
+    zone: Zone
+
+    @classmethod
+    def of(cls, utc_ms: int, zone: Zone) -> _Local:
+        days, of_day = divmod(utc_ms + zone.offset_at(utc_ms), _MILLIS_PER_DAY)
+        return cls(*civil_from_days(days), days, of_day, utc_ms, zone)
+
+    @property
+    def hour(self) -> int:
+        return self.of_day // 3_600_000
+
+    @property
+    def year_of_era(self) -> int:
+        return self.year if self.year > 0 else 1 - self.year
+
+
+Printer = Callable[[_Local, Token], str]
+
+
+def _number(value: Callable[[_Local], int]) -> Printer:
+    def write(local: _Local, token: Token) -> str:
+        number = value(local)
+        digits = f"{abs(number):0{token.count}d}"
+        return f"-{digits}" if number < 0 else digits
+
+    return write
+
+
+def _year(value: Callable[[_Local], int]) -> Printer:
+    full = _number(value)
+    return lambda local, token: f"{abs(value(local)) % 100:02d}" if token.count == 2 else full(local, token)
+
+
+def _month(local: _Local, token: Token) -> str:
+    if token.count < 3:
+        return f"{local.month:0{token.count}d}"
+    name = LONG_MONTHS[local.month - 1]
+    return name if token.count > 3 else name[:3]
+
+
+def _weekday(local: _Local, token: Token) -> str:
+    name = LONG_DAYS[(local.days + 3) % 7]
+    return name if token.count > 3 else name[:3]
+
+
+def _fraction(local: _Local, token: Token) -> str:
+    return f"{local.of_day % 1000:03d}".ljust(token.count, "0")[: token.count]
+
+
+def _zone_offset(local: _Local, token: Token) -> str:
+    if token.count > 2:
+        return local.zone.id
+    colon = token.count == 2
+    return offset_text(local.zone.offset_at(local.utc_ms), colon=colon)[: 6 if colon else 5]  # never seconds
+
+
+_PRINT: dict[str, Printer] = {
+    "G": lambda local, token: "AD" if local.year > 0 else "BC",
+    "C": _number(lambda local: abs(local.year) // 100),
+    "x": _year(lambda local: iso_week(local.days)[0]),
+    "y": _year(lambda local: local.year),
+    "Y": _year(lambda local: local.year_of_era),
+    "M": _month,
+    "d": _number(lambda local: local.day),
+    "D": _number(lambda local: local.days - days_from_civil(local.year, 1, 1) + 1),
+    "E": _weekday,
+    "e": _number(lambda local: (local.days + 3) % 7 + 1),
+    "w": _number(lambda local: iso_week(local.days)[1]),
+    "a": lambda local, token: "AM" if local.hour < 12 else "PM",
+    "h": _number(lambda local: (local.hour + 11) % 12 + 1),
+    "H": _number(lambda local: local.hour),
+    "k": _number(lambda local: local.hour or 24),
+    "K": _number(lambda local: local.hour % 12),
+    "m": _number(lambda local: local.of_day // 60_000 % 60),
+    "s": _number(lambda local: local.of_day // 1000 % 60),
+    "S": _fraction,
+    "z": lambda local, token: local.zone.short_name(local.utc_ms),
+    "Z": _zone_offset,
+}

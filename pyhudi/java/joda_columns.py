@@ -1,0 +1,149 @@
+"""Reading whole columns of date text at once, for the formats and texts that most data has.
+
+A format of four-digit years and two-digit fields (`yyyy-MM-dd'T'HH:mm:ss.SSSZ`, `yyyyMMdd`) and texts that have exactly
+these digits: then what Joda-Time reads is plain. All other texts are left to joda_parse.py, so that there is one place
+for the odd rules. Source: docs/formats/keys.md, "Times".
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.java.joda import tokenize
+from pyhudi.java.zones import UTC, Zone
+
+__all__ = ["offsets_at", "read_local_times"]
+
+Longs = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_DAY_MS = 86_400_000
+_WIDTHS = {"y": 4, "M": 2, "d": 2, "H": 2, "m": 2, "s": 2}
+_RANGES = {"M": (1, 12), "H": (0, 23), "m": (0, 59), "s": (0, 59)}
+_OFFSET = "(?P<Z>Z|[-+](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+_DAYS_IN_MONTH = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+
+
+def read_local_times(
+    texts: pa.Array, pattern: str, input_zone: Zone | None, output_zone: Zone | None
+) -> tuple[Longs, Mask]:
+    """Local milliseconds of texts, as the output zone shows them, and which texts were read.
+
+    Args:    texts: string array without nulls; output_zone: None: the input zone, else the text's own offset.
+    Returns: two arrays as long as `texts`; where the second is false, the first has no meaning.
+    """
+    shape = _shape(pattern)
+    if shape is None or not len(texts):
+        return np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
+    parts = pc.extract_regex(texts, shape)
+    known = np.asarray(parts.is_valid(), dtype=np.bool_)
+    fields = {part.name: pc.struct_field(parts, part.name) for part in parts.type}
+    own_offset = fields.pop("Z", None)
+    local, inside = _local_millis(fields, len(texts))
+    known &= inside
+    source = input_zone or UTC
+    if own_offset is not None:
+        target = output_zone or input_zone
+        offsets = _own_offsets(own_offset)
+    else:
+        target = None if output_zone in (None, source) else output_zone
+        known &= _even_days(local, source)
+        offsets = offsets_at(local, source) if target else local  # the same all day long
+    if target is None:
+        return local, known  # shown as it is written
+    utc = local - offsets
+    return utc + offsets_at(utc, target), known
+
+
+def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
+    """Offset of each instant: one look for each day, and one for each instant on days when clocks change."""
+    if zone.fixed_ms is not None:
+        return np.full(len(utc_ms), zone.fixed_ms, np.int64)
+    days = pa.array(utc_ms // _DAY_MS).dictionary_encode()
+    first = np.array([zone.offset_at(day * _DAY_MS) for day in days.dictionary.to_pylist()], np.int64)
+    last = np.array([zone.offset_at((day + 1) * _DAY_MS - 1) for day in days.dictionary.to_pylist()], np.int64)
+    indices = np.asarray(days.indices)
+    offsets: Longs = first[indices]
+    uneven = (first != last)[indices]
+    if uneven.any():
+        instants, places = np.unique(utc_ms[uneven], return_inverse=True)
+        offsets[uneven] = np.array([zone.offset_at(int(instant)) for instant in instants], np.int64)[places]
+    return offsets
+
+
+@lru_cache(maxsize=256)
+def _shape(pattern: str) -> str | None:
+    """Regular expression of texts that have exactly the pattern's digits; None for other patterns."""
+    pieces, seen = [], set()
+    for token in tokenize(pattern):
+        if not token.letter:
+            if any(char.isdigit() for char in token.text):
+                return None
+            pieces.append(re.escape(token.text))
+            continue
+        if token.letter in seen:
+            return None
+        seen.add(token.letter)
+        if token.letter == "Z" and token.count < 3:
+            pieces.append(_OFFSET)
+        elif token.letter == "S":
+            pieces.append(f"(?P<S>[0-9]{{{token.count}}})")
+        elif token.letter in _WIDTHS and token.count == _WIDTHS[token.letter]:
+            pieces.append(f"(?P<{token.letter}>[0-9]{{{token.count}}})")
+        else:
+            return None
+    # Year, month and day, so that every date is whole and needs no defaults.
+    return f"^{''.join(pieces)}$" if {"y", "M", "d"} <= seen else None
+
+
+def _local_millis(texts: dict[str, pa.Array], rows: int) -> tuple[Longs, Mask]:
+    """Local milliseconds from the digits of the fields, and which dates and times there are."""
+    if "S" in texts:
+        texts["S"] = pc.utf8_slice_codeunits(pc.utf8_rpad(texts["S"], 3, "0"), 0, 3)
+    # 1 where the text did not fit.
+    fields = {name: np.asarray(text.fill_null("1").cast(pa.int64()), dtype=np.int64) for name, text in texts.items()}
+    year, month, day = fields["y"], fields["M"], fields["d"]
+    inside = np.ones(rows, np.bool_)
+    for name, (low, high) in _RANGES.items():
+        if name in fields:
+            inside &= (fields[name] >= low) & (fields[name] <= high)
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    longest = _DAYS_IN_MONTH[np.clip(month, 1, 12) - 1] + ((month == 2) & leap)
+    inside &= (day >= 1) & (day <= longest)
+    from_march = year - (month <= 2)
+    of_year = (153 * ((month - 3) % 12) + 2) // 5 + day - 1
+    days = from_march * 365 + from_march // 4 - from_march // 100 + from_march // 400 + of_year - 719_468
+    zero = np.zeros(rows, np.int64)
+    seconds = fields.get("H", zero) * 3600 + fields.get("m", zero) * 60 + fields.get("s", zero)
+    return days * _DAY_MS + seconds * 1000 + fields.get("S", zero), inside
+
+
+def _own_offsets(column: pa.Array) -> Longs:
+    """Milliseconds of `Z`, `+hhmm` and `+hh:mm`."""
+    encoded = column.fill_null("Z").dictionary_encode()
+    values = []
+    for text in encoded.dictionary.to_pylist():
+        digits = text.replace(":", "")
+        minutes = 0 if digits == "Z" else int(digits[1:3]) * 60 + int(digits[3:5])
+        values.append((-minutes if digits[0] == "-" else minutes) * 60_000)
+    offsets: Longs = np.array(values, np.int64)[np.asarray(encoded.indices)]
+    return offsets
+
+
+def _even_days(local_ms: Longs, zone: Zone) -> Mask:
+    """True for local times around which the zone's clocks are not changed, by more than a day."""
+    if zone.fixed_ms is not None:
+        return np.ones(len(local_ms), np.bool_)
+    days = pa.array(local_ms // _DAY_MS).dictionary_encode()
+    even = [
+        zone.offset_at((day - 1) * _DAY_MS) == zone.offset_at((day + 2) * _DAY_MS)
+        for day in days.dictionary.to_pylist()
+    ]
+    mask: Mask = np.array(even, np.bool_)[np.asarray(days.indices)]
+    return mask

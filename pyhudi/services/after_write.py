@@ -1,0 +1,57 @@
+"""What follows a write that is complete: the table services that its options want, in Hudi's order.
+
+A service is one row of AFTER_WRITE: its name and a function that does what the options ask for and returns the instants
+it completed. Nothing that goes wrong here fails the write, for that is visible already: it is warned about.
+Source: docs/formats/writers.md, "Steps of a write".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import HudiError, WriteConflict
+from pyhudi.services.archive.archiving import archive_after_write
+from pyhudi.services.clean.cleaning import clean_after_write
+from pyhudi.services.cluster.calls import cluster_after_write
+from pyhudi.services.compact.calls import compact_after_write
+from pyhudi.services.partition_ttl import expire_after_write
+
+__all__ = ["AFTER_WRITE", "serve_after_write"]
+
+AFTER_WRITE: Mapping[str, Callable[[ActionContext], tuple[str, ...]]] = {
+    "clean": clean_after_write,
+    "archiving": archive_after_write,
+    "compaction": compact_after_write,
+    "clustering": cluster_after_write,
+    "partition ttl": expire_after_write,
+}
+
+
+def serve_after_write(context: ActionContext) -> tuple[Mapping[str, tuple[str, ...]], Mapping[str, float]]:
+    """Run the services. `context`: the table as it was before the write.
+
+    Returns: service → instants that it completed, for those that did something; service → seconds.
+    """
+    served: dict[str, tuple[str, ...]] = {}
+    seconds: dict[str, float] = {}
+    for name, service in AFTER_WRITE.items():
+        started_s = context.clock.monotonic_s()
+        instants = _served(name, service, context)
+        if instants:
+            served[name], seconds[name] = instants, context.clock.monotonic_s() - started_s
+    return served, seconds
+
+
+def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], context: ActionContext) -> tuple[str, ...]:
+    try:
+        return service(context)
+    except WriteConflict:
+        return ()  # others are at work on the table; the next write tries again
+    except HudiError as error:
+        warn_caller(
+            f"{context.meta.storage.root}: the write is complete, but the {name} after it failed. It will be tried "
+            f"again after the next write. {type(error).__name__}: {error}",
+        )
+        return ()

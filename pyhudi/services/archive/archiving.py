@@ -1,0 +1,190 @@
+"""Archiving: old instants move from the active timeline to the history, so that opening a table stays fast.
+
+    history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
+    left markers deleted
+    active files deleted     pending states of all, then completed ones, oldest first
+
+All under the table's lock. A run that dies leaves instants that are in both; the next one passes over those that the
+history has, and deletes them. Source: docs/formats/history.md, "Archive log", "Merge tree".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.filegroup.markers import delete_markers
+from pyhudi.formats.archive_entries import archive_entry
+from pyhudi.formats.history_files import HISTORY_SCHEMA
+from pyhudi.locks import hold
+from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.services.archive.planning import ArchiveLimit, plan_archive
+from pyhudi.services.archive.result import ArchiveResult
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.timeline.history import archive_log, load_history, lsm_history
+from pyhudi.timeline.load import time_of
+
+__all__ = ["archive", "archive_after_write", "archive_out_of_turn"]
+
+_CHUNK_INSTANTS = 1000  # bodies of so many instants are in memory at once
+# Cleans and rollbacks come first in the archive files of version 6, then the writes.
+_FIRST = (ActionKind.CLEAN, ActionKind.ROLLBACK)
+
+Files = Mapping[tuple[str, ActionKind, State], FileInfo]
+
+
+def archive_after_write(context: ActionContext) -> tuple[str, ...]:
+    """What a write does when it is complete. `context`: the table before the write; far from the limit nothing is
+    read. An archiving completes no instant of its own.
+    """
+    options = context.options.archiving
+    if options.automatic and len(context.meta.timeline.commits()) + 1 > options.commits_kept_max:
+        archive(context)
+    return ()
+
+
+def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
+    """Move instants to the history, as the options say.
+
+    Args:    dry_run: only say which, and what keeps the others.
+    Raises:  LockTimeout; errors of storage, after which the next run goes on.
+    """
+    root = context.meta.storage.root
+    if dry_run:
+        plan = plan_archive(context.reloaded())
+        return ArchiveResult(root, plan.instants, _reason(plan.limit), dry_run=True)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        plan = plan_archive(context)
+        files: tuple[str, ...] = ()
+        if plan.instants:
+            files = _archived(plan.instants, context)
+        return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
+
+
+def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:
+    """Move a commit to the history whose savepoint is about to go, if later commits are there already.
+
+    Otherwise it would be the oldest of the timeline, and readers would take what was archived after it for uncommitted.
+    `context`: the table as it is; its caller holds the lock.
+    """
+    meta = context.meta
+    history = load_history(meta.storage, meta.config)
+    if any(i.action.is_write and i.requested_time > instant_time for i in history.times(instant_time)):
+        _archived([i for i in meta.timeline.commits() if i.requested_time == instant_time], context)
+
+
+def _reason(limit: ArchiveLimit | None) -> str | None:
+    return None if limit is None else limit.reason
+
+
+def _archived(instants: Sequence[Instant], context: ActionContext) -> tuple[str, ...]:
+    storage, config = context.meta.storage, context.meta.config
+    files = _instant_files(storage, config.timeline_path, config.layout_version)
+    if config.layout_version < 2:
+        made = _to_log(instants, files, context)
+    else:
+        made = _to_lsm(instants, files, context)
+    _delete(instants, files, storage)
+    return made
+
+
+def _instant_files(storage: Storage, folder: str, layout_version: int) -> Files:
+    found = {}
+    for entry in storage.list(folder):
+        name = None if entry.is_dir else InstantFileName.parse(entry.name, layout_version)
+        if name is not None:
+            found[name.requested_time, name.action, name.state] = entry
+    return found
+
+
+def _states(instant: Instant, files: Files) -> Iterator[tuple[ActionKind, State, FileInfo]]:
+    """The files of an instant, requested, inflight, completed, with the action that each names."""
+    for state in (State.REQUESTED, State.INFLIGHT):
+        for action in pending_actions(instant.action):
+            # `T.inflight` names no action, but it stands for a commit alone.
+            info = files.get((instant.requested_time, action, state))
+            if info is not None:
+                yield action, state, info
+    info = files.get((instant.requested_time, instant.action, State.COMPLETED))
+    if info is not None:
+        yield instant.action, State.COMPLETED, info
+
+
+# ---- version 8 and later ---------------------------------------------------------------------------------------------
+
+
+def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -> tuple[str, ...]:
+    options, storage = context.options.archiving, context.meta.storage
+    history = lsm_history(storage, context.meta.config)
+    made = []
+    for start in range(0, len(instants), _CHUNK_INSTANTS):
+        chunk = instants[start : start + _CHUNK_INSTANTS]
+        known = {(i.requested_time, i.action) for i in history.times(chunk[0].requested_time, chunk[-1].requested_time)}
+        rows = [_row(i, files, storage) for i in chunk if (i.requested_time, i.action) not in known]
+        if rows:
+            made.append(history.append(pa.Table.from_pylist(rows, HISTORY_SCHEMA)))
+    folded = history.compact(options.fold_files, options.fold_bytes_max)
+    history.clean(options.manifests_kept + len(folded))
+    return (*made, *folded)
+
+
+def _row(instant: Instant, files: Files, storage: Storage) -> dict[str, Any]:
+    body, plan = b"", None
+    for action, state, info in _states(instant, files):
+        if state is State.COMPLETED:
+            body = storage.read(info.path)
+        elif info.size_bytes and _is_plan(action, state):
+            plan = storage.read(info.path)
+    return {
+        "instantTime": instant.requested_time,
+        "completionTime": instant.completion_time,
+        "action": instant.action.value,
+        "metadata": body,
+        "plan": plan,
+        "version": 1,
+    }
+
+
+def _is_plan(action: ActionKind, state: State) -> bool:
+    """Hudi keeps these; the profile in the inflight file of an overwrite takes the place of its requested body."""
+    if state is State.INFLIGHT:
+        return action is ActionKind.REPLACECOMMIT
+    return action is ActionKind.CLEAN or action.is_compaction or action.is_replacing
+
+
+# ---- version 6 -------------------------------------------------------------------------------------------------------
+
+
+def _to_log(instants: Iterable[Instant], files: Files, context: ActionContext) -> tuple[str, ...]:
+    log = archive_log(context.meta.storage, context.meta.config)
+    known = log.newest_keys()
+    wanted = [i for i in instants if (i.requested_time, i.action.value, State.COMPLETED.name) not in known]
+    wanted.sort(key=lambda i: (i.action not in _FIRST, i))
+    path = log.append((_entries(i, files, context) for i in wanted), context.options.archiving.batch_entries)
+    return () if path is None else (path.rpartition("/")[2],)
+
+
+def _entries(instant: Instant, files: Files, context: ActionContext) -> list[dict[str, Any]]:
+    storage, zone = context.meta.storage, context.meta.config.timeline_zone
+    return [
+        archive_entry(instant.requested_time, action, state, storage.read(info.path), time_of(info.modified_ms, zone))
+        for action, state, info in _states(instant, files)
+    ]
+
+
+# ---- the active timeline ---------------------------------------------------------------------------------------------
+
+
+def _delete(instants: Sequence[Instant], files: Files, storage: Storage) -> None:
+    left = {entry.name for entry in storage.list(TEMPORARY_FOLDER)}
+    for instant in instants:
+        if instant.requested_time in left:
+            delete_markers(storage, instant.requested_time)
+    found = [(state, info.path) for instant in instants for _, state, info in _states(instant, files)]
+    for _, path in sorted(found, key=lambda item: item[0] is State.COMPLETED):  # stable: oldest first
+        storage.delete(path)

@@ -1,0 +1,230 @@
+"""Which instants leave the active timeline: the oldest commits beyond the number to keep, up to the first one that
+somebody still needs.
+
+    pending work          its writer checks for conflicts with what came after it; readers tell its files by it
+    compaction trigger    counts the delta commits since the last compaction
+    replaced file groups  a replacecommit hides their files until cleaning has deleted them
+    savepoints            restore undoes what came after
+    the table's schema    the newest commit that carries it
+    time travel           the newest clean, and the one that took the most
+
+Planning looks at the timeline and at the plan of the last clean only, or of more when that one left partitions out.
+Source: docs/formats/history.md, "What may be archived".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import takewhile
+from typing import Any
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, PARTITION_FILTER
+from pyhudi.model.commit import OperationType
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.timeline import Timeline
+from pyhudi.view.retention import readable_since
+
+__all__ = ["ArchiveLimit", "ArchivePlan", "kept_commits", "plan_archive", "select_instants"]
+
+_BY_COMMITS = ("NUM_COMMITS", "NUM_AND_TIME")
+_WITHOUT_SCHEMA = (OperationType.COMPACT, OperationType.CLUSTER, OperationType.LOG_COMPACT, OperationType.INDEX)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ArchiveLimit:
+    """Instants at or after `time` stay, for the sake of `reason`."""
+
+    time: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePlan:
+    """`instants`: completed ones that leave, oldest first. `limit`: what kept more from leaving, if anything did."""
+
+    instants: tuple[Instant, ...] = ()
+    limit: ArchiveLimit | None = None
+
+
+def plan_archive(context: ActionContext) -> ArchivePlan:
+    """What an archiving run would take off the timeline of `context`."""
+    timeline, options = context.meta.timeline, context.options.archiving
+    kept_min, kept_max = kept_commits(timeline, context)
+    if len(timeline.commits()) <= kept_max:
+        return ArchivePlan()
+    savepoints = frozenset(i.requested_time for i in timeline.completed().of([ActionKind.SAVEPOINT]))
+    limits = sorted(_limits(context, savepoints))
+    spared = savepoints if options.beyond_savepoint else frozenset()
+    by_version = (kept_min, kept_max) if context.meta.config.table_version < 8 else None
+    return select_instants(timeline, kept_min, limits, spared, _needed_cleans(context), by_version)
+
+
+def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
+    """How many commits archiving leaves and from how many on it starts: as asked, or more when cleaning keeps more."""
+    options, cleaning = context.options.archiving, context.options.cleaning
+    commits = timeline.commits().instants
+    needed = 0
+    if cleaning.policy == KEEP_LATEST_COMMITS and len(commits) > cleaning.commits_retained > 0:
+        # Those after the earliest retained one, and two more.
+        needed = cleaning.commits_retained - 1 + 2
+    elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
+        zone = context.meta.config.timeline_zone
+        since = parse_instant_time(commits[-1].requested_time, zone) - timedelta(hours=cleaning.hours_retained)
+        needed = sum(parse_instant_time(i.requested_time, zone) >= since for i in commits) - 1 + 2
+    more = max(0, needed - options.commits_kept_min)
+    return options.commits_kept_min + more, options.commits_kept_max + more
+
+
+def select_instants(
+    timeline: Timeline,
+    kept_min: int,
+    limits: Iterable[ArchiveLimit],
+    spared: frozenset[str] = frozenset(),
+    cleans: frozenset[Instant] = frozenset(),
+    per_action: tuple[int, int] | None = None,
+) -> ArchivePlan:
+    """The oldest commits but `kept_min`, before the first limit, and the cleans and rollbacks that go with them.
+
+    Args:
+        spared: savepointed commits that stay while later ones go. cleans: those that stay.
+        per_action: below version 8 cleans and rollbacks go by their own number, (min, max) of each action; otherwise
+            those before the last commit that goes.
+    """
+    limit = min(limits, default=None)
+    # Hudi counts the spared ones among those that stay; with enough savepoints its newest commit would leave.
+    commits = [i for i in timeline.commits() if i.requested_time not in spared]
+    beyond = max(0, len(commits) - kept_min)
+    leaving = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
+    held = limit if len(leaving) < beyond else None
+    others = [i for i in _others(timeline, leaving, limit, per_action) if i not in cleans]
+    return ArchivePlan(tuple(sorted([*leaving, *others])), held)
+
+
+def _others(
+    timeline: Timeline, leaving: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
+) -> Iterator[Instant]:
+    """Completed cleans and rollbacks that may go."""
+    done = timeline.completed()
+    for action in (ActionKind.CLEAN, ActionKind.ROLLBACK):
+        instants = done.of([action]).instants
+        if per_action is not None:
+            kept_min, kept_max = per_action
+            instants = instants[:-kept_min] if len(instants) > kept_max else ()
+        elif not leaving:
+            instants = ()
+        else:
+            instants = tuple(i for i in instants if i.requested_time < leaving[-1].requested_time)
+        for instant in instants:
+            if limit is None or instant.requested_time < limit.time:
+                yield instant
+
+
+def _needed_cleans(context: ActionContext) -> frozenset[Instant]:
+    """The newest clean, and the one that took the most: together they say how far back the table can be read."""
+    cleans = context.meta.timeline.completed().of([ActionKind.CLEAN]).instants
+    farthest = max(cleans[:-1], key=lambda i: readable_since(i, context.meta), default=None)
+    return frozenset(i for i in (*cleans[-1:], farthest) if i is not None)
+
+
+# ---- who still needs what --------------------------------------------------------------------------------------------
+
+
+def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[ArchiveLimit]:
+    timeline, options = context.meta.timeline, context.options
+    yield from _of_pending(timeline)
+    if context.meta.config.is_merge_on_read:
+        yield from _of_compaction(timeline, options)
+    if savepoints and not options.archiving.beyond_savepoint:
+        yield ArchiveLimit(min(savepoints), "a savepoint: delete it, or set hoodie.archive.beyond.savepoint=true")
+    plans = tuple(_clean_plans(context))
+    cleaned = plans[0] if plans else None
+    yield from _of_replaced(timeline, plans[-1] if plans and _is_whole(plans[-1]) else None)
+    earliest = (cleaned or {}).get("earliestInstantToRetain") or {}
+    if options.archiving.stops_at_latest_clean and earliest.get("timestamp"):
+        yield ArchiveLimit(earliest["timestamp"], "the earliest commit that the latest clean kept")
+    if context.meta.config.metadata_partitions:
+        yield ArchiveLimit("", "a metadata table that this release does not keep")
+    yield from _of_schema(context)
+
+
+def _of_pending(timeline: Timeline) -> Iterator[ArchiveLimit]:
+    """The last commit before the first pending instant stays too: readers tell pending from archived files by it."""
+    # A savepoint that is not complete saves nothing; its writer may have died at it for good.
+    pending = [i for i in timeline.pending() if i.action is not ActionKind.SAVEPOINT]
+    if not pending:
+        return
+    if any(i.action is ActionKind.RESTORE for i in pending):
+        yield ArchiveLimit("", "a restore that is not finished")
+        return
+    first = pending[0]
+    before = [i for i in timeline.commits() if i.requested_time < first.requested_time]
+    kept = before[-1] if before else first
+    yield ArchiveLimit(kept.requested_time, f"{first.requested_time} ({first.action.value}), which is pending")
+
+
+def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[ArchiveLimit]:
+    """The delta commits that the next compaction waits for, or the last compaction when there are not enough yet."""
+    if options.compaction.trigger not in _BY_COMMITS:
+        return
+    commits = timeline.commits().instants
+    compactions = [i for i in commits if i.action is ActionKind.COMMIT]
+    since = compactions[-1].requested_time if compactions else ""
+    deltas = [i for i in commits if i.action is ActionKind.DELTACOMMIT and i.requested_time > since]
+    wanted = options.compaction.delta_commits_max
+    kept = deltas[-wanted] if len(deltas) >= wanted else next(iter([*compactions[-1:], *deltas]), None)
+    if kept is not None:
+        yield ArchiveLimit(kept.requested_time, "the delta commits that the next compaction waits for")
+
+
+def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Iterator[ArchiveLimit]:
+    bound = _cleaned_up_to(timeline, cleaned)
+    first = next((i for i in timeline if i.action.is_replacing and i.requested_time >= bound), None)
+    if first is not None:
+        yield ArchiveLimit(
+            first.requested_time,
+            f"{first.requested_time}, which replaced file groups that cleaning has not deleted yet",
+        )
+
+
+def _cleaned_up_to(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> str:
+    """The replacecommits before this time have had their replaced files deleted."""
+    if cleaned is None:
+        return ""
+    earliest = str((cleaned.get("earliestInstantToRetain") or {}).get("timestamp") or "")
+    if not earliest:
+        return str(cleaned["requested_time"])  # KEEP_LATEST_FILE_VERSIONS: all that were there
+    if cleaned.get("policy") == "KEEP_LATEST_FILE_VERSIONS":
+        return earliest
+    saved = str((cleaned.get("extraMetadata") or {}).get("savepointed_timestamps") or "")
+    first_saved = min((time for time in saved.split(",") if time), default=earliest)
+    between = any(i.action.is_replacing and first_saved <= i.requested_time < earliest for i in timeline.completed())
+    return first_saved if first_saved < earliest and between else earliest
+
+
+def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:
+    for instant in reversed(context.meta.timeline.commits().instants):
+        body = context.meta.commits.metadata(instant)
+        if body.schema_json is not None and body.operation_type not in _WITHOUT_SCHEMA:
+            yield ArchiveLimit(instant.requested_time, "the newest commit that carries the table's schema")
+            return
+
+
+def _clean_plans(context: ActionContext) -> Iterator[Mapping[str, Any]]:
+    """Plans of completed cleans with their `requested_time`, newest first, up to one that looked at all partitions."""
+    for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
+        body = context.meta.reader.read_body(clean, State.REQUESTED)
+        where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
+        plan = {**decode_avro_record(body, where), "requested_time": clean.requested_time}
+        yield plan
+        if _is_whole(plan):
+            return
+
+
+def _is_whole(plan: Mapping[str, Any]) -> bool:
+    """Did a clean look at all partitions that had something to clean?"""
+    return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

@@ -1,0 +1,171 @@
+"""Cleaning: files that no allowed query needs are deleted.
+
+    <T>.clean.requested   the plan: names of the files to delete         under the lock
+    <T>.clean.inflight    the plan again; empty from table version 9 on
+    files deleted         those that are gone already count as deleted
+    empty partitions      their metadata and folders go                   under the lock, if no write is pending
+    <T>.clean             what was deleted                                under the lock
+
+Every step may be repeated. A clean that found an end in between is finished, by its plan, before the next one is made.
+Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.instants import request
+from pyhudi.actions.undo.rollback import roll_back_failed_writes
+from pyhudi.errors import TableError
+from pyhudi.formats.clean_plans import encode_clean_plan
+from pyhudi.locks import hold
+from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.services.clean.drafting import CleanDraft, commits_since_clean, draft_clean
+from pyhudi.services.clean.result import CleanResult, CleanRun
+from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans
+from pyhudi.storage.base import Storage
+
+__all__ = ["clean", "clean_after_write"]
+
+_DRAFTS = 3  # so many drafts are made beside writers at work; the next one is made under the lock
+# What may make a draft wrong that was made before it: these need old files, or bring old slices back.
+_GUARDED = frozenset(
+    {
+        ActionKind.SAVEPOINT,
+        ActionKind.ROLLBACK,
+        ActionKind.RESTORE,
+        ActionKind.COMPACTION,
+        ActionKind.LOGCOMPACTION,
+        ActionKind.CLUSTERING,
+        ActionKind.CLEAN,
+    }
+)
+
+
+def clean(
+    context: ActionContext, *, dry_run: bool = False, schedule_only: bool = False, instant_time: str | None = None
+) -> CleanResult:
+    """Delete files that no allowed query needs. Cleans that wait are executed first.
+
+    Args:
+        dry_run: only say which files would go, and why. schedule_only: leave the plan for another run or process.
+        instant_time: execute just this pending clean.
+    Raises: errors of the family. What was deleted stays deleted; the next clean finishes this one.
+    """
+    table, options = context.meta.storage.root, context.options.cleaning
+    if dry_run:
+        return _result(draft_clean(context) if _is_due(context) else CleanDraft(options.policy, None), context)
+    if instant_time is not None:
+        return CleanResult(table, options.policy, runs=run_cleans((_waiting(instant_time, context),), context))
+    undone: tuple[str, ...] = ()
+    if context.options.failed_writes_policy == "LAZY":
+        undone = roll_back_failed_writes(context)
+        context = context.reloaded() if undone else context
+    runs = () if schedule_only else run_cleans(pending_cleans(context.meta.timeline), context)
+    context = context.reloaded() if runs else context
+    if not _is_due(context):
+        return CleanResult(table, options.policy, runs=runs, rolled_back=undone)
+    draft, instant = _schedule(context)
+    if instant is not None and not schedule_only:
+        runs = (*runs, *run_cleans((instant,), context))
+    return _result(draft, context, instant, runs, undone)
+
+
+def clean_after_write(context: ActionContext) -> tuple[str, ...]:
+    """What a write does when it is complete: clean, when its options and the trigger say so.
+
+    Args:    context: the table before the write. Below the number of commits to retain nothing is read at all.
+    Returns: the instants that were completed.
+    """
+    options = context.options.cleaning
+    waiting = pending_cleans(context.meta.timeline)
+    few = options.policy == KEEP_LATEST_COMMITS and len(context.meta.timeline.commits()) < options.commits_retained
+    if not options.automatic or (few and not waiting):
+        return ()
+    context = context.reloaded()
+    runs = run_cleans(pending_cleans(context.meta.timeline), context)
+    context = context.reloaded() if runs else context
+    if commits_since_clean(context.meta) >= options.trigger_commits:
+        _, instant = _schedule(context, after_write=True)
+        if instant is not None:
+            runs = (*runs, *run_cleans((instant,), context))
+    return tuple(run.instant_time for run in runs)
+
+
+def _waiting(instant_time: str, context: ActionContext) -> Instant:
+    waiting = pending_cleans(context.meta.timeline)
+    found = next((instant for instant in waiting if instant.requested_time == instant_time), None)
+    if found is None:
+        known = ", ".join(instant.requested_time for instant in waiting) or "none"
+        raise TableError(f"{context.meta.storage.root}: no clean {instant_time} is waiting; pending ones: {known}.")
+    return found
+
+
+def _is_due(context: ActionContext) -> bool:
+    """A call cleans what there is, unless it says what to wait for."""
+    options = context.options.cleaning
+    return not options.trigger_is_given or commits_since_clean(context.meta) >= options.trigger_commits
+
+
+def _result(
+    draft: CleanDraft,
+    context: ActionContext,
+    instant: Instant | None = None,
+    runs: tuple[CleanRun, ...] = (),
+    undone: tuple[str, ...] = (),
+) -> CleanResult:
+    return CleanResult(
+        context.meta.storage.root,
+        draft.policy,
+        None if draft.earliest is None else draft.earliest.requested_time,
+        draft.going,
+        draft.deserted,
+        None if instant is None else instant.requested_time,
+        runs,
+        undone,
+    )
+
+
+# ---- scheduling ------------------------------------------------------------------------------------------------------
+
+
+def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[CleanDraft, Instant | None]:
+    """Put a plan on the timeline; None when there is nothing to do, or others are at it. Listing needs no lock."""
+    check_no_restore(context)
+    for _ in range(_DRAFTS):
+        draft = draft_clean(context, after_write=after_write)
+        if draft.is_empty:
+            return draft, None
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            now = context.reloaded()
+            if pending_cleans(now.meta.timeline):
+                return draft, None
+            if _guards(now) == _guards(context):
+                return draft, _request(draft, now)
+        context = now
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        draft = draft_clean(now, after_write=after_write)
+        waits = draft.is_empty or pending_cleans(now.meta.timeline)
+        return draft, None if waits else _request(draft, now)
+
+
+def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
+    meta = context.meta
+    pending = {i for i in meta.timeline.pending() if i.action is ActionKind.REPLACECOMMIT}
+    guarded = pending | {i for i in meta.timeline if i.action in _GUARDED}
+    return frozenset((i.requested_time, i.action, i.state) for i in guarded)
+
+
+def _request(draft: CleanDraft, context: ActionContext) -> Instant:
+    storage = context.meta.storage
+    check_metadata_table_gone(context.meta)
+    body = encode_clean_plan(draft.plan(), lambda path: _absolute(storage, path))
+    return request(ActionKind.CLEAN, body, context)
+
+
+def _absolute(storage: Storage, path: str) -> str:
+    """As Hudi writes it: absolute, without scheme on a local disk."""
+    full = storage.full_path(path)
+    return full.removeprefix("file://").removeprefix("file:")

@@ -1,0 +1,238 @@
+"""Making a clean plan: what the timeline says is looked up, partitions are listed, and the rules are applied.
+
+Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
+last clean, when a savepoint is gone, or when the last clean left partitions out, at all of them. A clean that a write
+makes lists nothing unless one of these changes left something behind.
+Source: docs/formats/table-services.md, "Cleaning plan".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.clean_plan import (
+    KEEP_LATEST_FILE_VERSIONS,
+    PARTITION_FILTER,
+    READABLE_SINCE,
+    SAVEPOINTED,
+    CleanMetadata,
+    CleanPlan,
+    RetainedInstant,
+)
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options.cleaning import PartitionFilter
+from pyhudi.services.clean.deletions import Deletions
+from pyhudi.services.clean.planning import (
+    Retention,
+    deletions,
+    earliest_retained,
+    is_allowed,
+    is_deserted,
+    partitions_of,
+    supersedes,
+)
+from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
+from pyhudi.view.stored_slices import SliceRules
+
+__all__ = ["CleanDraft", "commits_since_clean", "draft_clean", "last_clean", "savepointed_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanDraft:
+    """A plan with its reasons. `going`: slices to delete; `deserted`: partitions that have no files then."""
+
+    policy: str
+    earliest: Instant | None
+    going: Deletions = field(default_factory=Deletions)
+    deserted: tuple[str, ...] = ()
+    last_commit: str = ""
+    savepoints: tuple[str, ...] = ()
+    partition_filter: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.going and not self.deserted
+
+    def plan(self) -> CleanPlan:
+        """The plan as it goes to the timeline."""
+        files: dict[str, list[str]] = {path: [] for path in self.deserted}
+        for path, names in self.going.names_by_partition():
+            files.setdefault(path, []).extend(names)
+        first = self.earliest
+        return CleanPlan(
+            policy=self.policy,
+            earliest=None
+            if first is None
+            else RetainedInstant(first.requested_time, first.action.value, first.state.name),
+            last_commit=self.last_commit,
+            files={path: tuple(files[path]) for path in sorted(files)},
+            partitions=self.deserted,
+            extra_metadata=self._extra_metadata(),
+        )
+
+    def _extra_metadata(self) -> dict[str, str]:
+        extra = {SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {}
+        if self.earliest is None and self.going:
+            extra[READABLE_SINCE] = self.going.last_superseded
+        if self.partition_filter:
+            extra[PARTITION_FILTER] = self.partition_filter
+        return extra
+
+
+def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDraft:
+    """What a clean of the table as it is now would delete.
+
+    Args:    after_write: list nothing when no write since the last clean has left anything behind.
+    Raises:  CorruptFile for commits, savepoints or plans that can't be read: without them nothing is safe to delete.
+    """
+    meta, options = context.meta, context.options.cleaning
+    before = last_clean(meta)
+    known = before.earliest if before is not None else ""
+    now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc).astimezone(meta.config.timeline_zone)
+    earliest = earliest_retained(meta.timeline, options, now, cleaned_before=known)
+    draft = CleanDraft(options.policy, earliest)
+    by_versions = options.policy == KEEP_LATEST_FILE_VERSIONS
+    if earliest is None and not by_versions:
+        return draft
+    saved = savepointed_files(meta)
+    changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
+    is_first = before is None or (known != "" and not _is_active(known, meta))
+    left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
+    scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
+    if after_write and not any(map(supersedes, changes)) and not left_behind:
+        return draft
+    keep = _retention(context, earliest, saved)
+    partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
+    going, deserted = _scan(meta, partitions, keep, options.partitions)
+    last = meta.timeline.last_commit()
+    return replace(
+        draft,
+        going=going,
+        deserted=deserted,
+        last_commit="" if last is None else last.requested_time,
+        savepoints=tuple(saved),
+        partition_filter=str(options.partitions) if options.partitions else "",
+    )
+
+
+def _scan(
+    meta: MetaClient, partitions: Iterable[str] | None, keep: Retention, allowed: PartitionFilter
+) -> tuple[Deletions, tuple[str, ...]]:
+    rules = SliceRules.of(meta)
+    going: dict[str, Deletions] = {}
+    deserted: list[str] = []
+    for path, files in listed_partitions(meta.storage, partitions):
+        if not is_allowed(path, allowed):
+            continue
+        partition = rules.partition(path, files)
+        found = going[path] = deletions(partition, keep)
+        if is_deserted(partition, found):
+            deserted.append(path)
+    # Folders are listed in the order of names, so the slices of a partition are in theirs.
+    return Deletions.together(going[path] for path in sorted(going)), tuple(sorted(deserted))
+
+
+# ---- what the timeline says ------------------------------------------------------------------------------------------
+
+
+def last_clean(meta: MetaClient) -> CleanMetadata | None:
+    """What the newest completed clean says."""
+    cleans = [i for i in meta.timeline.completed() if i.action is ActionKind.CLEAN]
+    if not cleans:
+        return None
+    return meta.reader.clean_metadata(cleans[-1])
+
+
+def commits_since_clean(meta: MetaClient) -> int:
+    """Completed writes since the one that was newest at the last clean."""
+    before = last_clean(meta)
+    since = before.last_commit if before is not None else ""
+    return sum(instant.requested_time > since for instant in meta.timeline.commits())
+
+
+def savepointed_files(meta: MetaClient) -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """Savepoint → partition path → names of the files that it protects. Raises CorruptFile."""
+    saved = meta.timeline.completed().of([ActionKind.SAVEPOINT])
+    return {instant.requested_time: meta.reader.savepoint_metadata(instant).files for instant in saved}
+
+
+def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[CommitMetadata]:
+    """Bodies of the writes that a clean has to look at, read side by side."""
+    instants = [
+        instant
+        for instant in meta.timeline.commits()
+        if instant.requested_time >= since and (until is None or instant.requested_time < until.requested_time)
+    ]
+    if len(instants) < 3:
+        return [meta.commits.metadata(instant) for instant in instants]
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
+        return list(pool.map(meta.commits.metadata, instants))
+
+
+def _is_active(instant_time: str, meta: MetaClient) -> bool:
+    """Does the active timeline reach back to an instant?"""
+    first = next((i.requested_time for i in meta.timeline if i.action.is_write), None)
+    return first is not None and first <= instant_time
+
+
+def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
+    """Is there something to clean that a savepoint has protected so far?"""
+    known = (before.extra_metadata.get(SAVEPOINTED, "") if before is not None else "").split(",")
+    return bool({name for name in known if name} - set(saved))
+
+
+def _left_partitions(before: CleanMetadata | None) -> bool:
+    """Was the last clean allowed to look at some partitions only?"""
+    return before is not None and PARTITION_FILTER in before.extra_metadata
+
+
+def _retention(
+    context: ActionContext, earliest: Instant | None, saved: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> Retention:
+    names: dict[str, frozenset[str]] = {}
+    for partitions in saved.values():
+        for path, files in partitions.items():
+            names[path] = names.get(path, frozenset()) | frozenset(files)
+    options = context.options.cleaning
+    return Retention(
+        options.policy,
+        "" if earliest is None else earliest.requested_time,
+        options.file_versions_retained,
+        _replaced(context.meta),
+        names,
+        _needed(context.meta),
+    )
+
+
+def _replaced(meta: MetaClient) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for instant in meta.timeline.commits():
+        if instant.action is ActionKind.REPLACECOMMIT:
+            for path, file_ids in (meta.commits.metadata(instant).partition_to_replace_file_ids or {}).items():
+                found.setdefault(path, {}).update(dict.fromkeys(file_ids, instant.requested_time))
+    return found
+
+
+def _needed(meta: MetaClient) -> dict[str, dict[str, str]]:
+    """Partition path → file groups of pending plans → the oldest slice that a plan reads of each."""
+    found: dict[str, dict[str, str]] = {}
+
+    def need(group: FileGroupId, base_instant: str) -> None:
+        known = found.setdefault(group.partition_path, {})
+        known[group.file_id] = min(base_instant, known.get(group.file_id, base_instant))
+
+    for instant in meta.timeline.pending():
+        if instant.action.is_compaction:
+            for operation in meta.reader.compaction_plan(instant).operations:
+                need(operation.group, operation.base_instant)
+        elif (clustering := meta.reader.clustering_plan(instant)) is not None:
+            for file_slice in clustering.slices:
+                need(file_slice.group, file_slice.base_instant)
+    return found

@@ -1,0 +1,219 @@
+"""What cleaning may delete: file slices that no allowed query needs. Decisions only; nothing is deleted here.
+
+Allowed are queries of the newest rows, as of every instant since the earliest that is retained, and of savepoints:
+
+    KEEP_LATEST_COMMITS        the N newest commits, but never beyond a pending write
+    KEEP_LATEST_BY_HOURS       the commits of the last hours
+    by both, of a file group   the newest slice, slices since the earliest instant, and the newest one before it;
+                               of a group that was replaced before it: nothing
+    KEEP_LATEST_FILE_VERSIONS  the N newest slices of a group; of a replaced group nothing
+
+Slices with savepointed files and those that pending plans read stay. Source: docs/formats/table-services.md,
+"Cleaning plan".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import Instant, format_instant_time
+from pyhudi.model.options.cleaning import CleaningOptions, PartitionFilter
+from pyhudi.model.timeline import Timeline
+from pyhudi.services.clean.deletions import Deletions
+from pyhudi.view.stored_slices import StoredPartition
+
+__all__ = [
+    "Retention",
+    "deletions",
+    "earliest_retained",
+    "is_allowed",
+    "is_deserted",
+    "partitions_of",
+    "supersedes",
+]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What stays. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id → the
+    instant that took the group out. `saved`: partition path → names of savepointed files. `needed`: partition
+    path → file id → base instant of the oldest slice that a pending plan reads.
+    """
+
+    policy: str
+    earliest: str = ""
+    versions: int = 1
+    replaced: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    saved: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    needed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+# ---- since when ------------------------------------------------------------------------------------------------------
+
+
+def earliest_retained(
+    timeline: Timeline, options: CleaningOptions, now: datetime, *, cleaned_before: str = ""
+) -> Instant | None:
+    """The oldest completed write whose files are all kept. None: nothing can be cleaned by commits or hours.
+
+    Args: now: in the timeline's zone. cleaned_before: what the last clean retained, "" for none.
+    """
+    completed = timeline.commits().instants
+    found = _by_count(completed, options.commits_retained) if options.policy == KEEP_LATEST_COMMITS else None
+    if options.policy == KEEP_LATEST_BY_HOURS:
+        start = format_instant_time(now - timedelta(hours=options.hours_retained), now.tzinfo)
+        found = next((i for i in completed if i.requested_time >= start), None)
+    if found is None:
+        return None
+    pending = next((i.requested_time for i in timeline.pending() if i.action.is_write), None)
+    if pending is not None and found.requested_time > pending:
+        found = next((i for i in reversed(completed) if i.requested_time < pending), None)
+    return None if found is None else _within_steps(found, completed, options, cleaned_before)
+
+
+def _by_count(completed: Sequence[Instant], retained: int) -> Instant | None:
+    return completed[-retained] if len(completed) > retained else None
+
+
+def _within_steps(found: Instant, completed: Sequence[Instant], options: CleaningOptions, before: str) -> Instant:
+    """At most so many commits after what the last clean retained."""
+    passed = [i for i in completed if before <= i.requested_time < found.requested_time]
+    return passed[options.commits_cleaned_max] if len(passed) > options.commits_cleaned_max else found
+
+
+# ---- which partitions ------------------------------------------------------------------------------------------------
+
+
+def partitions_of(bodies: Iterable[CommitMetadata]) -> tuple[str, ...]:
+    """Partitions that writes wrote to or took file groups out of."""
+    found: dict[str, None] = {}
+    for body in bodies:
+        found |= dict.fromkeys((*body.partition_to_write_stats, *(body.partition_to_replace_file_ids or {})))
+    return tuple(found)
+
+
+def is_allowed(path: str, partitions: PartitionFilter) -> bool:
+    """Does a filter let a clean look at a partition?"""
+    if partitions.selected:
+        return path in partitions.selected
+    return not partitions.regex or re.fullmatch(partitions.regex, path, re.DOTALL) is not None
+
+
+def supersedes(body: CommitMetadata) -> bool:
+    """Did a write leave something behind that can be cleaned some day: an older version of a file, a replaced group?"""
+    if body.partition_to_replace_file_ids:
+        return True
+    return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
+
+
+# ---- which slices ----------------------------------------------------------------------------------------------------
+
+
+def deletions(partition: StoredPartition, keep: Retention) -> Deletions:
+    """The slices of one partition that go."""
+    slices = _Slices(partition, keep)
+    by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
+    going = _by_versions(slices, keep) if by_versions else _by_instant(slices, keep)
+    if slices.replaced.null_count < len(going):
+        with_group = by_versions | _mask(pc.less(slices.replaced, keep.earliest))
+        going = np.where(_mask(pc.is_valid(slices.replaced)), with_group, going)
+    rows = np.flatnonzero(going & ~(slices.is_needed | slices.is_saved))
+    if not len(rows):
+        return Deletions()
+    if by_versions:
+        reasons = pa.repeat(f"{keep.versions} newer versions are kept", len(rows))
+    else:
+        words = f"reads since {keep.earliest} begin with the version of "
+        reasons = _told(words, slices.instants.take(_first_read(slices, keep)[rows]))
+    replaced = slices.replaced.take(rows)
+    reasons = pc.coalesce(_told("replaced by ", replaced), reasons)
+    newer = slices.instants.take(np.maximum(rows - 1, 0))
+    superseded = pc.if_else(slices.is_newest[rows], replaced, newer)
+    return Deletions.of(partition.path, partition.slices.take(rows), reasons, superseded)
+
+
+class _Slices:
+    """Columns over the slices of a partition, groups one after the other, the newest slice of each first.
+
+    `instants`, `replaced` (what took the group out), `needed` (since when a pending plan reads the group): arrays.
+    `is_...`: masks.
+    """
+
+    def __init__(self, partition: StoredPartition, keep: Retention) -> None:
+        path, file_ids = partition.path, _column(partition.slices, "file_id")
+        self.instants = _column(partition.slices, "base_instant")
+        self.is_newest = np.diff(file_ids.dictionary_encode().indices.to_numpy(), prepend=-1) != 0
+        self.replaced = _looked_up(file_ids, keep.replaced.get(path))
+        self.needed = _looked_up(file_ids, keep.needed.get(path))
+        self.is_needed = self.is_saved = np.zeros(len(file_ids), dtype=bool)
+        if path in keep.needed:
+            self.is_needed = _mask(pc.greater_equal(self.instants, self.needed))
+        if path in keep.saved and len(file_ids):
+            names = _column(partition.slices, "names")
+            hits = _mask(pc.is_in(names.flatten(), pa.array(keep.saved[path], pa.string())))
+            self.is_saved = np.logical_or.reduceat(hits, names.offsets.to_numpy()[:-1] - names.offsets[0].as_py())
+
+
+def _by_versions(slices: _Slices, keep: Retention) -> Mask:
+    """All but the newest ones. What a plan reads counts as one version, and its slices are the newest of a group."""
+    counted = np.cumsum(~slices.is_needed)
+    newer = counted - 1 - np.maximum.accumulate(np.where(slices.is_newest, counted - ~slices.is_needed, 0))
+    kept = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
+    going: Mask = newer >= kept
+    return going
+
+
+def _by_instant(slices: _Slices, keep: Retention) -> Mask:
+    """All after the newest one before the earliest instant: what reads since then begin with."""
+    before = np.roll(_mask(pc.less(slices.instants, keep.earliest)), 1)
+    going: Mask = ~slices.is_newest & before
+    return going
+
+
+def _first_read(slices: _Slices, keep: Retention) -> npt.NDArray[np.int64]:
+    """For each slice that goes by instant: the row of the one that reads since the earliest instant begin with."""
+    begins = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
+    return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
+
+
+def _told(words: str, instants: pa.Array) -> pa.Array:
+    """A text for each instant, null for none. There are few instants."""
+    known = instants.dictionary_encode()
+    texts = pa.array([words + instant for instant in known.dictionary.to_pylist()], pa.string())
+    return texts.take(known.indices)
+
+
+def _looked_up(file_ids: pa.Array, known: Mapping[str, str] | None) -> pa.Array:
+    """The values of some groups; null for the others."""
+    if not known:
+        return pa.nulls(len(file_ids), pa.string())
+    places = pc.index_in(file_ids, pa.array(known, pa.string()))
+    return pa.array(known.values(), pa.string()).take(places)
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
+
+
+def _mask(values: pa.Array) -> Mask:
+    """Nulls are not true."""
+    filled = pc.fill_null(values, False) if values.null_count else values
+    mask: Mask = filled.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def is_deserted(partition: StoredPartition, going: Deletions) -> bool:
+    """Will the partition be without any data file, committed or not? A table without partitions always has its one."""
+    return partition.path != "" and going.file_count == partition.file_count

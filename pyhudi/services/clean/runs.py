@@ -1,0 +1,162 @@
+"""Executing cleans: the files of a plan are deleted, then partitions that are empty, then the clean is complete.
+
+Every step may be repeated; a process that dies leaves the rest to the next one. What has become untouchable since the
+plan was made stays. Source: docs/formats/timeline.md, "Bodies"; docs/formats/table-services.md, "Cleaning plan".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import Committed, TakenOver, commit
+from pyhudi.actions.rolling_metadata import with_rolling_values
+from pyhudi.errors import WriteConflict
+from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
+from pyhudi.model.filenames import data_path
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.timeline import Timeline
+from pyhudi.services.clean.drafting import savepointed_files
+from pyhudi.services.clean.result import CleanRun
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
+
+__all__ = ["check_no_restore", "pending_cleans", "run_cleans"]
+
+_EMPTY_INFLIGHT_FROM_VERSION = 9
+_FEW_FILES = 8  # fewer are deleted one after the other
+
+
+def pending_cleans(timeline: Timeline) -> tuple[Instant, ...]:
+    """Cleans that are not completed, oldest first."""
+    return tuple(instant for instant in timeline.pending() if instant.action is ActionKind.CLEAN)
+
+
+def check_no_restore(context: ActionContext) -> None:
+    """Raises WriteConflict while a restore is under way: it needs old files, and takes instants back one by one."""
+    pending = [i for i in context.meta.timeline.pending() if i.action is ActionKind.RESTORE]
+    if pending:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: the restore {pending[0].requested_time} is not complete, so nothing can be "
+            "cleaned now. Wait for it; one whose process died is finished by calling restore again."
+        )
+
+
+def run_cleans(instants: Sequence[Instant], context: ActionContext) -> tuple[CleanRun, ...]:
+    """Execute plans; those that another process has completed meanwhile are passed over. Raises HudiError."""
+    runs = (_run(instant, context) for instant in instants)
+    return tuple(run for run in runs if run is not None)
+
+
+def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
+    """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
+    config = context.meta.config
+    writer = TimelineWriter(context.meta.storage, config)
+    started_s = context.clock.monotonic_s()
+    plan = context.meta.reader.clean_plan(instant)
+    if plan is None:
+        writer.delete_files(instant)
+        return None
+    if instant.state is State.REQUESTED:
+        again = config.table_version < _EMPTY_INFLIGHT_FROM_VERSION
+        instant = writer.start(instant, context.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
+    context = context.reloaded()
+    check_no_restore(context)
+    deleted = _delete(plan, instant, context)
+    gone: list[str] = []
+
+    def metadata(now: ActionContext) -> CleanMetadata:
+        gone.extend(_remove_partitions(plan.partitions, now))
+        taken_ms = int((context.clock.monotonic_s() - started_s) * 1000)
+        extra = with_rolling_values(plan.extra_metadata, now.meta, now.options.commits)
+        return _metadata(instant, plan, deleted, tuple(gone), taken_ms, extra)
+
+    try:
+        committed: Committed[CleanMetadata] = commit(instant, context, metadata)
+    except TakenOver:
+        return None
+    return CleanRun(
+        instant.requested_time,
+        committed.completion_time,
+        committed.body.earliest or None,
+        sum(map(len, deleted.values())),
+        tuple(gone),
+        context.clock.monotonic_s() - started_s,
+    )
+
+
+def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
+    """Delete the files of a plan, but those that something since then has made untouchable. By partition what is gone.
+
+    These are the files of savepoints, and after a rollback or restore whatever is the newest version again.
+    """
+    kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
+    if any(i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline):
+        kept.append(_newest_files(plan.files, context))
+    going = {
+        path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))
+        for path, names in plan.files.items()
+    }
+    paths = [data_path(path, name) for path, names in going.items() for name in names]
+    if len(paths) < _FEW_FILES:
+        for path in paths:
+            context.meta.storage.delete(path)
+    else:
+        with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-clean") as pool:
+            for _ in pool.map(context.meta.storage.delete, paths):
+                pass
+    return going
+
+
+def _newest_files(partitions: Iterable[str], context: ActionContext) -> Mapping[str, frozenset[str]]:
+    """Names of the files of the newest slices, by partition."""
+    view = FileSystemView.load(context.meta, partitions=partitions)
+    return {
+        path: frozenset(
+            name
+            for file_slice in view.slices(path)
+            for name in (
+                *([file_slice.base_file.name] if file_slice.base_file is not None else []),
+                *(log.name for log in file_slice.log_files),
+            )
+        )
+        for path in view.partitions()
+    }
+
+
+def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tuple[str, ...]:
+    """Take folders without data out of the table. While a write is pending they stay: it may be about to use one.
+
+    A write that begins afterwards, under the same lock, finds no partition metadata and makes its own.
+    """
+    if any(i.action.is_write for i in context.meta.timeline.pending()):
+        return ()
+    storage, gone = context.meta.storage, []
+    for path in partitions:
+        entries = storage.list(path)
+        if path and all(not e.is_dir and (is_partition_metadata(e.name) or e.name.endswith(".crc")) for e in entries):
+            # The metadata first: a crash leaves a folder that is no partition.
+            for entry in entries:
+                storage.delete(entry.path)
+            storage.delete_tree(path)
+            gone.append(path)
+    return tuple(gone)
+
+
+def _metadata(
+    instant: Instant,
+    plan: CleanPlan,
+    deleted: Mapping[str, tuple[str, ...]],
+    gone: tuple[str, ...],
+    taken_ms: int,
+    extra_metadata: Mapping[str, str],
+) -> CleanMetadata:
+    return CleanMetadata(
+        start_time=instant.requested_time,
+        time_taken_ms=taken_ms,
+        earliest=plan.earliest_time,
+        last_commit=plan.last_commit,
+        partitions={path: CleanedPartition(plan.policy, names, (), path in gone) for path, names in deleted.items()},
+        extra_metadata=extra_metadata,
+    )

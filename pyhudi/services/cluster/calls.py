@@ -1,0 +1,120 @@
+"""Calls of clustering: by a user, and at the end of a write.
+
+    dry run         the plan, nothing on disk
+    schedule only   the plan goes to the timeline
+    else            plans that wait are executed, then what is left is planned and executed
+
+Source: docs/formats/table-services.md, "Clustering plan".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.clustering_updates import drop_expired
+from pyhudi.actions.undo.rollback import undo
+from pyhudi.errors import ConfigError
+from pyhudi.index.consistent_hashing import delete_rings
+from pyhudi.model.commit import OperationType
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.clustering import SORT_COLUMNS
+from pyhudi.services.cluster.clustering import CLUSTERING
+from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
+from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.planned import pending_plans, run_plan, schedule_plan
+
+__all__ = ["cluster", "cluster_after_write", "commits_since_clustering"]
+
+
+def cluster(
+    context: ActionContext,
+    *,
+    dry_run: bool = False,
+    schedule_only: bool = False,
+    instant_time: str | None = None,
+) -> ClusteringResult:
+    """Run the service.
+
+    Args:    instant_time: execute just this pending plan.
+    Raises:  errors of the family; StalePlan when a plan that waits was overtaken by writes, which drops it. Plans that
+             were executed before stay so.
+    """
+    table = context.meta.storage.root
+    if dry_run:
+        plan = CLUSTERING.plan(context) if _wants(context) else None
+        return ClusteringResult(table, () if plan is None else plan.groups)
+    if instant_time is not None:
+        if SORT_COLUMNS in context.options.explicit:
+            raise ConfigError(
+                f"{SORT_COLUMNS} goes into a plan when it is made; the plan {instant_time} is executed as it was made. "
+                f"Leave the columns out, or leave out the instant to make another plan."
+            )
+        return ClusteringResult(table, runs=(_run(instant_time, context),))
+    context = context.reloaded() if drop_expired(context) else context
+    waiting = () if schedule_only else pending_plans(CLUSTERING, context)
+    runs = tuple(_run(instant.requested_time, context) for instant in waiting)
+    context = context.reloaded() if runs else context
+    made = schedule_plan(CLUSTERING, context) if _wants(context) else None
+    if made is None:
+        return ClusteringResult(table, runs=runs)
+    instant, plan = made
+    if not schedule_only:
+        runs = (*runs, _run(instant.requested_time, context))
+    return ClusteringResult(table, plan.groups, instant.requested_time, runs)
+
+
+def _run(instant_time: str, context: ActionContext) -> ClusteringRun:
+    """Execute a plan; one that is stale would be in the way for good, so it is dropped."""
+    try:
+        return run_plan(CLUSTERING, context, instant_time)
+    except StalePlan:
+        undo(Instant(instant_time, CLUSTERING.kind, State.REQUESTED), context)
+        delete_rings(context.meta.storage, instant_time)
+        raise
+
+
+def _wants(context: ActionContext) -> bool:
+    """A call clusters what there is, unless it names a number of commits to wait for."""
+    options = context.options.clustering
+    if not options.trigger_is_given:
+        return True
+    return commits_since_clustering(context) >= options.inline_commits_max
+
+
+def commits_since_clustering(context: ActionContext) -> int:
+    """Completed writes since the last clustering, executed or planned."""
+    meta = context.meta
+    last = ""
+    for instant in reversed(meta.timeline.instants):
+        if instant.is_completed:
+            is_one = (
+                instant.action is ActionKind.REPLACECOMMIT
+                and meta.commits.metadata(instant).operation_type == OperationType.CLUSTER
+            )
+        else:
+            is_one = meta.reader.clustering_plan(instant) is not None
+        if is_one:
+            last = instant.requested_time
+            break
+    return len(meta.timeline.commits().after(last))
+
+
+def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
+    """What a write does when it is complete: cluster, or only plan it, as its options say. Returns the instants that
+    were completed.
+    """
+    options = context.options.clustering
+    if not (options.inline or options.schedule_inline or options.async_enabled):
+        return ()
+    context = context.reloaded()
+    context = context.reloaded() if drop_expired(context) else context
+    if not options.inline:
+        if commits_since_clustering(context) >= options.async_commits_max:
+            schedule_plan(CLUSTERING, context)
+        return ()
+    done = [_run(instant.requested_time, context) for instant in pending_plans(CLUSTERING, context)]
+    context = context.reloaded() if done else context
+    if commits_since_clustering(context) >= options.inline_commits_max:
+        made = schedule_plan(CLUSTERING, context)
+        if made is not None:
+            done.append(_run(made[0].requested_time, context))
+    return tuple(run.instant_time for run in done)

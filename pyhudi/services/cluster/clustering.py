@@ -1,0 +1,252 @@
+"""Clustering: the rows of small file groups, sorted if asked, go to new and larger ones that replace them.
+
+    plan          groups of newest slices that no other pending plan works on, as the strategy chooses
+    run           each group is read, merged, sorted and written by one task
+    completion    a replacecommit that names new files and replaced file groups; only if nobody wrote to these meanwhile
+
+Below table version 8 a plan waits as a replacecommit, from 8 on as a clustering. A plan whose file groups were changed
+can't be executed any more: it is stale.
+Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Steps of an instant", "Bodies";
+docs/formats/writers.md, "Conflicts".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from itertools import islice
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.busy_groups import busy_groups, is_clustering
+from pyhudi.engine.base import FanOutWork
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
+from pyhudi.filegroup.markers import list_markers, marker_folder
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.clustering_plans import encode_clustering_plan
+from pyhudi.index.bucket import bucket_of_file_id
+from pyhudi.index.consistent_hashing import mark_ring, save_ring
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.filenames import BaseFileName, data_path
+from pyhudi.model.instant import COMPACTIONS, ActionKind, Instant
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.clustering import LAYOUT_KEYS, LayoutOptions
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.services.cluster.buckets import children_of, is_resize, resized_rings
+from pyhudi.services.cluster.result import ClusteringRun
+from pyhudi.services.cluster.staleness import check_fresh
+from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
+from pyhudi.services.plan_files import slices_of
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.pending_clusterings import pending_clusterings
+
+__all__ = ["CLUSTERING", "Clustering"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """The service."""
+
+    kind: ActionKind = ActionKind.CLUSTERING
+    operation: str = OperationType.CLUSTER
+
+    def plan(self, context: ActionContext) -> ClusteringPlan | None:
+        strategy: ClusteringStrategy = PLAN_STRATEGIES.load(_strategy_name(context.options))()
+        own = strategy.options(context.options.clustering)
+        options = replace(context.options, clustering=own)
+        names = pa.schema([pa.field(name, pa.string()) for name in META_COLUMNS])
+        _row_order(own.layout).check(pa.schema([*names, *context.meta.table_schema()]))
+        view = FileSystemView.load(context.meta)
+        if not strategy.whole_partitions:
+            _check_no_buckets(view, context)
+        busy = busy_groups(context.meta, COMPACTIONS)
+        planned = {group.partition_path for group in pending_clusterings(context.meta)}
+        left_out = planned if strategy.whole_partitions else frozenset[str]()
+        context = replace(context, options=options)
+        found: Iterator[ClusteringGroup] = (
+            group
+            for path in partitions_to_cluster(view.partitions(), own, _now(context))
+            if path not in left_out
+            for group in strategy.groups([s for s in view.slices(path) if s.group not in busy], context)
+        )
+        groups = tuple(islice(found, own.groups_max))
+        if not groups:
+            return None
+        return ClusteringPlan(groups, own.execution_strategy or strategy.execution_class, _params(own.layout))
+
+    def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
+        return encode_clustering_plan(plan, meta.config.table_version, meta.storage.full_path)
+
+    def read(self, instant: Instant, meta: MetaClient) -> ClusteringPlan:
+        plan = meta.reader.clustering_plan(instant)
+        if plan is None:
+            where = f"{meta.storage.root}: {instant.requested_time}.{instant.action.value}.requested"
+            raise CorruptFile(f"{where}: expected the plan of a clustering, found an overwrite.")
+        return plan
+
+    def is_own(self, instant: Instant, meta: MetaClient) -> bool:
+        return is_clustering(instant, meta)
+
+    def check(self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
+        """Raises StalePlan when a file group of the plan was changed since it was made."""
+        check_fresh(instant, plan, meta, began)
+
+    def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
+        slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
+        rings, where = resized_rings(plan, "", context.meta) if is_resize(plan) else {}, context.meta.storage.root
+        nodes = {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()}
+        groups = (
+            ClusterGroup(
+                g.partition_path,
+                tuple(slices[s.group] for s in g.slices),
+                g.output_file_groups,
+                nodes.get(g.partition_path, ()),
+                children_of(g, where) if rings else frozenset(),
+            )
+            for g in plan.groups
+        )
+        return sorted(groups, key=lambda group: group.stored_bytes, reverse=True)
+
+    def work(
+        self, plan: ClusteringPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+    ) -> FanOutWork:
+        own = context.options.clustering
+        order = _row_order(_layout(plan, own.layout))
+        order.check(reading.schema)
+        fields = context.options.bucket_hash_fields or context.meta.config.record_key_fields
+        return ClusterGroups(spec, reading, order, own.target_file_bytes, run, context.clock, fields)
+
+    def delete_files(
+        self, instant: Instant, plan: ClusteringPlan, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
+    ) -> None:
+        kept = frozenset(keep)
+        paths = dict.fromkeys(_marked(instant, plan, meta))
+        if by_listing:
+            paths |= dict.fromkeys(_listed(instant, plan, meta))
+        for path in paths:
+            if path not in kept:
+                meta.storage.delete(path)
+
+    def finish(
+        self, plan: ClusteringPlan, instant: Instant, body: CommitMetadata, context: ActionContext
+    ) -> CommitMetadata:
+        replaced: dict[str, tuple[str, ...]] = {}
+        for file_slice in plan.slices:
+            path = file_slice.partition_path
+            replaced[path] = (*replaced.get(path, ()), file_slice.file_id)
+        if is_resize(plan):
+            for ring in resized_rings(plan, instant.requested_time, context.meta).values():
+                save_ring(context.meta.storage, ring)
+        return replace(body, partition_to_replace_file_ids=replaced)
+
+    def completed(self, instant: Instant, plan: ClusteringPlan, context: ActionContext) -> None:
+        for path in plan.partitions if is_resize(plan) else ():
+            mark_ring(context.meta.storage, path, instant.requested_time, context.meta.config.table_version)
+
+    def result(
+        self,
+        completed: Instant,
+        plan: ClusteringPlan,
+        statuses: Sequence[WriteStatus],
+        seconds: Mapping[str, float],
+    ) -> ClusteringRun:
+        assert completed.completion_time is not None
+        return ClusteringRun.of(completed.requested_time, completed.completion_time, plan, statuses, seconds)
+
+
+CLUSTERING = Clustering()
+
+
+def _strategy_name(options: WriteOptions) -> str:
+    """The plan strategy; buckets of a ring have but one, which need not be named."""
+    hashed = options.index_type.upper() == "BUCKET" and options.buckets.consistent
+    named = "hoodie.clustering.plan.strategy.class" in options.explicit
+    return "CONSISTENT_BUCKET" if hashed and not named else options.clustering.plan_strategy
+
+
+def _now(context: ActionContext) -> datetime:
+    moment = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
+    return moment.astimezone(context.meta.config.timeline_zone)
+
+
+def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
+    """Raises ConfigError for a table whose file groups are buckets: new ones would be none.
+
+    The table does not say so; its file groups are numbered from 00000000 on, unless it is hashed consistently.
+    """
+    explicit = "hoodie.index.type" in context.options.explicit
+    groups = [s.group.file_id for s in view.all_slices()]
+    looks_so = bool(groups) and all(bucket_of_file_id(group) is not None and group < "0001" for group in groups)
+    if context.options.index_type.upper() == "BUCKET" or (looks_so and not explicit):
+        raise ConfigError(
+            f"{context.meta.storage.root}: the file groups of the table are buckets of its index, and clustering would "
+            f"make file groups that are none. Buckets of hoodie.index.bucket.engine=CONSISTENT_HASHING are resized "
+            f"with hoodie.clustering.plan.strategy.class=CONSISTENT_BUCKET and the table's index options; if these are "
+            f"no buckets, say so by hoodie.index.type."
+        )
+
+
+# ---- the order of rows -----------------------------------------------------------------------------------------------
+
+
+def _row_order(layout: LayoutOptions) -> RowOrder:
+    """How a layout orders rows."""
+    sample_size = layout.sample_size if layout.curve_method == "SAMPLE" else None
+    return RowOrder(layout.columns, layout.strategy, sample_size)
+
+
+def _params(layout: LayoutOptions) -> dict[str, str]:
+    """What the plan says of the order. Hudi's own plans say the columns alone; the rest goes where it matters."""
+    if not layout.columns:
+        return {}
+    values = (",".join(layout.columns), layout.strategy, layout.curve_method, str(layout.sample_size))
+    usual = ("", "LINEAR", "DIRECT", "200000")
+    said = zip(LAYOUT_KEYS, values, usual, strict=True)
+    return {key: value for key, value, default in said if value != default}
+
+
+def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:
+    """The plan's order; what it does not say is the caller's."""
+    columns, strategy, method, sample_size = (plan.strategy_params.get(key) for key in LAYOUT_KEYS)
+    return LayoutOptions(
+        tuple(name.strip() for name in (columns or "").split(",") if name.strip()),
+        _known(strategy, ("LINEAR", "ZORDER", "HILBERT"), given.strategy),
+        _known(method, ("DIRECT", "SAMPLE"), given.curve_method),
+        int(sample_size) if sample_size and sample_size.isdigit() and int(sample_size) else given.sample_size,
+    )
+
+
+def _known(word: str | None, words: Sequence[str], otherwise: str) -> str:
+    return word.upper() if word is not None and word.upper() in words else otherwise
+
+
+# ---- files of a run --------------------------------------------------------------------------------------------------
+
+
+def _marked(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> Iterator[str]:
+    partitions = frozenset(plan.partitions)
+    for marker in list_markers(meta.storage, instant.requested_time):
+        partition_path, _, name = marker.data_path.rpartition("/")
+        parsed = BaseFileName.parse(name)
+        if parsed is None or parsed.instant_time != instant.requested_time or partition_path not in partitions:
+            raise CorruptFile(
+                f"{marker_folder(instant.requested_time)}: a marker names {marker.data_path!r}, which the clustering "
+                f"{instant.requested_time} can't have written; nothing was deleted for it."
+            )
+        yield marker.data_path
+
+
+def _listed(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> Iterator[str]:
+    for path in plan.partitions:
+        for info in meta.storage.list(path):
+            name = BaseFileName.parse(info.name)
+            if name is not None and name.instant_time == instant.requested_time:
+                yield data_path(path, info.name)

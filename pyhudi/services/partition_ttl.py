@@ -1,0 +1,109 @@
+"""Partition time to live: partitions that are older than so many days are deleted, by one delete_partition commit.
+
+    KEEP_BY_TIME            age since the newest base instant of the partition's slices: appended logs don't count
+    KEEP_BY_CREATION_TIME   age since the commit that made the partition, as its partition metadata says
+
+Source: docs/formats/table-services.md, "Partition time to live".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.runner import run
+from pyhudi.actions.writes.delete_partition import DeletePartitions
+from pyhudi.filegroup.partition_metadata import partition_creation_time
+from pyhudi.model.instant import parse_instant_time
+from pyhudi.model.options.ttl import KEEP_BY_CREATION_TIME
+from pyhudi.text_table import html_lines
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["ExpiredPartition", "TtlResult", "expire_after_write", "expire_partitions", "expired_partitions"]
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiredPartition:
+    """`since`: the instant that its age counts from."""
+
+    partition_path: str
+    since: str
+
+
+@dataclass(frozen=True, slots=True)
+class TtlResult:
+    """`expired`: the partitions that went, or would go (dry run). `deleted`: the commit that took them out, if any."""
+
+    table: str
+    strategy: str
+    days_retained: int
+    expired: tuple[ExpiredPartition, ...] = ()
+    deleted: WriteResult | None = None
+
+    def __str__(self) -> str:
+        if self.days_retained <= 0:
+            return "partition ttl: off (hoodie.partition.ttl.strategy.days.retain is not above 0)"
+        state = f"deleted by {self.deleted.instant_time}" if self.deleted else "would go" if self.expired else "expired"
+        head = f"partition ttl ({self.strategy}, {self.days_retained} days): {len(self.expired):,} partitions {state}"
+        lines = [f"  {found.partition_path}: since {found.since}" for found in self.expired[:_SHOWN]]
+        more = [f"  and {len(self.expired) - _SHOWN:,} more"] if len(self.expired) > _SHOWN else []
+        return "\n".join([head, *lines, *more])
+
+    def _repr_html_(self) -> str:
+        return html_lines(str(self))
+
+
+def expire_partitions(context: ActionContext, *, dry_run: bool = False) -> TtlResult:
+    """Delete the partitions that have expired.
+
+    Args:    dry_run: only say which.
+    Raises:  WriteConflict for a partition that a pending compaction or clustering is going to rewrite.
+    """
+    options, expired = context.options.ttl, expired_partitions(context)
+    deleted = None
+    if expired and not dry_run:
+        paths = tuple(found.partition_path for found in expired)
+        deleted = run(DeletePartitions(paths), context)
+    return TtlResult(context.meta.storage.root, options.strategy, options.days_retained, expired, deleted)
+
+
+def expire_after_write(context: ActionContext) -> tuple[str, ...]:
+    """What a write does when it is complete, if its options say so. Returns the instant of the deletion."""
+    options = context.options.ttl
+    if not options.inline or options.days_retained <= 0:
+        return ()
+    deleted = expire_partitions(context.reloaded()).deleted
+    return () if deleted is None else (deleted.instant_time,)
+
+
+def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
+    """The partitions that are too old, oldest first, as many as may go at once."""
+    options, meta = context.options.ttl, context.meta
+    if options.days_retained <= 0 or not meta.config.partition_fields or not meta.timeline.commits().instants:
+        return ()
+    now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
+    kept, zone = timedelta(days=options.days_retained), meta.config.timeline_zone
+    expired = [found for found in _ages(context) if now > parse_instant_time(found.since, zone) + kept]
+    expired.sort(key=lambda found: (found.since, found.partition_path))
+    return tuple(expired[: options.partitions_max])
+
+
+def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
+    """Every partition that may expire, with what its age counts from; those that can't say never do."""
+    options = context.options.ttl
+    view = FileSystemView.load(context.meta, partitions=options.partitions or None)
+    for path in view.partitions():
+        slices = view.slices(path)
+        if not slices:
+            continue  # empty already
+        if options.strategy == KEEP_BY_CREATION_TIME:
+            since = partition_creation_time(context.meta.storage, path)
+        else:
+            since = max(file_slice.base_instant for file_slice in slices)
+        if since is not None:
+            yield ExpiredPartition(path, since)

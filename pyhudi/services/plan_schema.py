@@ -1,0 +1,72 @@
+"""The schema that the files of a plan are written in, and what its commit says of it.
+
+Ordinarily that is the table's schema when the plan runs. Where the table has a schema history it is the one that held
+when the plan was made, however late it runs: readers take the columns of its files for those of the plan's instant.
+Source: docs/formats/schema.md, "Schema history"; docs/formats/timeline.md, "Bodies".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.merging import table_rules
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.new_base_file import stored_columns
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow, without_meta
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.schema.internal import InternalSchema, load_history, schema_json_as_of
+
+__all__ = ["PlanSchema", "plan_schema", "schema_metadata", "slice_reading"]
+
+_SCHEMA, _INTERNAL_SCHEMA = "schema", "latest_schema"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSchema:
+    """`columns`: data columns of the new files. `history`: what columns of older files are matched by, newest first;
+    () where they match by name.
+    """
+
+    columns: pa.Schema
+    history: tuple[InternalSchema, ...] = ()
+
+
+def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
+    """The schema for the files of a plan. Raises CorruptFile."""
+    history = load_history(meta.storage, meta.config, meta.timeline)
+    known = tuple(schema for schema in history if schema.version_id <= int(instant_time))
+    if not known:
+        return PlanSchema(meta.stored_schema())
+    text = meta.commits.latest_schema_json(meta.timeline.up_to(instant_time))
+    columns = known[0].to_arrow() if text is None else arrow_from_avro(text)
+    return PlanSchema(without_meta(columns), known)
+
+
+def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -> SliceSpec:
+    """How the slices of a plan are read: with all columns that `spec` stores."""
+    meta, memory = context.meta, context.options.memory
+    return SliceSpec(
+        meta.storage,
+        pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *stored_columns(spec)]),
+        BlockRules(meta.config.table_version, meta.timeline.is_visible),
+        table_rules(context),
+        spec.key_generator,
+        memory.compaction_bytes,
+        memory.spill_folder,
+        schema.history,
+    )
+
+
+def schema_metadata(instant_time: str, schema: PlanSchema, meta: MetaClient) -> dict[str, str]:
+    """What the commit of a plan says of the schema. `meta`: the table when it completes. Raises CorruptFile."""
+    timeline = meta.timeline.up_to(instant_time) if schema.history else meta.timeline
+    text = meta.commits.latest_schema_json(timeline)
+    said = {_SCHEMA: text or avro_from_arrow(schema.columns, meta.config.table_name, with_meta=False)}
+    internal = schema_json_as_of(meta.storage, meta.timeline, instant_time) if schema.history else None
+    return said if internal is None else {**said, _INTERNAL_SCHEMA: internal}

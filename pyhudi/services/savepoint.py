@@ -1,0 +1,146 @@
+"""Savepoints: commits that stay as they are. Cleaning leaves their files, archiving stops before them, and `restore`
+takes the table back to them.
+
+    <T>.savepoint.inflight   empty; T is the instant time of the saved commit
+    <T>.savepoint            names of the files of its newest slices, by partition
+
+Source: docs/formats/timeline.md, "Savepoint and restore".
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import Committed, commit_locked
+from pyhudi.errors import HudiError, TableError
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.savepoints import SavepointMetadata
+from pyhudi.services.archive.archiving import archive_out_of_turn
+from pyhudi.text_table import html_table, text_table
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.retention import load_retention
+
+__all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "savepoint"]
+
+_HEADER = ("instant", "made", "by", "comment", "partitions", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class Savepoint:
+    """`instant_time`: the saved commit. `completion_time`: when the savepoint was made. `files`: how many it keeps."""
+
+    instant_time: str
+    completion_time: str
+    user: str
+    comment: str
+    partitions: int
+    files: int
+
+    def _row(self) -> tuple[object, ...]:
+        return (self.instant_time, self.completion_time, self.user, self.comment, self.partitions, self.files)
+
+    def __str__(self) -> str:
+        return f"savepoint of {self.instant_time}: keeps {self.files:,} files in {self.partitions:,} partitions"
+
+
+class Savepoints(list[Savepoint]):
+    """A list of savepoints that prints as a table."""
+
+    def __repr__(self) -> str:
+        return text_table(_HEADER, [found._row() for found in self])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, [found._row() for found in self])
+
+
+def savepoint(context: ActionContext, instant_time: str | None = None, user: str = "", comment: str = "") -> Savepoint:
+    """Save a completed commit (None: the newest one).
+
+    Raises TableError when there is no such commit, it is saved already, or cleaning has removed files of it.
+    """
+    meta = context.meta
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = meta.reload()
+        target = _target(meta, instant_time)
+        view = FileSystemView.load(meta, as_of=target.requested_time)
+        files = {
+            partition: tuple(
+                name
+                for file_slice in view.slices(partition)
+                for name in (
+                    *([file_slice.base_file.name] if file_slice.base_file is not None else []),
+                    *(log.path.rpartition("/")[2] for log in file_slice.log_files),
+                )
+            )
+            for partition in view.partitions()
+            if view.slices(partition)
+        }
+        metadata = SavepointMetadata(user, context.clock.now_ms(), comment, files)
+        writer = TimelineWriter(meta.storage, meta.config)
+        saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
+        writer.delete_savepoint(saved)  # of a writer that died in this place
+        inflight = writer.start(saved)
+        try:
+            committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
+        except HudiError:
+            with suppress(HudiError):  # the next savepoint of the commit does it then
+                writer.delete_savepoint(saved)
+            raise
+    return _described(committed.instant, committed.body)
+
+
+def delete_savepoint(context: ActionContext, instant_time: str) -> None:
+    """Give a saved commit free again. Raises TableError when it has no savepoint."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        context = context.reloaded()
+        meta = context.meta
+        found = [i for i in meta.timeline.of([ActionKind.SAVEPOINT]) if i.requested_time == instant_time]
+        if not found:
+            known = ", ".join(i.requested_time for i in meta.timeline.of([ActionKind.SAVEPOINT])) or "none"
+            raise TableError(f"{meta.storage.root}: {instant_time} has no savepoint; savepoints: {known}.")
+        archive_out_of_turn(context, instant_time)
+        TimelineWriter(meta.storage, meta.config).delete_savepoint(found[0])
+
+
+def load_savepoints(meta: MetaClient) -> Savepoints:
+    """The savepoints of a table, oldest first."""
+    found = Savepoints()
+    for instant in meta.timeline.completed().of([ActionKind.SAVEPOINT]):
+        found.append(_described(instant, meta.reader.savepoint_metadata(instant)))
+    return found
+
+
+def _target(meta: MetaClient, instant_time: str | None) -> Instant:
+    commits, where = meta.timeline.commits(), meta.storage.root
+    target = commits.last_commit() if instant_time is None else commits.find(instant_time)
+    if target is None:
+        raise TableError(
+            f"{where}: there is no completed commit {instant_time or ''} on the active timeline to save; "
+            f"it has those from {commits.first_time} to {commits.latest_time}."
+        )
+    time = target.requested_time
+    if any(i.requested_time == time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])):
+        raise TableError(f"{where}: {time} has a savepoint already.")
+    retention = load_retention(meta)
+    if not retention.is_readable(time):
+        raise TableError(
+            f"{where}: {time} can't be saved: cleaning has removed file versions older than {retention.earliest}. "
+            "Save that commit or a later one."
+        )
+    return target
+
+
+def _described(instant: Instant, metadata: SavepointMetadata) -> Savepoint:
+    return Savepoint(
+        instant.requested_time,
+        instant.completion_time or "",
+        metadata.savepointed_by,
+        metadata.comments,
+        len(metadata.files),
+        sum(len(names) for names in metadata.files.values()),
+    )

@@ -1,0 +1,157 @@
+"""Versions 8 and 9: the same files, other properties for merging and ordering, versions in the index definitions.
+
+Source: docs/formats/timeline.md, "Folders"; docs/formats/table-config.md, "Keys", "Steps between versions";
+docs/formats/merging.md, "Mode of a table", "Payload classes".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
+from pyhudi.formats.json_text import pretty_json
+from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
+from pyhudi.model.merge_mode import (
+    CUSTOM,
+    DEPRECATED_PAYLOADS,
+    PAYLOAD_STRATEGY_ID,
+    STRATEGY_IDS,
+    mode_of_payload,
+    payload_class_name,
+)
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
+from pyhudi.services.versions.steps.base import Converted, PropertyChange, VersionStep
+
+__all__ = ["EIGHT_TO_NINE", "NINE_TO_EIGHT"]
+
+_MODE = "hoodie.record.merge.mode"
+_STRATEGY_ID = "hoodie.record.merge.strategy.id"
+_PAYLOAD = "hoodie.compaction.payload.class"
+_LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
+_PARTIAL_UPDATE = "hoodie.table.partial.update.mode"
+_ORDERING = "hoodie.table.ordering.fields"
+_PRECOMBINE = "hoodie.table.precombine.field"
+_PROPERTY = "hoodie.record.merge.property."
+_DELETE = f"{_PROPERTY}hoodie.payload.delete."
+_MYSQL_ORDERING = "_event_seq"  # of version 8 and below; version 9 compares its two parts
+
+
+def _to_nine(config: TableConfig, options: WriteOptions) -> PropertyChange:
+    _check_complex_keys(config, options, "upgrade")
+    payload = config.payload_class
+    change: dict[str, str] = {_MODE: config.record_merge_mode}
+    remove = set()
+    if config.record_merge_mode != CUSTOM:
+        remove.add(_STRATEGY_ID)
+    ordering = ",".join(config.ordering_fields)
+    if payload is not None and payload_class_name(payload) in DEPRECATED_PAYLOADS:
+        mode, extras = DEPRECATED_PAYLOADS[payload_class_name(payload)]
+        change |= {_MODE: mode, _LEGACY_PAYLOAD: payload, **extras}
+        ordering = change.pop(_ORDERING, ordering)
+        remove |= {_PAYLOAD, _STRATEGY_ID}
+    if f"{_DELETE}field" not in change and options.delete_field and options.delete_marker:
+        change |= {f"{_DELETE}field": options.delete_field, f"{_DELETE}marker": options.delete_marker}
+    if ordering:
+        change[_ORDERING] = ordering
+    remove.add(_PRECOMBINE)
+    return _only_changes(config, change, remove)
+
+
+def _to_eight(config: TableConfig, options: WriteOptions) -> PropertyChange:
+    _check_complex_keys(config, options, "downgrade")
+    payload = config.legacy_payload_class
+    if payload is None and config.partial_update_mode != "NONE":
+        raise UnsupportedTable(
+            f"The table {config.table_name!r} fills in missing values (hoodie.table.partial.update.mode="
+            f"{config.partial_update_mode}) and has no payload class of older versions that would say so to version 8. "
+            f"Nothing was changed."
+        )
+    if len(config.ordering_fields) > 1 and payload_class_name(payload or "") not in DEPRECATED_PAYLOADS:
+        raise UnsupportedTable(
+            f"The table {config.table_name!r} orders by {', '.join(config.ordering_fields)}; version 8 has one "
+            f"ordering field. Nothing was changed."
+        )
+    change, remove = _merging_of_eight(config, payload)
+    ordering = ",".join(config.ordering_fields)
+    if payload is not None and payload.endswith(".MySqlDebeziumAvroPayload"):
+        ordering = _MYSQL_ORDERING
+    if ordering:
+        change[_PRECOMBINE] = ordering
+    return _only_changes(config, change, {*remove, _ORDERING, _PARTIAL_UPDATE, _LEGACY_PAYLOAD})
+
+
+def _merging_of_eight(config: TableConfig, payload: str | None) -> tuple[dict[str, str], set[str]]:
+    mode = config.record_merge_mode
+    change = {_MODE: mode}
+    if mode in STRATEGY_IDS:
+        change[_STRATEGY_ID] = STRATEGY_IDS[mode]
+    if payload is None:
+        return change, set()
+    change[_PAYLOAD] = payload
+    if mode_of_payload(payload) == CUSTOM:
+        change |= {_MODE: CUSTOM, _STRATEGY_ID: PAYLOAD_STRATEGY_ID}
+    # Properties that say what the payload class says by itself; those that a user gave stay.
+    extras = DEPRECATED_PAYLOADS.get(payload_class_name(payload), ("", {}))[1]
+    return change, {key for key in extras if key.startswith(_PROPERTY)}
+
+
+def _only_changes(config: TableConfig, change: dict[str, str], remove: set[str]) -> PropertyChange:
+    stored = config.properties
+    return PropertyChange(
+        {key: value for key, value in change.items() if stored.get(key) != value},
+        tuple(sorted(key for key in remove if key in stored and key not in change)),
+    )
+
+
+def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -> None:
+    """Releases of Hudi encode the one field of a complex key in two ways, and the versions do not say which."""
+    single = config.key_generator == "COMPLEX" and len(config.record_key_fields) == 1
+    if not (single and options.versions.complex_key_validation):
+        return
+    raise UnsupportedTable(
+        f"The table {config.table_name!r} has the key generator COMPLEX with the one key field "
+        f"{config.record_key_fields[0]!r}. Some releases of Hudi wrote such keys as 'field:value', others as 'value', "
+        f"and a writer of another version may take the other one, which doubles rows. Make sure that "
+        f"hoodie.write.complex.keygen.new.encoding is right in all your writers, then {verb} with "
+        f"hoodie.write.complex.keygen.validation.enable=false. Nothing was changed."
+    )
+
+
+def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
+    """Index definitions without a version are those of version 8."""
+    _change_definitions(context, lambda definition: {**definition, "version": definition.get("version") or "V1"})
+    return Converted()
+
+
+def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converted:
+    """Version 8 knows the indexes V1; the parts of the metadata table that hold others are gone with it."""
+    _change_definitions(context, lambda definition: definition if definition.get("version") in (None, "V1") else None)
+    return Converted()
+
+
+def _change_definitions(context: ActionContext, changed: Any) -> None:
+    storage = context.meta.storage
+    try:
+        data = storage.read(INDEX_DEFINITIONS_PATH)
+    except PathNotFound:
+        return
+    where = storage.full_path(INDEX_DEFINITIONS_PATH)
+    try:
+        body = json.loads(data)
+        definitions = dict(body["indexDefinitions"])
+        after = {name: changed(definition) for name, definition in definitions.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFile(
+            f"{where}: expected index definitions as JSON, found {data[:40]!r} ({error!r}). Restore or delete the "
+            f"file; Hudi makes it anew when it builds an index."
+        ) from error
+    after = {name: definition for name, definition in after.items() if definition is not None}
+    if after != definitions:
+        storage.write(INDEX_DEFINITIONS_PATH, pretty_json({**body, "indexDefinitions": after}).encode())
+
+
+EIGHT_TO_NINE = VersionStep(8, 9, properties=_to_nine, from_quiet_table=True, convert=_write_versions)
+NINE_TO_EIGHT = VersionStep(9, 8, properties=_to_eight, from_quiet_table=True, convert=_drop_newer_indexes)

@@ -1,0 +1,76 @@
+"""A quiet table: no write is under way and, in a merge-on-read table, the newest slices have no log files.
+
+Versions differ in how log files are named and merged, so real Hudi too folds them before it steps from one to another.
+Source: docs/formats/table-config.md, "Steps between versions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.busy_groups import busy_groups
+from pyhudi.actions.undo.rollback import roll_back_failed_writes
+from pyhudi.errors import UnsupportedTable, WriteConflict
+from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.compact.log_compaction import LOG_COMPACTION
+from pyhudi.services.planned import pending_plans, pending_writes, run_plan
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["Quieted", "is_quiet", "quieten"]
+
+_UNBOUNDED = "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionStrategy"
+
+
+@dataclass(frozen=True, slots=True)
+class Quieted:
+    """Instants that were undone, and instants of compactions that ran."""
+
+    rolled_back: tuple[str, ...] = ()
+    compacted: tuple[str, ...] = ()
+
+
+def quieten(context: ActionContext) -> Quieted:
+    """Undo failed writes, run the plans that wait, fold all log files.
+
+    Raises: WriteConflict when writers are alive, UnsupportedTable when a pending clustering keeps log files.
+    """
+    undone = roll_back_failed_writes(context)
+    context = context.reloaded()
+    alive = pending_writes(context)
+    if alive:
+        raise WriteConflict(
+            f"{context.meta.storage.root}: {', '.join(alive[:3])} are being written. The version of a table changes "
+            f"only while nobody writes to it: stop its writers, then call again. If they are dead, wait until their "
+            f"heartbeats have expired. Nothing was changed."
+        )
+    if not context.meta.config.is_merge_on_read:
+        return Quieted(undone)
+    folded = [
+        run_plan(LOG_COMPACTION, context, instant.requested_time).instant_time
+        for instant in pending_plans(LOG_COMPACTION, context)
+    ]
+    options = replace(context.options, compaction=CompactionOptions(strategies=(_UNBOUNDED,)))
+    context = replace(context.reloaded(), options=options)
+    folded += call(COMPACTION, context).instant_times
+    return Quieted(undone, tuple(folded))
+
+
+def is_quiet(context: ActionContext) -> bool:
+    """Looks again, under the lock. Raises UnsupportedTable when the table can't become quiet by itself."""
+    meta = context.meta
+    if pending_writes(context) or any(pending_plans(s, context) for s in (COMPACTION, LOG_COMPACTION)):
+        return False
+    if not meta.config.is_merge_on_read:
+        return True
+    with_logs = [s.group for s in FileSystemView.load(meta).all_slices() if s.log_files]
+    kept = busy_groups(meta, ()).intersection(with_logs)
+    if kept:
+        raise UnsupportedTable(
+            f"{meta.storage.root}: {len(kept):,} file groups with log files are in the plan of a pending clustering, "
+            f"so their log files can't be folded before the version changes. Run or cancel the clustering first. "
+            f"Nothing was changed."
+        )
+    return not with_logs

@@ -1,0 +1,133 @@
+"""Upgrade and downgrade: a table goes from one version to another, step by step, and never unasked.
+
+    admit: all steps are asked for properties and checks     what can be refused is refused before anything moves
+    for each step:
+        failed writes undone, plans run, log files folded    outside the lock; other writers may still be there
+        under the lock: is it quiet still? convert the files, replace the properties, tidy up
+
+The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died
+leaves a table of one of the versions on the way, and files that the next call throws away or finishes to delete.
+Source: docs/formats/table-config.md, "Steps between versions".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.create import check_files_writable
+from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.locks import hold
+from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.model.table_config import TableConfig
+from pyhudi.services.versions.result import StepResult, VersionChange
+from pyhudi.services.versions.steps import STEPS, steps_between
+from pyhudi.services.versions.steps.base import PropertyChange, VersionStep
+from pyhudi.services.versions.steps.quiet_table import Quieted, is_quiet, quieten
+from pyhudi.services.versions.steps.timeline_layouts import check_layout
+from pyhudi.timeline.table_properties import update_table_config
+
+__all__ = ["admit_version", "change_version"]
+
+_VERSION = "hoodie.table.version"
+_LAYOUT = "hoodie.timeline.layout.version"
+_ATTEMPTS = 3  # to find the table quiet; a writer may come in between
+
+
+def change_version(context: ActionContext, target: int, *, upwards: bool) -> VersionChange:
+    """Take the table to version `target`; nothing but leftovers are touched when it is there already.
+
+    Raises: ConfigError when there is no way to the target, UnsupportedTable for a table that the target version can't
+        hold, WriteConflict while others write.
+    """
+    meta = context.meta
+    source = meta.config.table_version
+    path = _path(context, target, upwards)
+    done, quieted = [], Quieted()
+    _finish(context)
+    for step in path:
+        result, before = _take(step, context)
+        quieted = Quieted(quieted.rolled_back + before.rolled_back, quieted.compacted + before.compacted)
+        done.append(result)
+        context = context.reloaded()
+    return VersionChange(meta.storage.root, source, target, tuple(done), quieted.rolled_back, quieted.compacted)
+
+
+def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None:
+    """Raises ConfigError and UnsupportedTable for what `change_version` would refuse, before anything is touched."""
+    config = context.meta.config
+    path = _path(context, target, upwards)
+    check_layout(context.meta)
+    if config.table_version >= 6:
+        # Files of versions 4 and 5 are not written, only the way up is open to them.
+        check_files_writable(config, rows_change=False)
+    for step in path:
+        config = _change(step, config, context).applied(config)
+        step.check(context)
+
+
+def _path(context: ActionContext, target: int, upwards: bool) -> tuple[VersionStep, ...]:
+    source = context.meta.config.table_version
+    path = steps_between(source, target)
+    if path is None or (path and (source < target) != upwards):
+        raise _no_way(context, target, upwards)
+    return path
+
+
+def _change(step: VersionStep, config: TableConfig, context: ActionContext) -> PropertyChange:
+    """All that a step changes in the properties."""
+    change = step.properties(config, context.options)
+    layout = "2" if step.target >= 8 else "1"
+    return PropertyChange({**change.set, _VERSION: str(step.target), _LAYOUT: layout}, change.remove)
+
+
+def _finish(context: ActionContext) -> None:
+    """Delete what a call that died after its last change of the properties had yet to delete."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        update_table_config(now.meta.storage, {}, (), now.clock)  # takes out the backup of a change that died
+        for step in STEPS:
+            if step.target == now.meta.config.table_version:
+                step.tidy(now)
+
+
+def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Quieted]:
+    quieted = Quieted()
+    for _ in range(_ATTEMPTS):
+        if step.from_quiet_table:
+            more = quieten(context.reloaded())
+            quieted = Quieted(quieted.rolled_back + more.rolled_back, quieted.compacted + more.compacted)
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            now = context.reloaded()
+            if now.meta.config.table_version != step.source:
+                raise WriteConflict(
+                    f"{now.meta.storage.root}: another process has taken the table from version {step.source} to "
+                    f"{now.meta.config.table_version} meanwhile. Call again if that is not where you want it."
+                )
+            check_metadata_table_gone(now.meta)
+            if not step.from_quiet_table or is_quiet(now):
+                return _convert(step, now), quieted
+    raise WriteConflict(
+        f"{context.meta.storage.root}: other writers have come in between {_ATTEMPTS} times. The version of a table "
+        f"changes only while nobody writes to it: stop its writers, then call again."
+    )
+
+
+def _convert(step: VersionStep, now: ActionContext) -> StepResult:
+    """Hold the lock."""
+    meta = now.meta
+    change = _change(step, meta.config, now)
+    converted = step.convert(now, change.applied(meta.config))
+    config = update_table_config(meta.storage, change.set, change.remove, now.clock)
+    assert config.table_version == step.target
+    step.tidy(now.reloaded())
+    return StepResult(step.source, step.target, converted.instants, converted.archived, dict(change.set), change.remove)
+
+
+def _no_way(context: ActionContext, target: int, upwards: bool) -> ConfigError:
+    source = context.meta.config.table_version
+    word = "upgraded" if upwards else "downgraded"
+    found = sorted({s.target for s in STEPS if (s.target > source) == upwards and s.target != source})
+    ways = [version for version in found if steps_between(source, version) is not None]
+    return ConfigError(
+        f"{context.meta.storage.root}: a table of version {source} can't be {word} to version {target}; expected "
+        f"{' or '.join(map(str, ways)) or 'nothing: there is no such version here'}. Nothing was changed."
+    )

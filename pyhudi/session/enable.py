@@ -1,0 +1,220 @@
+"""The switch for unchanged scripts: `pyhudi.enable(spark)`.
+
+From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, in every session of
+this flavour (classic or Connect) in this process, also inside `foreachBatch` of a classic session. It replaces two
+public properties, `SparkSession.read` and `DataFrame.write`, and `disable(spark)` puts them back; every other format
+goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, classic and Connect.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from pyhudi.errors import ConfigError
+from pyhudi.spark.worker_python import name_own_python
+
+__all__ = ["FORMATS", "disable", "enable"]
+
+FORMATS = frozenset({"hudi", "org.apache.hudi"})
+
+_Property = tuple[type, str]
+_originals: dict[_Property, property] = {}
+_lock = threading.Lock()
+
+
+def enable(spark: SparkSession) -> None:
+    """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
+    session_class, frame_class = _classes(spark)
+    name_own_python(spark)
+    with _lock:
+        _replace(session_class, "read", HudiAwareReader)
+        _replace(frame_class, "write", HudiAwareWriter)
+
+
+def disable(spark: SparkSession) -> None:
+    """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
+    session_class, frame_class = _classes(spark)
+    with _lock:
+        for place in ((session_class, "read"), (frame_class, "write")):
+            original = _originals.pop(place, None)
+            if original is not None:
+                setattr(*place, original)
+
+
+def _classes(spark: Any) -> tuple[type, type]:
+    """The classes of this session and of its DataFrames."""
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+        return ConnectSession, ConnectFrame
+    if not isinstance(spark, SparkSession):
+        raise ConfigError(f"enable and disable take a SparkSession, not {type(spark).__name__}.")
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
+
+    return SparkSession, ClassicFrame
+
+
+def _replace(owner: type, name: str, wrap: Callable[[Any, Any], Any]) -> None:
+    if (owner, name) in _originals:
+        return
+    original = owner.__dict__[name]
+    _originals[owner, name] = original
+    setattr(owner, name, property(lambda self: wrap(self, original.__get__(self)), doc=original.__doc__))
+
+
+class _Recorder:
+    """A stand-in for Spark's reader or writer: passes every call on, and remembers what it needs for `format("hudi")`.
+
+    It says to be of Spark's own class, so that `isinstance` holds.
+    """
+
+    def __init__(self, owner: Any, real: Any) -> None:
+        self._owner = owner
+        self._real = real
+        self._format: str | None = None
+        self._options: dict[str, Any] = {}
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_real":  # asked for before it is set, as copying does
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._real)
+
+    def format(self, source: str) -> Any:
+        self._format = source
+        self._real.format(source)
+        return self
+
+    def option(self, key: str, value: Any) -> Any:
+        self._options[key] = value
+        self._real.option(key, value)
+        return self
+
+    def options(self, **options: Any) -> Any:
+        self._options.update(options)
+        self._real.options(**options)
+        return self
+
+    def _is_hudi(self, given: str | None) -> bool:
+        name = given or self._format
+        return isinstance(name, str) and name.lower() in FORMATS
+
+    def _split_path(self, path: Any, more: dict[str, Any], call: str) -> tuple[str, dict[str, Any]]:
+        """The one path of the call, and the options without it."""
+        options = {**self._options, **more}
+        named = [options.pop(key) for key in list(options) if key.lower() == "path"]
+        path = path if path is not None else (named[-1] if named else None)
+        if isinstance(path, (list, tuple)) and len(path) == 1:
+            path = path[0]
+        if not isinstance(path, str) or not path.strip():
+            raise ConfigError(f"{call} of format hudi takes the path of one table, found {path!r}.")
+        return path, options
+
+
+class HudiAwareReader(_Recorder):
+    """`spark.read` after `enable`."""
+
+    _schema: Any = None
+
+    def schema(self, schema: Any) -> Any:
+        self._schema = schema
+        self._real.schema(schema)
+        return self
+
+    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
+        if not self._is_hudi(format):
+            return self._real.load(path, format, schema, **options)
+        from pyhudi.spark.reader import read_frame
+
+        table, given = self._split_path(path, options, "load")
+        return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
+
+
+class HudiAwareWriter(_Recorder):
+    """`df.write` after `enable`."""
+
+    def __init__(self, owner: Any, real: Any) -> None:
+        super().__init__(owner, real)
+        self._mode: str | None = None
+        self._partition_by: tuple[str, ...] = ()
+        self._layout_calls: list[str] = []
+
+    def mode(self, saveMode: str | None) -> Any:  # noqa: N803
+        if saveMode:
+            self._mode = saveMode
+        self._real.mode(saveMode)
+        return self
+
+    def partitionBy(self, *cols: Any) -> Any:  # noqa: N802
+        self._partition_by = _names(cols)
+        self._real.partitionBy(*cols)
+        return self
+
+    def bucketBy(self, *args: Any) -> Any:  # noqa: N802
+        return self._layout("bucketBy", *args)
+
+    def sortBy(self, *args: Any) -> Any:  # noqa: N802
+        return self._layout("sortBy", *args)
+
+    def clusterBy(self, *args: Any) -> Any:  # noqa: N802
+        return self._layout("clusterBy", *args)
+
+    def _layout(self, name: str, *args: Any) -> Any:
+        self._layout_calls.append(name)
+        getattr(self._real, name)(*args)
+        return self
+
+    def save(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803
+        **options: Any,
+    ) -> None:
+        if not self._is_hudi(format):
+            self._real.save(path, format, mode, partitionBy, **options)
+            return
+        if self._layout_calls:
+            raise ConfigError(
+                f"{self._layout_calls[0]} has no meaning for format hudi; file layout is set by options such as "
+                "hoodie.index.type=BUCKET or hoodie.bulkinsert.sort.mode."
+            )
+        from pyhudi.session.writer import write_frame
+
+        table, given = self._split_path(path, options, "save")
+        columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
+        write_frame(self._owner, table, given, mode=mode or self._mode or "error", partition_by=columns)
+
+    def saveAsTable(  # noqa: N802
+        self,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,  # noqa: N803
+        **options: Any,
+    ) -> None:
+        if self._is_hudi(format):
+            raise ConfigError(
+                f"saveAsTable({name!r}) with format hudi is not possible: Spark's catalog keeps no path for a table of "
+                "a Python format. Write with .save(path); for SQL use spark.read.format('hudi').load(path)"
+                ".createOrReplaceTempView(name)."
+            )
+        self._real.saveAsTable(name, format, mode, partitionBy, **options)
+
+
+def _names(cols: Sequence[Any]) -> tuple[str, ...]:
+    if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
+        cols = cols[0]
+    return tuple(str(name) for name in cols)

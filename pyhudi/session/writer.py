@@ -1,0 +1,41 @@
+"""Writing a DataFrame by path, as `df.write.format("hudi")` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.spark.session import store_options
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.table.writes import write
+
+__all__ = ["write_frame"]
+
+
+def write_frame(
+    df: DataFrame,
+    table: Storage | str,
+    options: Mapping[str, Any],
+    mode: str = "append",
+    partition_by: Sequence[str] = (),
+) -> WriteResult | None:
+    """Write the rows of a DataFrame to a table.
+
+    Args:
+        table: its storage, or its path.
+        options: Hudi's write options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
+            `spark.hadoop.fs.*` stand behind them.
+        mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
+            operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
+            there is a table), `error` (also `errorifexists`, `default`: only a new table).
+        partition_by: the partition fields, if the option does not name them.
+    Returns: what was done; None when mode `ignore` found a table.
+    Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
+        is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table, store_options(df.sparkSession, options))
+    return write(storage, df, options, mode, df.sparkSession, partition_by, is_named=False)

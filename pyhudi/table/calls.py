@@ -1,0 +1,89 @@
+"""How the methods of HudiTable reach an action: options are read, an engine is chosen, the table is opened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.engine.base import Engine
+from pyhudi.engine.local import LocalEngine
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions, merged_options
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.table.run_service import admit_writable, serve
+from pyhudi.timeline.table_properties import load_table_config
+
+__all__ = ["Options", "TableCalls", "open_place", "session_options", "with_engine"]
+
+Options = Mapping[str, Any]
+Result = TypeVar("Result")
+
+
+class TableCalls:
+    """What HudiTable's parts share: the table, the session, and options that go with every call."""
+
+    _meta: MetaClient
+    _spark: Any
+    _mergers: Options
+
+    def _serve(
+        self,
+        service: Callable[[ActionContext], Result],
+        options: Options | None,
+        more: Options,
+        *,
+        dry_run: bool = False,
+        admit: Callable[[ActionContext], None] = admit_writable,
+    ) -> Result:
+        """Call a table service with Hudi's keys (`options`) and options by their Python names (`more`)."""
+        storage = self._meta.storage
+        given = self._options(options, more)
+        parsed = WriteOptions.parse(given, session_options(self._spark), load_table_config(storage))
+        return with_engine(
+            self._spark,
+            parsed,
+            lambda engine: serve(storage, service, parsed, engine, dry_run=dry_run, admit=admit),
+        )
+
+    def _options(self, options: Options | None, more: Options) -> dict[str, Any]:
+        return {**self._mergers, **merged_options(options, more)}
+
+
+def with_engine(spark: Any, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
+    """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
+    if spark is None or options.engine == "local":
+        return call(LocalEngine())
+    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+
+    with translated():
+        return call(_engine(spark, options))
+
+
+def _engine(spark: Any, options: WriteOptions) -> Engine:
+    """On a local master this process has the same cores as the executors, and needs no workers to start."""
+    from pyhudi.spark.engine import SparkEngine
+
+    engine = SparkEngine(spark)
+    return engine if options.engine == "spark" or not engine.is_local_master else LocalEngine()
+
+
+def open_place(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: Any) -> Storage:
+    """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
+    given = storage_options or {}
+    if spark is None:
+        return open_storage(path, given)
+    from pyhudi.spark.session import store_options
+
+    return open_storage(path, store_options(spark, given))
+
+
+def session_options(spark: Any) -> dict[str, str]:
+    """The session-wide `spark.hoodie.*` options without `spark.`; none without a session."""
+    if spark is None:
+        return {}
+    from pyhudi.spark.session import hudi_options
+
+    return hudi_options(spark)

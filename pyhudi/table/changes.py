@@ -1,0 +1,136 @@
+"""Changing rows from the front desk: update, delete by a filter, and merge, whose clauses are said one by one.
+
+table.update("status = 'open'", set={"status": "late"})
+table.delete(where="day < DATE '2023-01-01'")
+table.merge(changes).when_matched_delete("source.gone").when_matched_update_all().when_not_matched_insert_all().execute()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.changes.clauses import Clause, When
+from pyhudi.actions.result import WriteResult
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.storage.base import Storage
+from pyhudi.table.arrow_input import is_spark_frame, to_arrow_rows
+from pyhudi.table.calls import session_options, with_engine
+from pyhudi.table.write_table import change_table
+from pyhudi.timeline.table_properties import load_table_config
+
+__all__ = ["Merge", "delete_where", "update"]
+
+Options = Mapping[str, Any]
+
+
+def update(storage: Storage, where: Any, values: Mapping[str, Any], options: Options, spark: Any) -> WriteResult:
+    """`HudiTable.update`."""
+    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, dict(values))
+    return _changed(storage, ChangeRows((clause,), where), options, spark, "UPDATE")
+
+
+def delete_where(storage: Storage, where: Any, options: Options, spark: Any) -> WriteResult:
+    """`HudiTable.delete` with a filter."""
+    change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
+    return _changed(storage, change, options, spark, "DELETE")
+
+
+def _changed(storage: Storage, change: ChangeRows, options: Options, spark: Any, word: str) -> WriteResult:
+    parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
+    result = with_engine(spark, parsed, lambda engine: change_table(storage, change, engine, parsed))
+    return replace(result, operation=word)
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A merge that has been described and not run yet. Each method returns a new one with one more clause.
+
+    A row takes the first clause of its kind whose condition is true, and stays as it is when there is none. Conditions
+    are those of `HudiTable.scan`; `source.x` and `target.x` say which side is meant, a bare `x` is the table's, in
+    clauses for new rows the source's. Values to set are constants, the texts "source.x" and "target.x", expressions
+    such as `pyarrow.compute.field("source", "x") + 1`, or functions of the table's rows and the source's.
+    """
+
+    storage: Storage
+    source: Any
+    on: Any
+    options: Options
+    spark: Any = None
+    clauses: tuple[Clause, ...] = ()
+
+    def when_matched_update(self, set: Mapping[str, Any], condition: Any = None) -> Merge:
+        """Change columns of rows whose key is in the source."""
+        return self._and(When.MATCHED, "update", condition, dict(set))
+
+    def when_matched_update_all(self, condition: Any = None) -> Merge:
+        """Take all columns from the source that it has, but for key and partition columns."""
+        return self._and(When.MATCHED, "update", condition)
+
+    def when_matched_delete(self, condition: Any = None) -> Merge:
+        """Delete rows whose key is in the source."""
+        return self._and(When.MATCHED, "delete", condition)
+
+    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Any = None) -> Merge:
+        """Insert source rows with new keys; columns that are not named become null, keys are the source's."""
+        return self._and(When.NOT_MATCHED, "insert", condition, dict(values))
+
+    def when_not_matched_insert_all(self, condition: Any = None) -> Merge:
+        """Insert source rows with new keys, with all columns that the table has."""
+        return self._and(When.NOT_MATCHED, "insert", condition)
+
+    def when_not_matched_by_source_update(self, set: Mapping[str, Any], condition: Any = None) -> Merge:
+        """Change columns of rows whose key is not in the source. The whole table is read."""
+        return self._and(When.NOT_MATCHED_BY_SOURCE, "update", condition, dict(set))
+
+    def when_not_matched_by_source_delete(self, condition: Any = None) -> Merge:
+        """Delete rows whose key is not in the source. The whole table is read."""
+        return self._and(When.NOT_MATCHED_BY_SOURCE, "delete", condition)
+
+    def execute(self) -> WriteResult:
+        """Run the merge as one commit.
+
+        Raises: ConfigError when `on` is not the key, when a key is in the source more than once, and for clauses that
+            don't fit the columns; WriteConflict when another write changed the same file groups meanwhile.
+        """
+        if not self.clauses:
+            raise ConfigError("The merge has no clause; say what happens, such as .when_matched_update_all().")
+        meta = MetaClient.load(self.storage)
+        parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
+        _check_on(self.on, meta)
+        if not is_spark_frame(self.source):
+            rows = to_arrow_rows(self.source, meta.table_schema())
+            result = change_table(self.storage, ChangeRows(self.clauses, source=rows), LocalEngine(), parsed)
+            return replace(result, operation="MERGE")
+        from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+        from pyhudi.spark.frame_input import FrameInput
+
+        with translated():
+            source = FrameInput(self.source)
+            source.column_names(None)
+            frame, engine = source.rows(parsed, self.options)
+            result = change_table(self.storage, ChangeRows(self.clauses, source=frame), engine, parsed)
+        return replace(result, operation="MERGE")
+
+    def _and(
+        self, when: When, does: Literal["update", "delete", "insert"], condition: Any, values: Any = None
+    ) -> Merge:
+        return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
+
+
+def _check_on(on: Any, meta: MetaClient) -> None:
+    """Rows meet by the table's key; other columns would not say which row is meant."""
+    if on is None:
+        return
+    named = [on] if isinstance(on, str) else list(on)
+    keys, partitions = meta.config.record_key_fields, meta.config.partition_fields
+    if not set(keys) <= set(named) <= {*keys, *partitions}:
+        raise ConfigError(
+            f"on={on!r}: rows of this table meet by its record key, {', '.join(keys) or 'which it does not have'}"
+            f"{' (and the partition columns ' + ', '.join(partitions) + ')' if partitions else ''}. Leave on out."
+        )

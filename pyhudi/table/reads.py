@@ -1,0 +1,160 @@
+"""What HudiTable tells about a table, and its queries. Nothing here writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options import ReadOptions
+from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.queries.as_of import parse_as_of
+from pyhudi.queries.history import History, load_table_history
+from pyhudi.queries.read_schema import read_schema
+from pyhudi.table.calls import Options, TableCalls, session_options
+from pyhudi.table.scan import FILES_SCHEMA, Scan
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.steady_read import read_steadily
+
+__all__ = ["TableReads"]
+
+_QUERY_TYPE, _AS_OF = "hoodie.datasource.query.type", "as.of.instant"
+_PARTITIONS_SCHEMA = pa.schema(
+    [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
+)
+
+
+class TableReads(TableCalls):
+    """schema, config, timeline, history, files, partitions, scan."""
+
+    # ---- looking at it
+
+    @property
+    def path(self) -> str:
+        """Where the table is."""
+        return self._meta.storage.root
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
+        fields = read_schema(self._fresh(), None)
+        return pa.schema([field for field in fields if field.name not in META_COLUMNS])
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, typed."""
+        return self._fresh().config
+
+    @property
+    def timeline(self) -> Timeline:
+        """The active instants."""
+        return self._fresh().timeline
+
+    def history(
+        self,
+        limit: int | None = None,
+        *,
+        archived: bool = True,
+        since: Any = None,
+        until: Any = None,
+    ) -> History:
+        """The newest `limit` instants (None: all), newest first; prints as a table.
+
+        Args:
+            archived: also those that archiving took off the active timeline.
+            since, until: only instant times in this range, both ends included: moments as `as_of` of `scan` takes them,
+                so a date is its first moment. With them a long history is read in part.
+        """
+        meta = self._fresh()
+        first, last = (None if end is None else parse_as_of(end, meta.config.timeline_zone) for end in (since, until))
+        return load_table_history(meta, limit, archived=archived, since=first, until=last)
+
+    def files(self) -> pa.Table:
+        """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
+        rows = [
+            {
+                "partition_path": s.group.partition_path,
+                "file_id": s.group.file_id,
+                "path": s.base_file.path if s.base_file else None,
+                "instant_time": s.base_instant,
+                "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
+                "log_files": len(s.log_files),
+            }
+            for s in read_steadily(self._fresh(), FileSystemView.load).all_slices()
+        ]
+        return pa.Table.from_pylist(rows, FILES_SCHEMA)
+
+    def partitions(self) -> pa.Table:
+        """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
+        view = read_steadily(self._fresh(), FileSystemView.load)
+        rows = []
+        for partition in view.partitions():
+            slices = view.slices(partition)
+            logs = [log for s in slices for log in s.log_files]
+            size = sum(s.base_file.size_bytes for s in slices if s.base_file) + sum(log.size_bytes for log in logs)
+            rows.append(dict(zip(_PARTITIONS_SCHEMA.names, (partition, len(slices), size, len(logs)), strict=True)))
+        return pa.Table.from_pylist(rows, _PARTITIONS_SCHEMA)
+
+    # ---- reading
+
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: Any = None,
+        as_of: Any = None,
+        query_type: str | None = None,
+        *,
+        options: Options | None = None,
+    ) -> Scan:
+        """Describe a query; nothing is read until rows are asked for.
+
+        Args:
+            columns: names in the wanted order; None: Hudi's meta columns and all data columns.
+            where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
+                tuples that all must hold, or a `pyarrow.compute` expression.
+            as_of: the table at that moment: an instant time, a date, a time (text or object; without a zone it is
+                in the table's timeline zone).
+            query_type: "snapshot" (the default), or "read_optimized" for the base files of a merge-on-read table.
+            options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
+                the session's `spark.hoodie.*` stand behind them.
+        Raises: ConfigError for what can't be meant; the rest when rows are asked for.
+        """
+        given = {**self._mergers, **(options or {})}
+        asked = ReadOptions.parse(given, session_options(self._spark))
+        return Scan(
+            self._fresh(),
+            columns=columns,
+            where=where,
+            as_of=_said_once(_AS_OF, "as_of", as_of, asked.as_of, given),
+            query_type=_said_once(_QUERY_TYPE, "query_type", query_type, asked.query_type, given),
+            spark=self._spark,
+            merger_classes=asked.merger_classes,
+            memory=asked.memory,
+        )
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> pa.Table:
+        """`scan(...).to_arrow()`."""
+        return self.scan(columns, where, as_of).to_arrow()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> Any:
+        """`scan(...).to_pandas()`."""
+        return self.scan(columns, where, as_of).to_pandas()
+
+    def _fresh(self) -> MetaClient:
+        self._meta = self._meta.reload()
+        return self._meta
+
+
+def _said_once(key: str, name: str, argument: Any, option: str | None, given: Options) -> Any:
+    """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
+    if argument is None:
+        return option
+    if key in canonical_keys(given) and argument != option:
+        raise ConfigError(f"{key} is given twice, as {option!r} in options and as {name}={argument!r}. Keep one.")
+    return argument

@@ -1,0 +1,177 @@
+"""One write from the table's path to its result: the road that all doors take.
+
+    open or create the table → take out a metadata table → undo dead writers → run the action
+
+Source: docs/architecture.md, "How an upsert flows"; docs/formats/writers.md, "Steps of a write".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.changes.change import ChangeRows
+from pyhudi.actions.concurrency import with_retries
+from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
+from pyhudi.actions.first_write import is_unfinished, leaving_nothing
+from pyhudi.actions.opening import ready, table_lock
+from pyhudi.actions.result import WriteResult
+from pyhudi.actions.runner import run
+from pyhudi.actions.table_keys import is_automatic
+from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
+from pyhudi.actions.writes.delete import delete
+from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
+from pyhudi.actions.writes.insert import insert
+from pyhudi.actions.writes.insert_overwrite import InsertOverwrite, insert_overwrite, insert_overwrite_table
+from pyhudi.actions.writes.keyed_write import KeyedWrite
+from pyhudi.actions.writes.upsert import upsert
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.formats.valid_text import check_text, text_checked
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.options import WriteOptions
+from pyhudi.services.after_write import serve_after_write
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.timeline.table_properties import table_exists
+
+__all__ = ["OPERATIONS", "change_table", "write_table"]
+
+_SYSTEM_CLOCK = SystemClock()
+
+DataWrite = KeyedWrite | BulkInsert | InsertOverwrite | DeletePartitions
+OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
+    "upsert": upsert,
+    "insert": insert,
+    "bulk_insert": bulk_insert,
+    "delete": lambda frame, _: delete(frame),
+    "insert_overwrite": insert_overwrite,
+    "insert_overwrite_table": insert_overwrite_table,
+    "delete_partition": delete_partition,
+}
+
+
+def write_table(
+    table: Storage | str | os.PathLike[str],
+    frame: Frame,
+    engine: Engine,
+    options: WriteOptions,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> WriteResult:
+    """Write rows to a table; the table is made first when there is none.
+
+    Args:
+        table: storage rooted at the table, or its path.
+        frame: rows of the engine: a DataFrame for Spark; for the LocalEngine an Arrow table, a reader of batches or
+            anything with `__arrow_c_stream__`.
+        options: what to do (`options.operation`, a word of OPERATIONS) and how.
+    Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
+        the commit is complete.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    operation = OPERATIONS.get(options.operation.lower())
+    if operation is None:
+        raise ConfigError(
+            f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
+        )
+    frame = _checked_text(frame)
+    if options.operation.lower() == "delete_partition":
+        return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
+    planned = planned_table(storage, options, clock)
+    if planned is None:
+        meta = open_or_create(storage, options, clock)[0]
+        try:
+            return _write(operation, frame, meta, engine, options, clock)
+        except TableNotFound:
+            # The table may be that of a first write, which failed and took it back while we waited for the lock.
+            if table_exists(storage) or not is_unfinished(meta) or isinstance(frame, pa.RecordBatchReader):
+                raise
+        planned = planned_table(storage, options, clock)
+    if planned is not None:
+        # What can be refused is refused before there is a table.
+        check_fields(options, engine.schema(frame).names)
+        _action(operation, frame, options, planned).schedule(
+            ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
+        )
+    meta, is_ours = open_or_create(storage, options, clock)
+    if not is_ours:
+        return _write(operation, frame, meta, engine, options, clock)
+    with leaving_nothing(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)):
+        return _write(operation, frame, meta, engine, options, clock)
+
+
+def change_table(
+    table: Storage | str | os.PathLike[str],
+    change: ChangeRows | DeletePartitions,
+    engine: Engine,
+    options: WriteOptions,
+    *,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> WriteResult:
+    """Change what is in a table: update, delete by a filter, merge, delete partitions.
+
+    Args:    change: what to change; its source, if any, is a frame of the engine.
+    Raises:  errors of the family; unless the call returns, nothing of it is visible.
+    """
+    storage = table if isinstance(table, Storage) else open_storage(table)
+    meta = MetaClient.load(storage, clock)
+    if isinstance(change, DeletePartitions):
+        check_files_writable(meta.config)  # whoever merges nothing needs no merger
+    else:
+        check_writable(meta.config, options)
+        change = replace(change, source=_checked_text(change.source))
+        change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
+    lock = table_lock(options, storage, clock)
+    change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
+    context, undone = ready(meta, engine, options, clock)
+    return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
+
+
+def _write(
+    operation: Callable[[Frame, WriteOptions], DataWrite],
+    frame: Frame,
+    meta: MetaClient,
+    engine: Engine,
+    options: WriteOptions,
+    clock: Clock,
+) -> WriteResult:
+    context, undone = ready(meta, engine, options, clock)
+    return _run(_action(operation, frame, options, meta), context, undone, frame)
+
+
+def _checked_text(frame: Frame) -> Frame:
+    """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        check_text(frame)
+    return text_checked(frame) if isinstance(frame, pa.RecordBatchReader) else frame
+
+
+def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:
+    """Run a write, and the table services that the options want after it. `rows`: what it reads."""
+    result = with_retries(lambda now: run(action, now, undone), context, rows)
+    served, seconds = serve_after_write(context)
+    return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
+
+
+def _action(
+    operation: Callable[[Frame, WriteOptions], DataWrite], frame: Frame, options: WriteOptions, meta: MetaClient
+) -> DataWrite:
+    if options.operation.lower() == "upsert" and is_automatic(meta.config):
+        if "hoodie.datasource.write.operation" in options.explicit:
+            raise ConfigError(
+                f"{meta.storage.root}: the table has no key fields, every row gets a key of its own, so there is "
+                "nothing to upsert. Use operation insert or bulk_insert, or make a table with "
+                "hoodie.datasource.write.recordkey.field."
+            )
+        operation = OPERATIONS["insert"]
+    action = operation(frame, options)
+    if meta.config.is_merge_on_read and isinstance(action, KeyedWrite | BulkInsert):
+        return replace(action, kind=ActionKind.DELTACOMMIT)
+    return action

@@ -1,0 +1,290 @@
+"""FileSystemView: which files are the table, as of now or of an earlier instant. Found by listing folders.
+
+    folder with .hoodie_partition_metadata   = partition
+    base file <fileId>_<token>_<instant>.ext = opens the slice of its instant
+    log file  .<fileId>_<instant>.log.<v>_.. = joins a slice of its group (other rules from version 8 on)
+
+A file counts when its instant is committed (docs/formats/timeline.md, "What a reader sees") and its group has not been
+replaced. The metadata table is never asked: a stale one loses rows.
+Source: docs/formats/file-names.md, "File groups and slices", "Visible slices", "Partition metadata";
+docs/formats/timeline.md, "What a reader sees".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile
+from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.view.archived_times import ArchivedTimes
+
+__all__ = [
+    "LISTING_THREADS",
+    "FileSystemView",
+    "Visibility",
+    "is_partition_metadata",
+    "listed_partitions",
+    "replaced_groups",
+]
+
+LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
+_LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow taker
+_PARTITION_METADATA = ".hoodie_partition_metadata"
+_CDC_SUFFIX = ".cdc"
+
+
+def is_partition_metadata(name: str) -> bool:
+    """True for the file that makes a folder a partition, in its text, Parquet or ORC form."""
+    return name in (_PARTITION_METADATA, f"{_PARTITION_METADATA}.parquet", f"{_PARTITION_METADATA}.orc")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystemView:
+    """The visible file groups of each partition. `groups`: partition path → groups in order of file id."""
+
+    groups: Mapping[str, tuple[FileGroup, ...]]
+    as_of: str | None = None
+    _latest: dict[str, tuple[FileSlice, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def load(
+        cls, meta: MetaClient, *, as_of: str | None = None, partitions: Iterable[str] | None = None
+    ) -> FileSystemView:
+        """List the table and build the view.
+
+        Args:
+            as_of: instant time; later files are left out. None: the newest state.
+            partitions: list only these partition paths; None: find all partitions.
+        """
+        listed = dict(listed_partitions(meta.storage, partitions))
+        rules = Visibility.of(meta, as_of)
+        groups = {path: rules.file_groups(path, files) for path, files in sorted(listed.items())}
+        return cls(groups, as_of)
+
+    def partitions(self) -> tuple[str, ...]:
+        """Partition paths in text order, also those without a visible file; ("",) for a table without partitions."""
+        return tuple(self.groups)
+
+    def slices(self, partition_path: str) -> tuple[FileSlice, ...]:
+        """The newest slice of each group of a partition, in order of file id; () for an unknown partition."""
+        if partition_path not in self._latest:
+            groups = self.groups.get(partition_path, ())
+            self._latest[partition_path] = tuple(group.slices[0] for group in groups)
+        return self._latest[partition_path]
+
+    def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
+        """The newest base file of each group that has one: what a read-optimised query reads."""
+        newest = (
+            next((s.base_file for s in group.slices if s.base_file is not None), None)
+            for group in self.groups.get(partition_path, ())
+        )
+        return tuple(base_file for base_file in newest if base_file is not None)
+
+    def all_slices(self) -> tuple[FileSlice, ...]:
+        """`slices` of every partition, partition by partition."""
+        return tuple(s for partition in self.groups for s in self.slices(partition))
+
+    def all_base_files(self) -> tuple[BaseFile, ...]:
+        """`base_files` of every partition, partition by partition."""
+        return tuple(b for partition in self.groups for b in self.base_files(partition))
+
+
+# ---- listing ---------------------------------------------------------------------------------------------------------
+
+
+def listed_partitions(
+    storage: Storage, partitions: Iterable[str] | None = None
+) -> Iterator[tuple[str, list[FileInfo]]]:
+    """Partition paths with their files, each as soon as it is listed; `partitions` None: all that there are.
+
+    Folders are listed side by side; `.hoodie` at the root is never entered.
+    """
+    descend = partitions is None
+    folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
+        waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
+        while waiting or folders:
+            while folders and len(waiting) < _LISTED_AHEAD:
+                path = folders.popleft()
+                waiting[pool.submit(storage.list, path)] = path
+            for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                path = waiting.pop(done)
+                entries = done.result()
+                if descend:
+                    for entry in entries:
+                        if entry.is_dir and entry.path != ".hoodie":
+                            folders.append(entry.path)
+                if any(is_partition_metadata(entry.name) for entry in entries):
+                    yield path, [entry for entry in entries if not entry.is_dir]
+
+
+# ---- which files count, and where ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """What the timeline says about files: commits, completion times, replaced groups, pending compactions."""
+
+    meta: MetaClient
+    as_of: str | None
+    completion_times: Mapping[str, str]
+    archived: ArchivedTimes
+    replaced: frozenset[FileGroupId]
+    pending_compactions: frozenset[str]
+
+    @classmethod
+    def of(cls, meta: MetaClient, as_of: str | None) -> Visibility:
+        timeline = meta.timeline if as_of is None else meta.timeline.up_to(as_of)
+        completed = [i for i in timeline.instants if i.is_completed and i.action.is_write]
+        return cls(
+            meta,
+            as_of,
+            {i.requested_time: i.completion_time for i in completed if i.completion_time is not None},
+            ArchivedTimes(meta),
+            replaced_groups(meta, completed),
+            frozenset(
+                i.requested_time for i in timeline.instants if i.action is ActionKind.COMPACTION and not i.is_completed
+            ),
+        )
+
+    def is_visible(self, instant_time: str) -> bool:
+        if self.as_of is not None and instant_time > self.as_of:
+            return False
+        return self.meta.timeline.is_visible(instant_time)
+
+    def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
+        """The visible groups among the files of one partition folder."""
+        bases: dict[str, list[BaseFile]] = defaultdict(list)
+        logs: dict[str, list[LogFile]] = defaultdict(list)
+        for info in files:
+            if (log := LogFileName.parse(info.name)) is not None:
+                logs[log.file_id].append(_log_file(log, info, partition_path))
+            elif (base := BaseFileName.parse(info.name)) is not None and self.is_visible(base.instant_time):
+                bases[base.file_id].append(
+                    BaseFile(info.path, partition_path, base.file_id, base.instant_time, info.size_bytes)
+                )
+        groups = []
+        for file_id in sorted(bases.keys() | logs.keys()):
+            group = FileGroupId(partition_path, file_id)
+            if group in self.replaced:
+                continue
+            slices = self.file_slices(group, bases[file_id], logs[file_id])
+            if slices:
+                groups.append(FileGroup(group, slices))
+        return tuple(groups)
+
+    def file_slices(
+        self, group: FileGroupId, bases: Iterable[BaseFile], logs: Iterable[LogFile]
+    ) -> tuple[FileSlice, ...]:
+        """The slices of one group, newest first. Base files are visible ones already."""
+        by_instant: dict[str, BaseFile] = {}
+        for base in bases:
+            # Two base files of one instant: a retried task left one behind, perhaps cut off.
+            other = by_instant.get(base.instant_time)
+            by_instant[base.instant_time] = base if other is None else max(other, base, key=_attempt)
+        attached: dict[str, list[LogFile]] = {instant: [] for instant in by_instant}
+        data_logs = sorted((log for log in logs if log.suffix != _CDC_SUFFIX), key=_log_order)
+        if self.meta.config.table_version < 8:
+            for log in data_logs:
+                if log.instant_time in attached or self.opens_slice(log.instant_time):
+                    attached.setdefault(self.slice_below_8(log.instant_time, attached), []).append(log)
+        else:
+            for pending in self.pending_compactions:
+                attached.setdefault(pending, [])
+            for log in data_logs:
+                if self.is_visible(log.instant_time):
+                    attached.setdefault(self.slice_of(log, attached), []).append(log)
+        slices = [
+            FileSlice(group, instant, by_instant.get(instant), tuple(attached[instant]))
+            for instant in sorted(attached, reverse=True)
+        ]
+        return self.merged(slices)
+
+    def opens_slice(self, instant_time: str) -> bool:
+        """Below version 8: may a slice begin at this instant without a base file?"""
+        if self.as_of is not None and instant_time > self.as_of:
+            return False
+        return instant_time in self.pending_compactions or self.meta.timeline.is_visible(instant_time)
+
+    def slice_below_8(self, instant_time: str, slices: Collection[str]) -> str:
+        """The name says the slice, unless it names a delta commit: such log files are of before a downgrade.
+
+        Completion times would part these better, but where modification times can't be set there are none.
+        """
+        if instant_time in slices:
+            return instant_time
+        known = self.meta.timeline.find(instant_time)
+        by_compaction = known is not None and known.action is ActionKind.COMMIT
+        if by_compaction or instant_time in self.pending_compactions:
+            return instant_time
+        return max((base_instant for base_instant in slices if base_instant <= instant_time), default=instant_time)
+
+    def slice_of(self, log: LogFile, slices: Collection[str]) -> str:
+        """From version 8 on: the newest slice whose base instant is not after the log's completion, else its own."""
+        completed = self.completion_times.get(log.instant_time)
+        if completed is None:
+            # Archived. When it completed matters only if a slice began after it.
+            began_later = any(base_instant > log.instant_time for base_instant in slices)
+            completed = self.archived.completion_of(log.instant_time) if began_later else log.instant_time
+        fitting = [base_instant for base_instant in slices if base_instant <= completed]
+        return max(fitting, default=log.instant_time)
+
+    def merged(self, slices: list[FileSlice]) -> tuple[FileSlice, ...]:
+        """Join what a pending compaction has parted, and drop the empty slices that it opens
+        (docs/formats/file-names.md, "File groups and slices").
+
+        Readers see the slice of a compaction that is not complete together with the one before it.
+        """
+        result: list[FileSlice] = []
+        newer: FileSlice | None = None
+        for current in slices:
+            if newer is not None:
+                current = replace(current, log_files=current.log_files + newer.log_files)
+                newer = None
+            if current.base_file is None and current.base_instant in self.pending_compactions:
+                newer = current
+            else:
+                result.append(current)
+        if newer is not None and newer.log_files:
+            result.append(newer)
+        return tuple(result)
+
+
+def replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
+    """File groups that replacecommits among `completed` (overwrites, clustering, dropped partitions) took out."""
+    replaced: set[FileGroupId] = set()
+    for instant in completed:
+        if instant.action is ActionKind.REPLACECOMMIT:
+            for partition, file_ids in (meta.commits.metadata(instant).partition_to_replace_file_ids or {}).items():
+                replaced.update(FileGroupId(partition, file_id) for file_id in file_ids)
+    return frozenset(replaced)
+
+
+def _attempt(base: BaseFile) -> tuple[list[int], str]:
+    """Sorts the attempts of a task by the numbers in their write tokens: 10 comes after 9."""
+    name = BaseFileName.parse(base.name)
+    parts = name.write_token.split("-") if name is not None else ()
+    return [int(part) for part in parts if part.isdecimal()], base.name
+
+
+def _log_file(name: LogFileName, info: FileInfo, partition_path: str) -> LogFile:
+    return LogFile(
+        info.path,
+        partition_path,
+        name.file_id,
+        name.instant_time,
+        name.version,
+        name.write_token or "",
+        info.size_bytes,
+        name.suffix or "",
+    )
+
+
+def _log_order(log: LogFile) -> tuple[str, int, str, str]:
+    return (log.instant_time, log.version, log.write_token, log.suffix)

@@ -1,0 +1,70 @@
+"""What can still be read: how far back cleaning has left the files of the table.
+
+Source: docs/formats/table-services.md, "Cleaning plan"; docs/formats/history.md, "Reading archived time";
+docs/formats/timeline.md, "Savepoint and restore".
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pyhudi.errors import PathNotFound
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.clean_plan import READABLE_SINCE
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.view.file_system_view import LISTING_THREADS
+
+__all__ = ["Retention", "load_retention", "readable_since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """`earliest`: the instant from which on cleaning has left all files, None when it took none.
+    `saved`: savepointed commits; `newest`: the newest commit. These can be read however much was cleaned.
+    """
+
+    earliest: str | None = None
+    saved: frozenset[str] = frozenset()
+    commits: tuple[str, ...] = ()
+
+    def is_readable(self, instant_time: str) -> bool:
+        """Can the table be read as of this instant time?"""
+        if self.earliest is None or instant_time >= self.earliest:
+            return True
+        # What is seen is the newest commit until then.
+        seen = max((time for time in self.commits if time <= instant_time), default=None)
+        return seen is not None and (seen in self.saved or seen == self.commits[-1])
+
+
+def load_retention(meta: MetaClient) -> Retention:
+    """Read what the cleans on the active timeline say, also those that are at work or have died at it."""
+    timeline = meta.timeline.completed()
+    saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
+    commits = tuple(i.requested_time for i in timeline.commits())
+    cleans = meta.timeline.of([ActionKind.CLEAN]).instants
+    if not cleans:
+        return Retention(None, saved, commits)
+    # All of them: one that retained much may have followed one that retained little.
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
+        bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
+        return Retention(max(bounds, default="") or None, saved, commits)
+
+
+def readable_since(instant: Instant, meta: MetaClient) -> str:
+    """The instant from which on a clean has left all files; "" when it says nothing, or took nothing."""
+    try:
+        if instant.is_completed:
+            done = meta.reader.clean_metadata(instant)
+            earliest, last, extra = done.earliest, done.last_commit, done.extra_metadata
+            took = any(partition.deleted for partition in done.partitions.values())
+        else:
+            plan = meta.reader.clean_plan(instant)
+            if plan is None:
+                return ""
+            earliest, last, extra = plan.earliest_time, plan.last_commit, plan.extra_metadata
+            took = plan.file_count > 0
+    except PathNotFound:
+        return ""  # archived, or taken back, since the timeline was listed
+    # By versions a clean names no instant. Ours note it; what others leave is whole from the newest commit on.
+    return earliest or (extra.get(READABLE_SINCE, last) if took else "")

@@ -1,0 +1,95 @@
+"""Reads that list files see the files of one moment, although listing takes time.
+
+A timeline says which files are the table; until they are listed, a cleaning can delete those of them that newer ones
+have replaced, and a rollback or restore those of writes that it takes back. A file group would be gone then, with its
+rows: its old files are not there any more, and its new ones are unknown to the timeline. So after the listing the
+timeline's folder is looked at once more, and where something was taken the read begins anew, with the newer timeline.
+No file tells: a partition that was dropped and cleaned leaves none. Source: docs/formats/timeline.md,
+"What a reader sees", "Rollback"; docs/formats/table-services.md, "Cleaning plan".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pyhudi.errors import PathNotFound, StaleRead
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import ActionKind
+from pyhudi.timeline.history import load_history
+from pyhudi.view.retention import load_retention, readable_since
+
+__all__ = ["files_taken_since", "is_cleaned", "is_undone", "read_steadily"]
+
+_TRIES = 10  # cleanings that retain a commit or two may overtake a long listing again and again
+
+Result = TypeVar("Result")
+
+
+def read_steadily(meta: MetaClient, read: Callable[[MetaClient], Result], as_of: str | None = None) -> Result:
+    """`read(meta)`, which lists files; with a newer table instead when files that it needs may have gone meanwhile.
+
+    Args:   as_of: the instant time at which the read looks, None for the newest state.
+    Raises: what `read` raises; StaleRead when files go each time.
+    """
+    for _ in range(_TRIES):
+        try:
+            result = read(meta)
+        except PathNotFound:
+            newer = None if meta.is_current() else meta.reload()
+            if newer is None or (newer.timeline, newer.config) == (meta.timeline, meta.config):
+                raise
+        else:
+            newer = files_taken_since(meta, as_of)
+            if newer is None:
+                return result
+        meta = newer
+    raise StaleRead(
+        f"{meta.storage.root}: each of {_TRIES} listings of the files was overtaken by cleanings or rollbacks, which "
+        "deleted files that it had to find. Read again, or let cleaning retain more commits."
+    )
+
+
+def files_taken_since(meta: MetaClient, as_of: str | None = None) -> MetaClient | None:
+    """The table as it is now when files that queries of `meta` need may have gone since; None while all are there."""
+    if meta.is_current():
+        return None
+    now = meta.reload()
+    moved = now.config.timeline_path != meta.config.timeline_path
+    return now if moved or _is_out_of_sight(meta, now) or is_undone(meta, now) or is_cleaned(meta, now, as_of) else None
+
+
+def is_undone(meta: MetaClient, now: MetaClient) -> bool:
+    """Was a write that is complete in `meta` taken back until `now`?"""
+    commits = {(i.requested_time, i.action) for i in now.timeline.commits()}
+    gone = [i for i in meta.timeline.commits() if (i.requested_time, i.action) not in commits]
+    since = now.timeline.active_since
+    if any(since is None or i.requested_time >= since for i in gone):
+        return True
+    # Archived, all of them, when the newest one is: what is undone is always the newest.
+    newest = gone[-1].requested_time if gone and gone[-1] == meta.timeline.last_commit() else None
+    if newest is None:
+        return False
+    return all(i.requested_time != newest for i in load_history(now.storage, now.config).times(newest, newest))
+
+
+def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> bool:
+    """Has cleaning begun since `meta` to delete files that were current then?"""
+    known = {i.requested_time for i in meta.timeline.of([ActionKind.CLEAN])}
+    begun = [i for i in now.timeline.of([ActionKind.CLEAN]) if i.requested_time not in known]
+    if not begun:
+        return False
+    before, after = meta.timeline.commits(), now.timeline.commits()
+    if as_of is not None:
+        same = before.up_to(as_of).instants == after.up_to(as_of).instants
+        return not same or not load_retention(now).is_readable(as_of)
+    # A clean keeps all files from an instant on, and those that were current then: they were so already when no write
+    # has completed since that is older.
+    newer = {i.requested_time for i in after} - {i.requested_time for i in before}
+    return bool(newer) and any(readable_since(clean, now) >= min(newer) for clean in begun)
+
+
+def _is_out_of_sight(meta: MetaClient, now: MetaClient) -> bool:
+    """Has archiving passed all writes of `meta`? Then what was cleaned since may be archived, too."""
+    newest, since = meta.timeline.last_commit(), now.timeline.active_since
+    return newest is not None and (since is None or since > newest.requested_time)
