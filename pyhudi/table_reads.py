@@ -12,8 +12,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.file_system_view import FileSystemView
 from pyhudi.metadata.steady_read import read_steadily
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options import ReadOptions
-from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.as_of import parse_as_of

@@ -15,7 +15,7 @@ from pyhudi.formats.clean_plans import decode_clean_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.commits import CommitOptions
+from pyhudi.model.options.operation import CommitOptions
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["with_rolling_metadata", "with_rolling_values"]

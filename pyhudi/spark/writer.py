@@ -20,8 +20,7 @@ from pyhudi.engine.base import Engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists
 from pyhudi.model.new_table import new_table_properties
-from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.fetching import fetched
 from pyhudi.spark.session import hudi_options, store_options

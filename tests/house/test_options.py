@@ -17,9 +17,9 @@ from pyhudi.model.options import (
     ReadOptions,
     Support,
     WriteOptions,
-    option,
     options_from_keywords,
     resolve,
+    spec_of,
 )
 from pyhudi.model.options.page import options_page
 
@@ -89,8 +89,8 @@ def test_the_page_is_printed_from_the_table():
 def test_every_python_name_stands_for_the_one_spelling_of_an_honoured_option():
     for name, key in KEYWORDS.items():
         assert name.isidentifier()
-        assert option(key).key == key
-        assert option(key).support is Support.HONOURED
+        assert spec_of(key).key == key
+        assert spec_of(key).support is Support.HONOURED
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
 def test_what_would_change_contents_is_refused_by_name(key, value):
     with pytest.raises(ConfigError) as caught:
         resolve({key: value})
-    assert option(key).key in str(caught.value)
+    assert spec_of(key).key in str(caught.value)
     assert value in str(caught.value)
     assert "this release" in str(caught.value)
 

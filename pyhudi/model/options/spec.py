@@ -12,7 +12,7 @@ from enum import Enum
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Door", "HudiOptionWarning", "Kind", "OptionSpec", "Support"]
+__all__ = ["ON_READ", "ON_READ_AND_WRITE", "Door", "HudiOptionWarning", "Kind", "OptionSpec", "Support", "text_of"]
 
 
 class HudiOptionWarning(UserWarning):
@@ -36,6 +36,10 @@ class Door(str, Enum):
     READ = "read"
 
 
+ON_READ = frozenset({Door.READ})
+ON_READ_AND_WRITE = frozenset({Door.READ, Door.WRITE})
+
+
 class Support(str, Enum):
     """What this release does with an option.
 
@@ -53,23 +57,28 @@ class Support(str, Enum):
 class OptionSpec:
     """A row of the option table.
 
-    `default` is the text of the default, None when there is none. `aliases` are older or other spellings. `doc` says in
-    one line what the option does here; for an option that is not honoured, what we do instead. `accepted` (lower case)
-    are values of an option that is not honoured which mean what we do anyway. `choices` are the values of an honoured
-    option (compared without case), `later` are values that Hudi has and this release refuses by name.
+    `default` is the text of the default, None when there is none. `doc` says in one line what the option does here; for
+    an option that is not honoured, what we do instead. `group` is its heading on the page. `aliases` are older or other
+    spellings. `accepted` (lower case) are values of an option that is not honoured which mean what we do anyway.
+    `choices` are the values of an honoured option (compared without case), `later` are values that Hudi has and this
+    release refuses by name. `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an
+    empty text means "none"; that of any other option means "not given".
     """
 
     key: str
     kind: Kind
     default: str | None
     doc: str
-    group: str
+    group: str = ""
     aliases: tuple[str, ...] = ()
     support: Support = Support.HONOURED
     accepted: frozenset[str] = frozenset()
     choices: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     doors: frozenset[Door] = frozenset({Door.WRITE})
+    minimum: int | None = None
+    keyword: str | None = None
+    may_be_empty: bool = False
 
     def normalise(self, text: str) -> str:
         """The text as this option stores it. Raises ConfigError when it can't be a value of this option."""
@@ -100,3 +109,14 @@ class OptionSpec:
 
     def _wrong(self, found: str, expected: str) -> ConfigError:
         return ConfigError(f"{self.key}: expected {expected}, found {found!r}. See docs/options.md.")
+
+
+def text_of(value: object) -> str:
+    """A Python value as option text: True → "true", a list or tuple → its items with commas, None → ""."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(text_of(item) for item in value)
+    return str(value)
