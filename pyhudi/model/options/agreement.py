@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from pyhudi.errors import ConfigError
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.options.catalogue import find_spec
-from pyhudi.model.options.keys import KEYGEN_CLASS, KEYGEN_TYPE, PARTITION_FIELDS, RECORD_KEY
+from pyhudi.model.options.declare import key_of
+from pyhudi.model.options.keys import KEYGEN_CLASS, KEYGEN_TYPE, PARTITION_FIELDS, RECORD_KEY, KeyOptions
 from pyhudi.model.options.merging import (
     MERGE_MODE,
     MODE_OF_PAYLOAD,
@@ -21,14 +22,15 @@ from pyhudi.model.options.merging import (
     STRATEGY_ID,
 )
 from pyhudi.model.options.spec import text_of
-from pyhudi.model.options.table import BASE_FILE_FORMAT, TABLE_NAME
+from pyhudi.model.options.table import BASE_FILE_FORMAT, TABLE_NAME, TableOptions
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
 __all__ = ["keep_to_table"]
 
-_CONSISTENT_TIMESTAMPS = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+_CONSISTENT_TIMESTAMPS = key_of(KeyOptions, "consistent_logical_timestamp")
+_LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
 _MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
@@ -73,15 +75,15 @@ def _facts(table: TableConfig) -> dict[str, str]:
     typed = [f"{name}:{kind}" if kind else name for name, kind in zip(table.partition_fields, types, strict=False)]
     facts = {
         TABLE_NAME: table.table_name,
-        "hoodie.datasource.write.table.type": table.table_type,
-        "hoodie.write.table.version": text_of(table.table_version),
+        key_of(TableOptions, "table_type"): table.table_type,
+        key_of(TableOptions, "table_version"): text_of(table.table_version),
         BASE_FILE_FORMAT: table.base_file_format,
-        "hoodie.populate.meta.fields": text_of(table.populate_meta_fields),
+        key_of(TableOptions, "populate_meta_fields"): text_of(table.populate_meta_fields),
         RECORD_KEY: text_of(table.record_key_fields),
-        "hoodie.datasource.write.hive_style_partitioning": text_of(table.hive_style_partitioning),
-        "hoodie.datasource.write.partitionpath.urlencode": text_of(table.url_encode_partitioning),
-        "hoodie.datasource.write.slash.separated.date.partitioning": text_of(table.slash_separated_dates),
-        "hoodie.datasource.write.drop.partition.columns": text_of(table.drop_partition_columns),
+        key_of(KeyOptions, "hive_style_partitioning"): text_of(table.hive_style_partitioning),
+        key_of(KeyOptions, "url_encode_partitioning"): text_of(table.url_encode_partitioning),
+        key_of(KeyOptions, "slash_separated_dates"): text_of(table.slash_separated_dates),
+        key_of(KeyOptions, "drop_partition_columns"): text_of(table.drop_partition_columns),
         PARTITION_FIELDS: ",".join(typed)
         if len(typed) == len(table.partition_fields)
         else text_of(table.partition_fields),
@@ -95,7 +97,7 @@ def _facts(table: TableConfig) -> dict[str, str]:
 
 def _brings_its_own(key: str, table: TableConfig) -> bool:
     """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was told."""
-    payload = table.properties.get("hoodie.table.legacy.payload.class", "")
+    payload = table.properties.get(_LEGACY_PAYLOAD, "")
     return key == ORDERING_FIELDS and ".debezium." in payload
 
 
@@ -145,7 +147,7 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
 def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     """What tables with mode CUSTOM, and those made with a payload class, store by name."""
     custom = table.record_merge_mode == "CUSTOM"
-    payload = table.properties.get("hoodie.table.legacy.payload.class") or (table.payload_class if custom else None)
+    payload = table.properties.get(_LEGACY_PAYLOAD) or (table.payload_class if custom else None)
     strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
     return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 

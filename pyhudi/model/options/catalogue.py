@@ -18,8 +18,8 @@ from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
 from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
-from pyhudi.model.options.declare import topic
-from pyhudi.model.options.files import CodecLevelOptions, FileOptions
+from pyhudi.model.options.declare import key_of, topic
+from pyhudi.model.options.files import FileOptions
 from pyhudi.model.options.index import BucketOptions, IndexOptions
 from pyhudi.model.options.keys import KeyOptions
 from pyhudi.model.options.known_calls import CALLS
@@ -29,8 +29,8 @@ from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.model.options.merging import MergerOptions, MergingOptions
 from pyhudi.model.options.operation import (
     CommitOptions,
-    EngineOptions,
     OperationOptions,
+    OwnOptions,
     ReplacingOptions,
     SchemaOptions,
 )
@@ -50,7 +50,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Index", IndexOptions, BucketOptions),
     *topic("Files", FileOptions),
     *topic("Time and failed writers", LivenessOptions),
-    *topic("PyHudi's own", EngineOptions, CodecLevelOptions),
+    *topic("PyHudi's own", OwnOptions),
     *topic("Many writers", ConcurrencyOptions),
     *topic("Locks", LockOptions),
     *topic("Compaction", CompactionOptions),
@@ -72,7 +72,7 @@ KEYWORDS: Mapping[str, str] = MappingProxyType(
 
 _BY_KEY: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
 
-_PYTHON_NAMES = {**KEYWORDS, "as_of": "as.of.instant", "query_type": "hoodie.datasource.query.type"}
+_PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
 
 # Below these prefixes a key that no row names belongs to the user (a class of the user's reads it) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.",)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from pyhudi.errors import ConfigError
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-__all__ = ["Values", "computed", "milliseconds", "names_of", "option", "parse", "part", "row", "specs_of", "topic"]
+__all__ = [
+    "Values",
+    "computed",
+    "key_of",
+    "milliseconds",
+    "names_of",
+    "option",
+    "own_specs",
+    "parse",
+    "part",
+    "row",
+    "specs_of",
+    "topic",
+]
 
 T = TypeVar("T")
 Options = TypeVar("Options", bound="DataclassInstance")
@@ -150,33 +164,47 @@ def parse(kind: type[Options], values: Values) -> Options:
     All other fields keep their defaults; filling them is the work of the topic's own function.
     """
     found: dict[str, object] = {}
-    for declared in fields(kind):
-        how = declared.metadata.get(_DECLARED)
+    for name, how in _declared(kind):
         if isinstance(how, _Own):
             text = values.given.get(how.spec.key)
             if text:
-                found[declared.name] = how.read(text)
+                found[name] = how.read(text)
         elif isinstance(how, _Part):
-            found[declared.name] = how.parse(values)
+            found[name] = how.parse(values)
     return cast("Callable[..., Options]", kind)(**found)
 
 
 def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
     """The options that a class declares, in the order of its fields, those of its parts among them."""
-    for declared in fields(kind):
-        how = declared.metadata.get(_DECLARED)
+    for _, how in _declared(kind):
         if isinstance(how, _Own):
             yield from (how.spec, *how.also)
         elif isinstance(how, _Computed):
             yield from how.specs
-        elif isinstance(how, _Part):
+        else:
             yield from specs_of(how.kind)
+
+
+def own_specs(kind: type[DataclassInstance]) -> dict[str, OptionSpec]:
+    """Field → the option that it is read from, for the fields that have one."""
+    return {name: how.spec for name, how in _declared(kind) if isinstance(how, _Own)}
+
+
+def key_of(kind: type[DataclassInstance], name: str) -> str:
+    """The key of the option that the field `name` is read from."""
+    return own_specs(kind)[name].key
 
 
 def topic(group: str, *declared: type[DataclassInstance] | OptionSpec) -> tuple[OptionSpec, ...]:
     """The rows under one heading of the page: of classes, and of options that belong to no field."""
     rows = (spec for each in declared for spec in ((each,) if isinstance(each, OptionSpec) else specs_of(each)))
     return tuple(replace(spec, group=group) for spec in rows)
+
+
+@cache  # a write asks some thirty times
+def _declared(kind: type[DataclassInstance]) -> tuple[tuple[str, _Own | _Computed | _Part], ...]:
+    """The fields that were declared here, by name."""
+    return tuple((each.name, each.metadata[_DECLARED]) for each in fields(kind) if _DECLARED in each.metadata)
 
 
 def names_of(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pyhudi.model.options.declare import Values, option, parse, row
 from pyhudi.model.options.spec import Kind
 from pyhudi.model.options.table import BASE_FILE_FORMAT
 
-__all__ = ["CodecLevelOptions", "FileOptions", "file_options"]
+__all__ = ["FileOptions", "file_options"]
 
 _ORC_SIZE = row("hoodie.orc.max.file.size", 125829120, "Size in bytes at which an ORC file is full.", minimum=1)
 _ORC_CODEC = row(
@@ -97,19 +97,6 @@ class FileOptions:
         True,
         "Merge-on-read from version 8 on: update and merge write only the changed columns to log files; false: "
         "whole rows, which are written in any case where rows merge column by column or by a merger of yours.",
-    )
-
-
-@dataclass(frozen=True)  # no slots: WriteOptions has several bases
-class CodecLevelOptions:
-    """PyHudi's own: how hard the codec tries."""
-
-    compression_level: int = option(
-        "hoodie.pyhudi.compression.level",
-        1,
-        "Level of the codec; for gzip and zstd.",
-        keyword="compression_level",
-        minimum=0,
     )
 
 

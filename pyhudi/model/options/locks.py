@@ -173,4 +173,4 @@ class LockOptions:
 
 def lock_options(values: Values) -> LockOptions:
     """The options of a write or of a call of a service. Raises ConfigError."""
-    return replace(parse(LockOptions, values), table_name=values.given.get(TABLE_NAME))
+    return replace(parse(LockOptions, values), table_name=values.given.get(TABLE_NAME) or None)

@@ -14,15 +14,14 @@ from pyhudi.model.options.spec import text_of
 
 __all__ = [
     "CommitOptions",
-    "EngineOptions",
     "OperationOptions",
+    "OwnOptions",
     "ReplacingOptions",
     "SchemaOptions",
     "operation_options",
 ]
 
 _OPERATION = "hoodie.datasource.write.operation"
-_COMBINE_INSERT = "hoodie.combine.before.insert"
 
 _DROP_DUPLICATES = row(
     "hoodie.datasource.write.insert.drop.duplicates",
@@ -74,7 +73,7 @@ class OperationOptions:
         keyword="combine_before_upsert",
     )
     combine_before_insert: bool = option(
-        _COMBINE_INSERT, False, "The same for insert and bulk_insert.", keyword="combine_before_insert"
+        "hoodie.combine.before.insert", False, "The same for insert and bulk_insert.", keyword="combine_before_insert"
     )
     combine_before_bulk_insert: bool = False
     insert_dup_policy: str = option(
@@ -129,8 +128,8 @@ class SchemaOptions:
 
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
-class EngineOptions:
-    """PyHudi's own: who writes a Spark DataFrame."""
+class OwnOptions:
+    """PyHudi's own: who writes a Spark DataFrame, and how hard the codec tries."""
 
     engine: str = option(
         "hoodie.pyhudi.engine",
@@ -147,6 +146,13 @@ class EngineOptions:
     )
     local_max_bytes: int = option(
         "hoodie.pyhudi.local.max.bytes", 33554432, "The same in bytes of Arrow data.", minimum=0
+    )
+    compression_level: int = option(
+        "hoodie.pyhudi.compression.level",
+        1,
+        "Level of the codec; for gzip and zstd.",
+        keyword="compression_level",
+        minimum=0,
     )
 
 

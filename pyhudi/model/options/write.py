@@ -25,7 +25,7 @@ from pyhudi.model.options.concurrency import (
     liveness_options,
 )
 from pyhudi.model.options.declare import Values, parse, part
-from pyhudi.model.options.files import CodecLevelOptions, FileOptions, file_options
+from pyhudi.model.options.files import FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
 from pyhudi.model.options.keys import KeyOptions, key_options
 from pyhudi.model.options.locks import LockOptions, lock_options
@@ -33,8 +33,8 @@ from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.model.options.merging import MergerOptions, MergingOptions, merging_options
 from pyhudi.model.options.operation import (
     CommitOptions,
-    EngineOptions,
     OperationOptions,
+    OwnOptions,
     ReplacingOptions,
     SchemaOptions,
     operation_options,
@@ -60,9 +60,8 @@ class WriteOptions(
     SchemaOptions,
     IndexOptions,
     FileOptions,
-    CodecLevelOptions,
     LivenessOptions,
-    EngineOptions,
+    OwnOptions,
 ):
     """Options of a write: those of its bases, and those of table services and of the lock by topic.
 
