@@ -1,4 +1,4 @@
-"""Options are declared by fields: their values come from what a call gives, the option table's rows from what they say."""
+"""Options are declared by fields: what a call gives becomes their values, and rows of the option table come of them."""
 
 from __future__ import annotations
 
