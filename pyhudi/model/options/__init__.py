@@ -4,8 +4,15 @@ Below these nobody sees a text key. Each option stands in one place, mostly a fi
 says how); docs/options.md is printed from there: `python -m pyhudi.model.options`.
 """
 
-from pyhudi.model.options.catalogue import KEYWORDS, OPTIONS, canonical_keys, resolve, spec_of
-from pyhudi.model.options.keywords import merged_options, options_from_keywords
+from pyhudi.model.options.catalogue import (
+    KEYWORDS,
+    OPTIONS,
+    canonical_keys,
+    merged_options,
+    options_from_keywords,
+    resolve,
+    spec_of,
+)
 from pyhudi.model.options.locks import LockOptions
 from pyhudi.model.options.read import ReadOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning, Kind, OptionSpec, Support

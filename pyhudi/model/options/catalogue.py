@@ -39,7 +39,16 @@ from pyhudi.model.options.spec import Door, HudiOptionWarning, OptionSpec, Suppo
 from pyhudi.model.options.table import TableOptions, VersionOptions
 from pyhudi.model.options.ttl import TtlOptions
 
-__all__ = ["KEYWORDS", "OPTIONS", "canonical_keys", "find_spec", "resolve", "spec_of"]
+__all__ = [
+    "KEYWORDS",
+    "OPTIONS",
+    "canonical_keys",
+    "find_spec",
+    "merged_options",
+    "options_from_keywords",
+    "resolve",
+    "spec_of",
+]
 
 OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Table", TableOptions),
@@ -180,3 +189,35 @@ def _refusal(spec: OptionSpec, found: str) -> str:
         f"{spec.key}={found}: this release of PyHudi knows this option and does not do what it asks. {spec.doc}{means} "
         f"Leave it out, or do this step with Apache Hudi; nothing was written."
     )
+
+
+def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:
+    """Option keys for Python names; keys that are option keys already (`hoodie....`) pass.
+
+    Raises ConfigError for a name that is neither, naming the nearest, and for an option given by both names.
+    """
+    result: dict[str, object] = {}
+    for name, value in keywords.items():
+        key = name if "." in name else KEYWORDS.get(name)
+        if key is None:
+            raise ConfigError(
+                f"Unknown argument {name!r}.{_nearest(name)} Or give Hudi's own key, as in **{{'hoodie....': ...}}."
+            )
+        if key in result:
+            raise ConfigError(f"{name!r} and {key!r} are the same option; leave one of them out.")
+        result[key] = value
+    return result
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name, KEYWORDS, n=1)
+    return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(KEYWORDS)}."
+
+
+def merged_options(options: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
+    """`options` by key and `keywords` by Python name as one mapping by key. Raises ConfigError for one given twice."""
+    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    for key, value in (options or {}).items():
+        if key in given and given[key] != value:
+            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
+    return {**(options or {}), **given}

@@ -1,12 +1,11 @@
 """Options of tables, writes, reads and what follows a write that PyHudi decides itself or does not do yet.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `Family` says how to read it.
 """
 
 from __future__ import annotations
 
-from pyhudi.model.options.family import Family
-from pyhudi.model.options.spec import ON_READ
+from pyhudi.model.options.spec import ON_READ, Family
 
 __all__ = ["CALLS"]
 

@@ -1,11 +1,11 @@
 """Options of the platform around a table: the metadata table, catalogs, metrics, streaming.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `Family` says how to read it.
 """
 
 from __future__ import annotations
 
-from pyhudi.model.options.family import Family
+from pyhudi.model.options.spec import Family
 
 __all__ = ["PLATFORM"]
 
