@@ -14,7 +14,7 @@ from itertools import islice
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.options.commits import CommitOptions
+from pyhudi.model.options.operation import CommitOptions
 
 __all__ = ["with_rolling_metadata", "with_rolling_values"]
 

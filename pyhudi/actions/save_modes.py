@@ -53,7 +53,7 @@ def decide_save(mode: str, *, is_written: bool, operation_in_place: str | None, 
         return SaveDecision(skips=True)
     if is_written and word == "error":
         raise TableExists(
-            f"There is a Hudi table at {root} already and mode is {mode!r}; use mode='append' to add to it, or 'overwrite' "
-            "to replace it."
+            f"There is a Hudi table at {root} already and mode is {mode!r}; use mode='append' to add to it, or "
+            "'overwrite' to replace it."
         )
     return SaveDecision()

@@ -17,8 +17,7 @@ from pyspark.sql import DataFrame
 from pyhudi.engine.base import Engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, SchemaMismatch
-from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.fetching import fetched
 from pyhudi.spark.session import hudi_options

@@ -10,8 +10,7 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options import ReadOptions
-from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.as_of import parse_as_of

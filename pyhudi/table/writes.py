@@ -20,8 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.new_table import new_table_properties
-from pyhudi.model.options import WriteOptions
-from pyhudi.model.options.table import canonical_keys
+from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.arrow_input import ArrowInput, WriteInput, is_spark_frame

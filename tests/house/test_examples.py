@@ -1,4 +1,4 @@
-"""The examples of README and CONTRIBUTING do what they say."""
+"""The examples of README and of the pages for contributors do what they say."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import pytest
 
 from pyhudi import keygen
 from pyhudi.keygen.settings import parse_settings
+from pyhudi.model.options import spec_of
+from pyhudi.model.options.declare import Values, parse, topic
 from pyhudi.registry import Registry
 from tests.house.source import ROOT
 
@@ -28,6 +30,19 @@ def test_the_example_without_spark_runs(tmp_path: Path, capsys: pytest.CaptureFi
     assert "3 inserted" in printed
     assert "1 updated" in printed
     assert "1 deleted" in printed
+
+
+def test_the_option_worked_through_is_read_and_has_its_row(monkeypatch: pytest.MonkeyPatch):
+    page = "docs/contributing/add-an-option.md"
+    declared, heading, _ = examples(page)
+    module = types.ModuleType("pyhudi.model.options.rollback")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(declared, page, "exec"), module.__dict__)
+    (row,) = eval(f"({heading})", {"topic": topic}, module.__dict__)
+    assert (row.group, row.key, row.default, row.minimum) == ("Rollback", "hoodie.rollback.parallelism", "100", 1)
+    made = parse(module.RollbackOptions, Values({row.key: "8"}))
+    assert made == module.RollbackOptions(files_at_once=8)
+    assert row.default == spec_of(row.key).default, "the default is Hudi's, as on the list of the known"
 
 
 @pytest.fixture

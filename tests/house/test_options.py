@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
-from dataclasses import dataclass, field, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,19 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import (
     KEYWORDS,
     OPTIONS,
+    Door,
     HudiOptionWarning,
     Kind,
     ReadOptions,
     Support,
     WriteOptions,
-    option,
     options_from_keywords,
     resolve,
+    spec_of,
 )
+from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.page import options_page
+from tests.house.source import modules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEY = "hoodie.datasource.write.recordkey.field"
@@ -82,6 +87,61 @@ def test_the_defaults_of_the_class_are_those_of_the_table():
     }
 
 
+def leaves(options: object) -> dict[str, object]:
+    """Field → value, of parts too."""
+    found: dict[str, object] = {}
+    for each in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, each.name)
+        found.update(
+            {f"{each.name}.{name}": leaf for name, leaf in leaves(value).items()}
+            if is_dataclass(value)
+            else {each.name: value}
+        )
+    return found
+
+
+# Being given says something by itself: of the policy the two numbers, of the table's encoding the flag.
+SAID_BY_BEING_GIVEN = {
+    "hoodie.clean.fileversions.retained": {"cleaning.policy"},
+    "hoodie.clean.hours.retained": {"cleaning.policy"},
+    "hoodie.datasource.write.operation": {"operation"},
+    "hoodie.write.complex.keygen.new.encoding": {"complex_key_new_encoding"},
+}
+
+
+@pytest.mark.filterwarnings("ignore::pyhudi.HudiOptionWarning")  # schema on read, whose default is not what reads do
+def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
+    parses = {Door.WRITE: WriteOptions.parse, Door.READ: ReadOptions.parse}
+    plain = {door: leaves(parse({})) for door, parse in parses.items()}
+    unlike: dict[str, set[str]] = {}
+    for spec in OPTIONS:
+        for door in spec.doors:
+            if spec.support is Support.HONOURED and spec.default is not None:
+                given = leaves(parses[door]({spec.key: spec.default}))
+                names = {name for name in given if given[name] != plain[door][name]}
+                names -= {"explicit", "keygen_options"} | {name for name in names if name.endswith("_is_given")}
+                unlike |= {spec.key: names} if names else {}
+    assert unlike == SAID_BY_BEING_GIVEN
+
+
+def test_every_class_that_declares_options_is_in_the_catalogue():
+    declared = {spec.key for kind in (WriteOptions, ReadOptions) for spec in specs_of(kind)}
+    without_a_field = {"hoodie.layout.optimize.enable", "hoodie.schema.on.read.enable"}
+    assert declared | without_a_field == {spec.key for spec in OPTIONS if spec.support is Support.HONOURED}
+
+
+def test_every_key_of_an_honoured_option_is_written_down_once():
+    spellings = {text for spec in OPTIONS if spec.support is Support.HONOURED for text in (spec.key, *spec.aliases)}
+    written = Counter(
+        node.value
+        for path, tree in modules().items()
+        if path.startswith("pyhudi/model/options/")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and node.value in spellings
+    )
+    assert {key for key, times in written.items() if times > 1} == set()
+
+
 def test_the_page_is_printed_from_the_table():
     assert (DOCS / "options.md").read_text() == options_page(), "run `make docs`"
 
@@ -89,8 +149,8 @@ def test_the_page_is_printed_from_the_table():
 def test_every_python_name_stands_for_the_one_spelling_of_an_honoured_option():
     for name, key in KEYWORDS.items():
         assert name.isidentifier()
-        assert option(key).key == key
-        assert option(key).support is Support.HONOURED
+        assert spec_of(key).key == key
+        assert spec_of(key).support is Support.HONOURED
 
 
 @pytest.mark.parametrize(
@@ -177,7 +237,7 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
 def test_what_would_change_contents_is_refused_by_name(key, value):
     with pytest.raises(ConfigError) as caught:
         resolve({key: value})
-    assert option(key).key in str(caught.value)
+    assert spec_of(key).key in str(caught.value)
     assert value in str(caught.value)
     assert "this release" in str(caught.value)
 

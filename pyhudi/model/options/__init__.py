@@ -1,13 +1,21 @@
 """Options: Hudi's keys as text, judged once in `resolve`, typed once in `WriteOptions.parse` and `ReadOptions.parse`.
 
-Below these nobody sees a text key. docs/options.md is printed from the table: `python -m pyhudi.model.options`.
+Below these nobody sees a text key. Each option stands in one place, mostly a field of its topic's class (`declare.py`
+says how); docs/options.md is printed from there: `python -m pyhudi.model.options`.
 """
 
-from pyhudi.model.options.keywords import KEYWORDS, merged_options, options_from_keywords
+from pyhudi.model.options.catalogue import (
+    KEYWORDS,
+    OPTIONS,
+    canonical_keys,
+    merged_options,
+    options_from_keywords,
+    resolve,
+    spec_of,
+)
 from pyhudi.model.options.locks import LockOptions
 from pyhudi.model.options.read import ReadOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning, Kind, OptionSpec, Support
-from pyhudi.model.options.table import OPTIONS, option, resolve
 from pyhudi.model.options.write import WriteOptions
 
 __all__ = [
@@ -21,8 +29,9 @@ __all__ = [
     "ReadOptions",
     "Support",
     "WriteOptions",
+    "canonical_keys",
     "merged_options",
-    "option",
     "options_from_keywords",
     "resolve",
+    "spec_of",
 ]

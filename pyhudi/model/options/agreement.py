@@ -11,19 +11,26 @@ from typing import TYPE_CHECKING
 from pyhudi.errors import ConfigError
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
-from pyhudi.model.options.table import option, text_of
+from pyhudi.model.options.catalogue import find_spec
+from pyhudi.model.options.declare import key_of
+from pyhudi.model.options.keys import KEYGEN_CLASS, KEYGEN_TYPE, PARTITION_FIELDS, RECORD_KEY, KeyOptions
+from pyhudi.model.options.merging import (
+    MERGE_MODE,
+    ORDERING_FIELDS,
+    PAYLOAD_CLASS,
+    STRATEGY_ID,
+)
+from pyhudi.model.options.spec import text_of
+from pyhudi.model.options.table import BASE_FILE_FORMAT, TABLE_NAME, TableOptions
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
 __all__ = ["keep_to_table"]
 
-_KEYGEN_CLASS = "hoodie.datasource.write.keygenerator.class"
-_KEYGEN_TYPE = "hoodie.datasource.write.keygenerator.type"
-_CONSISTENT_TIMESTAMPS = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
-_PARTITION = "hoodie.datasource.write.partitionpath.field"
-_MERGE_MODE = "hoodie.write.record.merge.mode"
-_MERGE_KEYS = (_MERGE_MODE, "hoodie.datasource.write.payload.class", "hoodie.write.record.merge.strategy.id")
+_CONSISTENT_TIMESTAMPS = key_of(KeyOptions, "consistent_logical_timestamp")
+_LEGACY_PAYLOAD = "hoodie.table.legacy.payload.class"
+_MERGE_KEYS = (MERGE_MODE, PAYLOAD_CLASS, STRATEGY_ID)
 
 
 def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
@@ -40,24 +47,24 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
                 f"{key}={said}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
                 f"change this; leave the option out, or write to another path."
             )
-        result[key] = str(said) if key == _PARTITION and _says_more(said, fact) else fact
+        result[key] = str(said) if key == PARTITION_FIELDS and _says_more(said, fact) else fact
     if not _says_its_mode_each_time(table):
         if table.ordering_fields or table.record_merge_mode == CUSTOM:
             _check_merging(given, explicit, table)
         for key in _MERGE_KEYS:
             result.pop(key, None)
-        result[_MERGE_MODE] = table.record_merge_mode
-    for key in (_KEYGEN_CLASS, _KEYGEN_TYPE):
+        result[MERGE_MODE] = table.record_merge_mode
+    for key in (KEYGEN_CLASS, KEYGEN_TYPE):
         if key not in explicit:
             result.pop(key, None)
     # A call may name its generator in any of Hudi's ways; keygen compares it with the table's. A class that is not
     # Hudi's comes from the call alone: a table's properties must not make its writers import code.
     stored = table.key_generator
-    if stored in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (_KEYGEN_CLASS, _KEYGEN_TYPE)):
-        result[_KEYGEN_TYPE] = str(stored)
+    if stored in KEY_GENERATOR_CLASSES and not any(key in explicit for key in (KEYGEN_CLASS, KEYGEN_TYPE)):
+        result[KEYGEN_TYPE] = str(stored)
     for key, text in table.keygen_properties.items():
-        spec_key = option(key).key if _is_option(key) else key
-        result.setdefault(spec_key, text)
+        spec = find_spec(key)
+        result.setdefault(spec.key if spec else key, text)
     return result
 
 
@@ -66,33 +73,35 @@ def _facts(table: TableConfig) -> dict[str, str]:
     types = table.partition_field_types
     typed = [f"{name}:{kind}" if kind else name for name, kind in zip(table.partition_fields, types, strict=False)]
     facts = {
-        "hoodie.table.name": table.table_name,
-        "hoodie.datasource.write.table.type": table.table_type,
-        "hoodie.write.table.version": text_of(table.table_version),
-        "hoodie.table.base.file.format": table.base_file_format,
-        "hoodie.populate.meta.fields": text_of(table.populate_meta_fields),
-        "hoodie.datasource.write.recordkey.field": text_of(table.record_key_fields),
-        "hoodie.datasource.write.hive_style_partitioning": text_of(table.hive_style_partitioning),
-        "hoodie.datasource.write.partitionpath.urlencode": text_of(table.url_encode_partitioning),
-        "hoodie.datasource.write.slash.separated.date.partitioning": text_of(table.slash_separated_dates),
-        "hoodie.datasource.write.drop.partition.columns": text_of(table.drop_partition_columns),
-        _PARTITION: ",".join(typed) if len(typed) == len(table.partition_fields) else text_of(table.partition_fields),
+        TABLE_NAME: table.table_name,
+        key_of(TableOptions, "table_type"): table.table_type,
+        key_of(TableOptions, "table_version"): text_of(table.table_version),
+        BASE_FILE_FORMAT: table.base_file_format,
+        key_of(TableOptions, "populate_meta_fields"): text_of(table.populate_meta_fields),
+        RECORD_KEY: text_of(table.record_key_fields),
+        key_of(KeyOptions, "hive_style_partitioning"): text_of(table.hive_style_partitioning),
+        key_of(KeyOptions, "url_encode_partitioning"): text_of(table.url_encode_partitioning),
+        key_of(KeyOptions, "slash_separated_dates"): text_of(table.slash_separated_dates),
+        key_of(KeyOptions, "drop_partition_columns"): text_of(table.drop_partition_columns),
+        PARTITION_FIELDS: ",".join(typed)
+        if len(typed) == len(table.partition_fields)
+        else text_of(table.partition_fields),
     }
     if table.properties.get(_CONSISTENT_TIMESTAMPS) == "true":  # PyHudi's tables say so, Hudi's never do
         facts[_CONSISTENT_TIMESTAMPS] = "true"
     if table.ordering_fields:
-        facts["hoodie.table.ordering.fields"] = text_of(table.ordering_fields)
+        facts[ORDERING_FIELDS] = text_of(table.ordering_fields)
     return facts
 
 
 def _brings_its_own(key: str, table: TableConfig) -> bool:
     """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was told."""
-    payload = table.properties.get("hoodie.table.legacy.payload.class", "")
-    return key == "hoodie.table.ordering.fields" and ".debezium." in payload
+    payload = table.properties.get(_LEGACY_PAYLOAD, "")
+    return key == ORDERING_FIELDS and ".debezium." in payload
 
 
 def _agree(key: str, said: str, fact: str) -> bool:
-    if key == _PARTITION:  # version 6 stores no ":TYPE", and plain writers need not repeat it
+    if key == PARTITION_FIELDS:  # version 6 stores no ":TYPE", and plain writers need not repeat it
         return _bare(said) == _bare(fact)
     return said.lower() == fact.lower()
 
@@ -113,9 +122,9 @@ def _says_its_mode_each_time(table: TableConfig) -> bool:
 
 def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> None:
     mode_of = {
-        _MERGE_KEYS[0]: lambda text: text,
-        _MERGE_KEYS[1]: mode_of_payload_name,
-        _MERGE_KEYS[2]: mode_of_strategy,
+        MERGE_MODE: lambda text: text,
+        PAYLOAD_CLASS: mode_of_payload_name,
+        STRATEGY_ID: mode_of_strategy,
     }
     for key, stored in _stored_merging(table).items():
         if key in given and key in explicit and not _same_merger(given[key], stored):
@@ -123,7 +132,7 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
                 f"{key}={given[key]}, but the table {table.table_name!r} was made with {stored or 'none'}. A write "
                 f"can't change this; leave the option out."
             )
-    if table.record_merge_mode == CUSTOM and _MERGE_MODE not in explicit:
+    if table.record_merge_mode == CUSTOM and MERGE_MODE not in explicit:
         return
     for key, mode in mode_of.items():
         said = mode(given[key]) if key in given and key in explicit else None
@@ -137,9 +146,9 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
 def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     """What tables with mode CUSTOM, and those made with a payload class, store by name."""
     custom = table.record_merge_mode == CUSTOM
-    payload = table.properties.get("hoodie.table.legacy.payload.class") or (table.payload_class if custom else None)
+    payload = table.properties.get(_LEGACY_PAYLOAD) or (table.payload_class if custom else None)
     strategy_id = table.merge_strategy_id if custom and table.table_version >= 8 else None
-    return {_MERGE_KEYS[1]: payload, _MERGE_KEYS[2]: strategy_id}
+    return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 
 
 def _same_merger(said: str, stored: str | None) -> bool:
@@ -148,11 +157,3 @@ def _same_merger(said: str, stored: str | None) -> bool:
     if stored is None or mode_of_payload_name(stored) is not None:
         return mode_of_payload_name(said) is not None or mode_of_strategy(said.lower()) is not None
     return name.lower() == stored.rpartition(".")[2].lower()
-
-
-def _is_option(key: str) -> bool:
-    try:
-        option(key)
-    except KeyError:
-        return False
-    return True

@@ -1,15 +1,19 @@
-"""CleaningOptions: how much history a write or a call of the cleaner keeps, typed."""
+"""CleaningOptions: how much history a write or a call of the cleaner keeps.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
-from pyhudi.model.options.spec import HudiOptionWarning
-from pyhudi.model.options.values import Values
+from pyhudi.model.options.archiving import KEPT_MIN
+from pyhudi.model.options.declare import Values, names_of, option, parse, part
+from pyhudi.model.options.spec import HudiOptionWarning, Kind
 
 __all__ = ["CleaningOptions", "PartitionFilter", "cleaning_options"]
 
@@ -21,7 +25,6 @@ _TRIGGER = "hoodie.clean.trigger.max.commits"
 _INCREMENTAL = "hoodie.clean.incremental.enabled"
 _SELECTED = "hoodie.clean.partition.filter.selected"
 _REGEX = "hoodie.clean.partition.filter.regex"
-_KEPT_MIN = "hoodie.keep.min.commits"
 _POLICY_OF = {
     _COMMITS: KEEP_LATEST_COMMITS,
     _HOURS: KEEP_LATEST_BY_HOURS,
@@ -35,8 +38,21 @@ class PartitionFilter:
     `regex`. Neither: all.
     """
 
-    selected: tuple[str, ...] = ()
-    regex: str = ""
+    selected: tuple[str, ...] = option(
+        _SELECTED,
+        (),
+        "Clean these partitions only: paths with commas between them. Needs `hoodie.clean.incremental.enabled=false`.",
+        kind=Kind.TEXT,
+        aliases=("hoodie.cleaner.partition.filter.selected",),
+        convert=names_of,
+    )
+    regex: str = option(
+        _REGEX,
+        "",
+        "Clean only partitions whose whole path matches this regular expression, unless some are selected by "
+        "name. Needs `hoodie.clean.incremental.enabled=false`.",
+        aliases=("hoodie.cleaner.partition.filter.regex",),
+    )
 
     def __bool__(self) -> bool:
         return bool(self.selected or self.regex)
@@ -49,42 +65,75 @@ class PartitionFilter:
 class CleaningOptions:
     """`trigger_is_given`: the caller said how many commits to wait for."""
 
-    automatic: bool = True
-    policy: str = KEEP_LATEST_COMMITS
-    commits_retained: int = 10
-    hours_retained: int = 24
-    file_versions_retained: int = 3
-    is_incremental: bool = True
-    partitions: PartitionFilter = PartitionFilter()
-    trigger: str = "NUM_COMMITS"
-    trigger_commits: int = 1
+    automatic: bool = option("hoodie.clean.automatic", True, "Writes clean when they are complete.")
+    policy: str = option(
+        _POLICY,
+        KEEP_LATEST_COMMITS,
+        "What is kept beside the newest version of every file. Unset, and just one of the three numbers is given: "
+        "the policy of that number.",
+        aliases=("hoodie.cleaner.policy",),
+        choices=(KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS, KEEP_LATEST_BY_HOURS),
+    )
+    commits_retained: int = option(
+        _COMMITS,
+        10,
+        "KEEP_LATEST_COMMITS: the table can be read as of each of this many newest commits.",
+        aliases=("hoodie.cleaner.commits.retained",),
+        minimum=1,
+    )
+    hours_retained: int = option(
+        _HOURS,
+        24,
+        "KEEP_LATEST_BY_HOURS: the table can be read as of each commit of this many last hours.",
+        aliases=("hoodie.cleaner.hours.retained",),
+        minimum=0,
+    )
+    file_versions_retained: int = option(
+        _VERSIONS,
+        3,
+        "KEEP_LATEST_FILE_VERSIONS: how many versions of every file group are kept.",
+        aliases=("hoodie.cleaner.fileversions.retained",),
+        minimum=1,
+    )
+    is_incremental: bool = option(
+        _INCREMENTAL,
+        True,
+        "Cleaning looks at the partitions that changed since the last one, not at all of them.",
+        aliases=("hoodie.cleaner.incremental.mode",),
+    )
+    partitions: PartitionFilter = part(PartitionFilter)
+    trigger: str = option(
+        "hoodie.clean.trigger.strategy", "NUM_COMMITS", "What automatic cleaning waits for.", choices=("NUM_COMMITS",)
+    )
+    trigger_commits: int = option(
+        _TRIGGER,
+        1,
+        "Commits since the last cleaning that trigger one. `HudiTable.clean` waits only if this is given.",
+        aliases=("hoodie.clean.max.commits",),
+        minimum=1,
+    )
     trigger_is_given: bool = False
-    commits_cleaned_max: int = 2**63 - 1
+    commits_cleaned_max: int = option(
+        "hoodie.clean.max.commits.to.clean",
+        2**63 - 1,
+        "Commits by which one cleaning may move what is kept: a table that was long not cleaned is cleaned in steps.",
+        minimum=1,
+    )
 
 
 def cleaning_options(values: Values) -> CleaningOptions:
     """The options of a write or of a call of a service. Warns when archiving is asked to keep less than cleaning."""
-    options = CleaningOptions(
-        automatic=values.flag("hoodie.clean.automatic"),
-        policy=_policy(values),
-        commits_retained=values.integer(_COMMITS, minimum=1),
-        hours_retained=values.integer(_HOURS, minimum=0),
-        file_versions_retained=values.integer(_VERSIONS, minimum=1),
-        is_incremental=values.flag(_INCREMENTAL),
-        partitions=_partitions(values),
-        trigger=values.must("hoodie.clean.trigger.strategy"),
-        trigger_commits=values.integer(_TRIGGER, minimum=1),
-        trigger_is_given=_TRIGGER in values.given,
-        commits_cleaned_max=values.integer("hoodie.clean.max.commits.to.clean", minimum=1),
-    )
+    options = parse(CleaningOptions, values)
+    options = replace(options, policy=_policy(options, values), trigger_is_given=values.is_given(_TRIGGER))
+    _check_partitions(options)
     _check_archiving(options, values)
     return options
 
 
-def _partitions(values: Values) -> PartitionFilter:
-    """The filter of partitions. Raises ConfigError beside incremental cleaning, as Hudi does, and for a bad pattern."""
-    found = PartitionFilter(values.names(_SELECTED), values.text(_REGEX) or "")
-    if found and values.flag(_INCREMENTAL):
+def _check_partitions(options: CleaningOptions) -> None:
+    """Raises ConfigError for a filter beside incremental cleaning, as Hudi does, and for a bad pattern."""
+    found = options.partitions
+    if found and options.is_incremental:
         raise ConfigError(
             f"{found} names partitions to clean, but incremental cleaning chooses them by itself: partitions that one "
             f"clean leaves out would be forgotten by the next. Set {_INCREMENTAL}=false, or leave the filter out."
@@ -93,27 +142,23 @@ def _partitions(values: Values) -> PartitionFilter:
         re.compile(found.regex)
     except re.error as error:
         raise ConfigError(f"{_REGEX}={found.regex!r} is no regular expression: {error}.") from error
-    return found
 
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
     """Archiving goes only as far as cleaning has gone, so a smaller number for it says what can't happen."""
-    kept = values.integer(_KEPT_MIN)
-    if options.policy == KEEP_LATEST_COMMITS and _KEPT_MIN in values.given and kept <= options.commits_retained:
+    kept = values.given.get(KEPT_MIN)
+    if options.policy == KEEP_LATEST_COMMITS and kept and int(kept) <= options.commits_retained:
         warn_caller(
-            f"{_KEPT_MIN}={kept} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
+            f"{KEPT_MIN}={int(kept)} is not above {_COMMITS}={options.commits_retained}: cleaning keeps the files of "
             f"{options.commits_retained} commits, and those commits stay on the active timeline, so archiving keeps "
             f"{options.commits_retained + 1} at least. Retain fewer commits, or give archiving a greater number.",
             HudiOptionWarning,
         )
 
 
-def _policy(values: Values) -> str:
+def _policy(options: CleaningOptions, values: Values) -> str:
     """The policy; when none is given and just one of the numbers is, that number says it, as in Hudi 1.x."""
-    given = [key for key in _POLICY_OF if key in values.given]
-    for key in given:
-        values.text(key)
-    policy = values.must(_POLICY)
-    if _POLICY not in values.given and len(given) == 1:
+    given = [key for key in _POLICY_OF if values.is_given(key)]
+    if not values.is_given(_POLICY) and len(given) == 1:
         return _POLICY_OF[given[0]]
-    return policy
+    return options.policy

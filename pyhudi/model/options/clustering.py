@@ -1,26 +1,41 @@
-"""ClusteringOptions: what a write or a call of the service asks of clustering, typed."""
+"""ClusteringOptions: what a write or a call of the service asks of clustering.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.values import Values
+from pyhudi.model.options.declare import Values, option, parse, part, row
 
-__all__ = ["LAYOUT", "LAYOUT_KEYS", "SORT_COLUMNS", "ClusteringOptions", "LayoutOptions", "clustering_options"]
+__all__ = [
+    "LAYOUT",
+    "LAYOUT_ENABLE",
+    "LAYOUT_KEYS",
+    "SORT_COLUMNS",
+    "ClusteringOptions",
+    "LayoutOptions",
+    "clustering_options",
+]
 
 _PLAN = "hoodie.clustering.plan.strategy."
-_TRIGGER_KEYS = ("hoodie.clustering.inline.max.commits", "hoodie.clustering.async.max.commits")
+_INLINE_COMMITS = "hoodie.clustering.inline.max.commits"
+_ASYNC_COMMITS = "hoodie.clustering.async.max.commits"
 _PLAN_CLASS = "org.apache.hudi.client.clustering.plan.strategy.SparkSizeBasedClusteringPlanStrategy"
 _UPDATE_CLASS = "org.apache.hudi.client.clustering.update.strategy.SparkRejectUpdateStrategy"
 
 SORT_COLUMNS = f"{_PLAN}sort.columns"
 LAYOUT = "hoodie.layout.optimize.strategy"
-LAYOUT_KEYS = (
-    SORT_COLUMNS,
-    LAYOUT,
-    "hoodie.layout.optimize.curve.build.method",
-    "hoodie.layout.optimize.build.curve.sample.size",
+_CURVE = "hoodie.layout.optimize.curve.build.method"
+_SAMPLE = "hoodie.layout.optimize.build.curve.sample.size"
+LAYOUT_KEYS = (SORT_COLUMNS, LAYOUT, _CURVE, _SAMPLE)
+
+LAYOUT_ENABLE = row(
+    "hoodie.layout.optimize.enable",
+    False,
+    "Old switch for layouts; the strategy and the sort columns decide, which this demands.",
 )
 
 
@@ -28,81 +43,135 @@ LAYOUT_KEYS = (
 class LayoutOptions:
     """The order of rows in new files. `columns` empty: as they are read."""
 
-    columns: tuple[str, ...] = ()
-    strategy: str = "LINEAR"
-    curve_method: str = "DIRECT"
-    sample_size: int = 200_000
+    columns: tuple[str, ...] = option(
+        SORT_COLUMNS, (), "Columns to sort rows by; nested ones with dots. They go into the plan, with the layout."
+    )
+    strategy: str = option(
+        LAYOUT,
+        "LINEAR",
+        "LINEAR sorts by the columns in turn; ZORDER and HILBERT keep rows together that are alike in all of them.",
+        choices=("LINEAR", "ZORDER", "HILBERT"),
+    )
+    curve_method: str = option(
+        _CURVE,
+        "DIRECT",
+        "How values become coordinates of a curve: DIRECT by the values themselves, SAMPLE by their ranks in a sample.",
+        choices=("DIRECT", "SAMPLE"),
+    )
+    sample_size: int = option(_SAMPLE, 200_000, "SAMPLE: how many rows a sample has.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteringOptions:
     """Options of clustering. `trigger_is_given`: the caller said how many commits to wait for."""
 
-    inline: bool = False
-    inline_commits_max: int = 4
-    schedule_inline: bool = False
-    async_enabled: bool = False
-    async_commits_max: int = 4
+    inline: bool = option(
+        "hoodie.clustering.inline",
+        False,
+        "Writes cluster when `hoodie.clustering.inline.max.commits` were made since the last clustering.",
+        aliases=("hoodie.datasource.clustering.inline.enable",),
+    )
+    inline_commits_max: int = option(_INLINE_COMMITS, 4, "Commits between two clusterings of writes.", minimum=1)
+    schedule_inline: bool = option(
+        "hoodie.clustering.schedule.inline",
+        False,
+        "Writes only plan a clustering, every `hoodie.clustering.async.max.commits`; any process may execute it.",
+    )
+    async_enabled: bool = option(
+        "hoodie.clustering.async.enabled",
+        False,
+        "As `hoodie.clustering.schedule.inline`: a writer has no threads that live on; execute the plan with "
+        "`HudiTable.cluster`, from any process.",
+        aliases=("hoodie.datasource.clustering.async.enable",),
+    )
+    async_commits_max: int = option(_ASYNC_COMMITS, 4, "Commits between two plans that writes schedule.", minimum=1)
     trigger_is_given: bool = False
-    plan_strategy: str = _PLAN_CLASS
-    execution_strategy: str | None = None
-    update_strategy: str = _UPDATE_CLASS
-    rollback_pending_on_conflict: bool = False
-    plans_expire: bool = False
-    expiration_min: int = 60
+    plan_strategy: str = option(
+        "hoodie.clustering.plan.strategy.class",
+        _PLAN_CLASS,
+        "Which slices a clustering takes: Hudi's class names, or SIZE_BASED, SINGLE_FILE_SORT, RECENT_DAYS, "
+        "SELECTED_PARTITIONS, COMMIT_BASED, STREAM_COPY, CONSISTENT_BUCKET, or your own class as `module:Class`.",
+    )
+    execution_strategy: str | None = option(
+        "hoodie.clustering.execution.strategy.class",
+        None,
+        "Stands in the plan for engines that choose by it; unset: the one that goes with the plan strategy. "
+        "PyHudi rewrites rows whichever it is.",
+    )
+    update_strategy: str = option(
+        "hoodie.clustering.updates.strategy",
+        _UPDATE_CLASS,
+        "Writes to file groups that a clustering waits for: SparkRejectUpdateStrategy (REJECT) refuses them, "
+        "SparkAllowUpdateStrategy (ALLOW) lets them, and the clustering is dropped. "
+        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) refuses them too: PyHudi does not write rows "
+        "twice.",
+    )
+    rollback_pending_on_conflict: bool = option(
+        "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
+        False,
+        "Writes to file groups that a clustering waits for roll that clustering back and go on.",
+    )
+    plans_expire: bool = option(
+        "hoodie.clustering.enable.expirations",
+        False,
+        "Writes and clusterings roll back plans that have waited for too long and that nobody is executing.",
+    )
+    expiration_min: int = option(
+        "hoodie.clustering.expiration.threshold.mins", 60, "How many minutes plans may wait, if they expire.", minimum=0
+    )
     # Which partitions
-    partition_filter: str = "NONE"
-    lookback_partitions: int = 2
-    skip_latest_partitions: int = 0
-    begin_partition: str | None = None
-    end_partition: str | None = None
-    partitions: tuple[str, ...] = ()
-    partition_regex: str | None = None
+    partition_filter: str = option(
+        "hoodie.clustering.plan.partition.filter.mode",
+        "NONE",
+        "Which partitions are looked into.",
+        choices=("NONE", "RECENT_DAYS", "SELECTED_PARTITIONS", "DAY_ROLLING"),
+    )
+    lookback_partitions: int = option(
+        f"{_PLAN}daybased.lookback.partitions", 2, "RECENT_DAYS: how many partitions, last names first.", minimum=1
+    )
+    skip_latest_partitions: int = option(
+        f"{_PLAN}daybased.skipfromlatest.partitions", 0, "RECENT_DAYS: how many to leave out first.", minimum=0
+    )
+    begin_partition: str | None = option(
+        f"{_PLAN}cluster.begin.partition", None, "SELECTED_PARTITIONS: the first partition path."
+    )
+    end_partition: str | None = option(
+        f"{_PLAN}cluster.end.partition", None, "SELECTED_PARTITIONS: the last partition path."
+    )
+    partitions: tuple[str, ...] = option(f"{_PLAN}partition.selected", (), "Just these partition paths.")
+    partition_regex: str | None = option(
+        f"{_PLAN}partition.regex.pattern", None, "Only partition paths that match as a whole."
+    )
     # Which slices, in which groups
-    small_file_limit_bytes: int = 314_572_800
-    target_file_bytes: int = 1_073_741_824
-    group_bytes_max: int = 2_147_483_648
-    groups_max: int = 30
-    single_slices: bool = True
-    slice_order: str = "SIZE"
-    earliest_commit: str | None = None
-    layout: LayoutOptions = LayoutOptions()
+    small_file_limit_bytes: int = option(
+        f"{_PLAN}small.file.limit", 314_572_800, "Slices with base files of this size or more are left.", minimum=0
+    )
+    target_file_bytes: int = option(
+        f"{_PLAN}target.file.max.bytes", 1_073_741_824, "How large new base files may get.", minimum=1
+    )
+    group_bytes_max: int = option(
+        f"{_PLAN}max.bytes.per.group", 2_147_483_648, "How much is sorted together, in bytes of base files.", minimum=1
+    )
+    groups_max: int = option(f"{_PLAN}max.num.groups", 30, "How many groups one clustering takes.", minimum=1)
+    single_slices: bool = option(
+        f"{_PLAN}single.group.clustering.enabled",
+        True,
+        "Rewrite slices that are alone in their group: good for sorting, not for larger files.",
+    )
+    slice_order: str = option(
+        f"{_PLAN}file.slices.sort.by",
+        "SIZE",
+        "Which slices come together in groups: SIZE largest first, INSTANT_TIME oldest first, or both with a comma.",
+    )
+    earliest_commit: str | None = option(
+        f"{_PLAN}earliest.commit.to.cluster", None, "COMMIT_BASED: only base files written after this instant."
+    )
+    layout: LayoutOptions = part(LayoutOptions)
 
 
 def clustering_options(values: Values) -> ClusteringOptions:
     """The options of a write or of a call of the service. Raises ConfigError."""
-    sample_size = values.integer(LAYOUT_KEYS[3], minimum=1)
-    layout = LayoutOptions(
-        values.names(SORT_COLUMNS), values.must(LAYOUT_KEYS[1]), values.must(LAYOUT_KEYS[2]), sample_size
-    )
-    if values.flag("hoodie.layout.optimize.enable") and not layout.columns:
-        raise ConfigError(f"hoodie.layout.optimize.enable=true needs columns to sort by: give {SORT_COLUMNS}.")
-    return ClusteringOptions(
-        inline=values.flag("hoodie.clustering.inline"),
-        inline_commits_max=values.integer("hoodie.clustering.inline.max.commits", minimum=1),
-        schedule_inline=values.flag("hoodie.clustering.schedule.inline"),
-        async_enabled=values.flag("hoodie.clustering.async.enabled"),
-        async_commits_max=values.integer("hoodie.clustering.async.max.commits", minimum=1),
-        trigger_is_given=any(key in values.given for key in _TRIGGER_KEYS),
-        plan_strategy=values.must("hoodie.clustering.plan.strategy.class"),
-        execution_strategy=values.text("hoodie.clustering.execution.strategy.class"),
-        update_strategy=values.must("hoodie.clustering.updates.strategy"),
-        rollback_pending_on_conflict=values.flag("hoodie.clustering.rollback.pending.replacecommit.on.conflict"),
-        plans_expire=values.flag("hoodie.clustering.enable.expirations"),
-        expiration_min=values.integer("hoodie.clustering.expiration.threshold.mins", minimum=0),
-        partition_filter=values.must("hoodie.clustering.plan.partition.filter.mode"),
-        lookback_partitions=values.integer(f"{_PLAN}daybased.lookback.partitions", minimum=1),
-        skip_latest_partitions=values.integer(f"{_PLAN}daybased.skipfromlatest.partitions", minimum=0),
-        begin_partition=values.text(f"{_PLAN}cluster.begin.partition"),
-        end_partition=values.text(f"{_PLAN}cluster.end.partition"),
-        partitions=values.names(f"{_PLAN}partition.selected"),
-        partition_regex=values.text(f"{_PLAN}partition.regex.pattern"),
-        small_file_limit_bytes=values.integer(f"{_PLAN}small.file.limit", minimum=0),
-        target_file_bytes=values.integer(f"{_PLAN}target.file.max.bytes", minimum=1),
-        group_bytes_max=values.integer(f"{_PLAN}max.bytes.per.group", minimum=1),
-        groups_max=values.integer(f"{_PLAN}max.num.groups", minimum=1),
-        single_slices=values.flag(f"{_PLAN}single.group.clustering.enabled"),
-        slice_order=values.must(f"{_PLAN}file.slices.sort.by"),
-        earliest_commit=values.text(f"{_PLAN}earliest.commit.to.cluster"),
-        layout=layout,
-    )
+    options = parse(ClusteringOptions, values)
+    if values.flag(LAYOUT_ENABLE) and not options.layout.columns:
+        raise ConfigError(f"{LAYOUT_ENABLE.key}=true needs columns to sort by: give {SORT_COLUMNS}.")
+    return replace(options, trigger_is_given=values.is_given(_INLINE_COMMITS, _ASYNC_COMMITS))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from pyhudi.model.options.keywords import KEYWORDS
+from pyhudi.model.options.catalogue import OPTIONS
 from pyhudi.model.options.spec import OptionSpec, Support
-from pyhudi.model.options.table import OPTIONS
 
 __all__ = ["options_page"]
 
@@ -49,10 +48,9 @@ def options_page() -> str:
 
 
 def _honoured_table(group: str, specs: Iterable[OptionSpec]) -> str:
-    names = {key: name for name, key in KEYWORDS.items()}
     lines = [f"\n## {group}\n\n| option | default | what it does |\n|---|---|---|\n"]
     for spec in specs:
-        other = [f"in Python `{names[spec.key]}`"] if spec.key in names else []
+        other = [f"in Python `{spec.keyword}`"] if spec.keyword else []
         other += [f"also `{alias}`" for alias in spec.aliases]
         values = f" Values: {', '.join(f'`{choice}`' for choice in spec.choices)}." if spec.choices else ""
         later = f" Not yet: {', '.join(f'`{choice}`' for choice in spec.later)}." if spec.later else ""

@@ -3,43 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyhudi.caller_warnings import warn_caller
-from pyhudi.model.options.memory import MemoryOptions, memory_options
+from pyhudi.model.options.catalogue import resolve
+from pyhudi.model.options.declare import Values, parse, part
+from pyhudi.model.options.memory import MemoryOptions
+from pyhudi.model.options.merging import MergerOptions
+from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning
-from pyhudi.model.options.table import resolve
-from pyhudi.model.options.values import Values
 
 __all__ = ["ReadOptions"]
 
-_SCHEMA_HISTORY = "hoodie.schema.on.read.enable"
 
+@dataclass(frozen=True)  # no slots: it has several bases
+class ReadOptions(QueryOptions, MergerOptions):
+    """Options of a read: those of its bases, and the memory it may take."""
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """Options of a read. `as_of`: instant time, timestamp or date as text, None = now. `merger_classes`: paths of the
-    caller's mergers.
-    """
-
-    query_type: str = "snapshot"
-    as_of: str | None = None
-    merger_classes: tuple[str, ...] = ()
-    memory: MemoryOptions = field(default_factory=MemoryOptions)
+    memory: MemoryOptions = part(MemoryOptions)
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
         """From option text; see `resolve` for spellings, warnings and errors."""
         values = Values(resolve(options, session, Door.READ))
-        if values.given.get(_SCHEMA_HISTORY) == "false":
+        if values.given.get(SCHEMA_HISTORY.key) == "false":
             warn_caller(
-                f"No effect in this release: {_SCHEMA_HISTORY}=false. Columns of a table that has a schema history are "
-                "matched by it.",
+                f"No effect in this release: {SCHEMA_HISTORY.key}=false. Columns of a table that has a schema history "
+                "are matched by it.",
                 HudiOptionWarning,
             )
-        return cls(
-            query_type=values.must("hoodie.datasource.query.type"),
-            as_of=values.text("as.of.instant"),
-            merger_classes=values.names("hoodie.write.record.merge.custom.implementation.classes"),
-            memory=memory_options(values),
-        )
+        return parse(cls, values)

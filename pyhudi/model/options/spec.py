@@ -6,13 +6,23 @@ Keys, defaults and older spellings are Hudi's own (1.2, with what 0.15 and 1.0 s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Door", "HudiOptionWarning", "Kind", "OptionSpec", "Support"]
+__all__ = [
+    "ON_READ",
+    "ON_READ_AND_WRITE",
+    "Door",
+    "Family",
+    "HudiOptionWarning",
+    "Kind",
+    "OptionSpec",
+    "Support",
+    "text_of",
+]
 
 
 class HudiOptionWarning(UserWarning):
@@ -36,6 +46,10 @@ class Door(str, Enum):
     READ = "read"
 
 
+ON_READ = frozenset({Door.READ})
+ON_READ_AND_WRITE = frozenset({Door.READ, Door.WRITE})
+
+
 class Support(str, Enum):
     """What this release does with an option.
 
@@ -53,23 +67,28 @@ class Support(str, Enum):
 class OptionSpec:
     """A row of the option table.
 
-    `default` is the text of the default, None when there is none. `aliases` are older or other spellings. `doc` says in
-    one line what the option does here; for an option that is not honoured, what we do instead. `accepted` (lower case)
-    are values of an option that is not honoured which mean what we do anyway. `choices` are the values of an honoured
-    option (compared without case), `later` are values that Hudi has and this release refuses by name.
+    `default` is the text of the default, None when there is none. `doc` says in one line what the option does here; for
+    an option that is not honoured, what we do instead. `group` is its heading on the page. `aliases` are older or other
+    spellings. `accepted` (lower case) are values of an option that is not honoured which mean what we do anyway.
+    `choices` are the values of an honoured option (compared without case), `later` are values that Hudi has and this
+    release refuses by name. `minimum` is that of an integer. `keyword` is its name in Python calls. `may_be_empty`: an
+    empty text means "none"; that of any other option means "not given".
     """
 
     key: str
     kind: Kind
     default: str | None
     doc: str
-    group: str
+    group: str = ""
     aliases: tuple[str, ...] = ()
     support: Support = Support.HONOURED
     accepted: frozenset[str] = frozenset()
     choices: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     doors: frozenset[Door] = frozenset({Door.WRITE})
+    minimum: int | None = None
+    keyword: str | None = None
+    may_be_empty: bool = False
 
     def normalise(self, text: str) -> str:
         """The text as this option stores it. Raises ConfigError when it can't be a value of this option."""
@@ -100,3 +119,66 @@ class OptionSpec:
 
     def _wrong(self, found: str, expected: str) -> ConfigError:
         return ConfigError(f"{self.key}: expected {expected}, found {found!r}. See docs/options.md.")
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Options that this release knows and does not honour, written compactly.
+
+    `keys` holds words `[!]key[=default][<older spelling]...`, each key without its `hoodie.`. A key with `!` would
+    change what a table holds or promises: any value but the default and the accepted ones is refused. The others touch
+    speed or housekeeping: a value outside `accepted` is warned about, and `doc` says what happens instead.
+    `accepted`: key without `hoodie.` → values (lower case, blanks between them).
+    """
+
+    group: str
+    doc: str
+    keys: str
+    accepted: Mapping[str, str] = field(default_factory=dict)
+    doors: frozenset[Door] = frozenset({Door.WRITE})
+
+    def specs(self) -> Iterator[OptionSpec]:
+        """One row of the option table for each key."""
+        for word in self.keys.split():
+            names, has_default, default = word.lstrip("!").partition("=")
+            if has_default:
+                default, *aliases = default.split("<")
+            else:
+                names, *aliases = names.split("<")
+            refused = word.startswith("!")
+            accepted = set(self.accepted.get(names, "").split())
+            if refused:
+                accepted |= {default.lower()} if has_default else {""}
+            yield OptionSpec(
+                key=f"hoodie.{names}",
+                kind=_shown_kind(default),
+                default=default if has_default else None,
+                doc=self.doc,
+                group=self.group,
+                aliases=tuple(f"hoodie.{alias}" for alias in aliases),
+                support=Support.REFUSED if refused else Support.NO_EFFECT,
+                accepted=frozenset(accepted),
+                doors=self.doors,
+            )
+
+
+def text_of(value: object) -> str:
+    """A Python value as option text: True → "true", a list or tuple → its items with commas, None → ""."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(text_of(item) for item in value)
+    return str(value)
+
+
+def _shown_kind(default: str) -> Kind:
+    """The kind that the default shows; a value of an option that is not honoured is never read."""
+    if default in ("true", "false"):
+        return Kind.FLAG
+    if default.lstrip("-").isdigit():
+        return Kind.INTEGER
+    if default.replace(".", "", 1).isdigit():
+        return Kind.NUMBER
+    return Kind.TEXT

@@ -1,15 +1,15 @@
-"""Options of writing that PyHudi decides itself or does not do yet.
+"""Options of tables, writes, reads and what follows a write that PyHudi decides itself or does not do yet.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `family.py` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `Family` says how to read it.
 """
 
 from __future__ import annotations
 
-from pyhudi.model.options.family import Family
+from pyhudi.model.options.spec import ON_READ, Family
 
-__all__ = ["WRITING"]
+__all__ = ["CALLS"]
 
-WRITING = (
+CALLS = (
     Family(
         group="Table properties",
         doc="Stored in hoodie.properties by PyHudi itself, not chosen by the caller.",
@@ -133,5 +133,124 @@ WRITING = (
         doc="A write never changes a table's version; `HudiTable.upgrade` and `HudiTable.downgrade` do.",
         keys="write.auto.upgrade=true",
         accepted={"write.auto.upgrade": "false"},
+    ),
+    Family(
+        group="Reading",
+        doc="PyHudi plans its reads itself.",
+        keys="""
+            !datasource.merge.type=payload_combine !datasource.query.incremental.format=latest_state
+            !datasource.read.begin.instanttime !datasource.read.create.filesystem.relation=false
+            !datasource.read.end.instanttime !datasource.read.extract.partition.values.from.path=false
+            datasource.read.file.index.list.partitions.from.catalog=false
+            datasource.read.file.index.listing.mode=lazy
+            datasource.read.file.index.listing.partition-path-prefix.analysis.enabled=true
+            datasource.read.file.index.optimize.listing.using.path.filter=false
+            datasource.read.incr.fallback.fulltablescan.enable=true datasource.read.incr.filters=
+            datasource.read.incr.path.glob= datasource.read.incr.skip_cluster=false
+            datasource.read.incr.skip_compact=false datasource.read.incr.table.version
+            datasource.read.partition.value.extractor.enabled=false !datasource.read.paths
+            datasource.read.schema.use.end.instanttime=false datasource.read.streaming.table.version
+            !datasource.read.table.valued.function.filesystem.relation.subpath=
+            !datasource.read.table.valued.function.timeline.relation=false
+            datasource.read.table.valued.function.timeline.relation.archived=false
+            datasource.read.use.new.parquet.file.format=false datasource.streaming.startOffset=earliest
+            enable.data.skipping=true file.index.enable=true read.timeline.holes.resolution.policy=FAIL
+            spark.polaris.catalog.class=org.apache.polaris.spark.SparkCatalog
+        """,
+        accepted={
+            "datasource.merge.type": "payload_combine",
+            "file.index.enable": "true",
+            "enable.data.skipping": "true false",
+        },
+        doors=ON_READ,
+    ),
+    Family(
+        group="Cleaning",
+        doc="Cleaning runs at the end of a write, or when it is called, in all partitions; bootstrapped files stay.",
+        keys="""
+            clean.async.enabled=false<clean.async
+            clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
+            clean.multiple.enabled=false<clean.allow.multiple
+            clean.optimize.using.local.engine.context=true clean.parallelism=200<cleaner.parallelism
+        """,
+        accepted={
+            "clean.async.enabled": "false",
+            "clean.delete.bootstrap.base.file": "false",
+            "clean.multiple.enabled": "false",
+        },
+    ),
+    Family(
+        group="Timeline archive",
+        doc="Archiving runs at the end of a write, or when it is called; archive files of version 6 are not merged.",
+        keys="""
+            archive.async=false archive.delete.parallelism=100 archive.merge.enable=false
+            archive.merge.files.batch.size=10 archive.merge.small.file.limit.bytes=20971520
+            archivelog.folder=archived !timeline.history.path=history timeline.layout.version=2 !timeline.path=timeline
+        """,
+        accepted={
+            "archive.async": "false",
+            "archive.merge.enable": "false",
+        },
+    ),
+    Family(
+        group="Clustering",
+        doc="A clustering runs within the write that asks for it, or when it is called; a task for each group.",
+        keys="""
+            clustering.fail.on.pending.ingestion.during.conflict.resolution=false
+            clustering.group.read.parallelism=20 clustering.max.parallelism=15
+            clustering.plan.generation.use.local.engine.context=false
+            clustering.plan.strategy.binary.copy.schema.evolution.enable=false
+            layout.optimize.data.skipping.enable=true
+        """,
+    ),
+    Family(
+        group="Compaction",
+        doc="Compaction runs within the write that asks for it, or when it is called.",
+        keys="""
+            compact.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
+            compaction.lazy.block.read=true
+            compaction.plan.generator=org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator
+            compaction.reverse.log.read=false datasource.compaction.async.enable=true log.compaction.enable=false
+        """,
+        accepted={
+            "log.compaction.enable": "false",
+            "datasource.compaction.async.enable": "false",
+        },
+    ),
+    Family(
+        group="Log files",
+        doc="Inserts go to base files, or to the log files of their bucket, whatever size those have.",
+        keys="""
+            logfile.to.parquet.compression.ratio=0.35
+        """,
+    ),
+    Family(
+        group="Table services",
+        doc="Services run in no other place and not on their own.",
+        keys="""
+            table.service.manager.actions= table.service.manager.connection.retries=3
+            table.service.manager.connection.retry.delay.sec=1 table.service.manager.connection.timeout.sec=300
+            table.service.manager.deploy.extra.params table.service.manager.deploy.parallelism=100
+            table.service.manager.deploy.queue=default table.service.manager.deploy.resources=spark:4g,4g
+            table.service.manager.deploy.username=default !table.service.manager.enabled=false
+            table.service.manager.execution.engine=spark table.service.manager.uris=http://localhost:9091
+            table.services.enabled=true table.services.incremental.enabled=true
+        """,
+        accepted={
+            "table.services.enabled": "false",
+            "table.services.incremental.enabled": "false",
+        },
+    ),
+    Family(
+        group="Rollback",
+        doc="Failed writes are rolled back before the next write, from the files on storage.",
+        keys="""
+            rollback.avoid.duplicate.plan=false rollback.instant.backup.dir=.rollback_backup
+            rollback.instant.backup.enabled=false rollback.parallelism=100 rollback.using.markers=true
+        """,
+        accepted={
+            "rollback.instant.backup.enabled": "false",
+            "rollback.using.markers": "true",
+        },
     ),
 )

@@ -1,0 +1,223 @@
+"""The catalogue: every key that PyHudi knows, and `resolve`, the one place where text keys are judged.
+
+Known are Hudi's documented keys with their older spellings, and ours (`hoodie.pyhudi.*`). Honoured options come from
+the classes that declare them, the others from two modules of data. docs/options.md is printed from here
+(`python -m pyhudi.model.options`), in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.archiving import ArchivingOptions
+from pyhudi.model.options.cleaning import CleaningOptions
+from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
+from pyhudi.model.options.compaction import CompactionOptions
+from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
+from pyhudi.model.options.declare import key_of, topic
+from pyhudi.model.options.files import FileOptions
+from pyhudi.model.options.index import BucketOptions, IndexOptions
+from pyhudi.model.options.keys import KeyOptions
+from pyhudi.model.options.known_calls import CALLS
+from pyhudi.model.options.known_platform import PLATFORM
+from pyhudi.model.options.locks import LockOptions
+from pyhudi.model.options.memory import MemoryOptions
+from pyhudi.model.options.merging import MergerOptions, MergingOptions
+from pyhudi.model.options.operation import (
+    CommitOptions,
+    OperationOptions,
+    OwnOptions,
+    ReplacingOptions,
+    SchemaOptions,
+)
+from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.spec import Door, HudiOptionWarning, OptionSpec, Support, text_of
+from pyhudi.model.options.table import TableOptions, VersionOptions
+from pyhudi.model.options.ttl import TtlOptions
+
+__all__ = [
+    "KEYWORDS",
+    "OPTIONS",
+    "canonical_keys",
+    "find_spec",
+    "merged_options",
+    "options_from_keywords",
+    "resolve",
+    "spec_of",
+]
+
+OPTIONS: tuple[OptionSpec, ...] = (
+    *topic("Table", TableOptions),
+    *topic("Keys and partition paths", KeyOptions),
+    *topic("Which row wins", MergingOptions, MergerOptions),
+    *topic("Write operation", OperationOptions),
+    *topic("Schema", SchemaOptions),
+    *topic("Index", IndexOptions, BucketOptions),
+    *topic("Files", FileOptions),
+    *topic("Time and failed writers", LivenessOptions),
+    *topic("PyHudi's own", OwnOptions),
+    *topic("Many writers", ConcurrencyOptions),
+    *topic("Locks", LockOptions),
+    *topic("Compaction", CompactionOptions),
+    *topic("Cleaning", CleaningOptions),
+    *topic("Timeline archive", ArchivingOptions),
+    *topic("Table versions", VersionOptions),
+    *topic("Memory and executors", MemoryOptions),
+    *topic("Clustering", ClusteringOptions, LAYOUT_ENABLE),
+    *topic("Overwriting and deleting partitions", ReplacingOptions),
+    *topic("Partition time to live", TtlOptions),
+    *topic("Commits", CommitOptions),
+    *topic("Reading", QueryOptions, SCHEMA_HISTORY),
+    *(spec for family in (*CALLS, *PLATFORM) for spec in family.specs()),
+)
+# Python names of the options that people type most: `write_hudi(..., record_key="id")`.
+KEYWORDS: Mapping[str, str] = MappingProxyType(
+    {spec.keyword: spec.key for spec in sorted(OPTIONS, key=lambda spec: spec.keyword or "") if spec.keyword}
+)
+
+_BY_KEY: dict[str, OptionSpec] = {key: spec for spec in OPTIONS for key in (spec.key, *spec.aliases)}
+
+_PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("as_of", "query_type")}}
+
+# Below these prefixes a key that no row names belongs to the user (a class of the user's reads it) and is passed on.
+_USER_PREFIXES = ("hoodie.keygen.user.",)
+
+
+def find_spec(key: str) -> OptionSpec | None:
+    """The row of a key or of an older spelling of it; None when no row has it."""
+    return _BY_KEY.get(key)
+
+
+def spec_of(key: str) -> OptionSpec:
+    """The same for a key that is known. Raises KeyError when no row has it."""
+    return _BY_KEY[key]
+
+
+def canonical_keys(options: Iterable[str]) -> frozenset[str]:
+    """The keys of known options under their one spelling; unknown ones are left out."""
+    return frozenset(_BY_KEY[key].key for key in options if key in _BY_KEY)
+
+
+def resolve(
+    options: Mapping[str, object],
+    session: Mapping[str, object] | None = None,
+    door: Door = Door.WRITE,
+) -> dict[str, str]:
+    """The `hoodie.*` keys (and `as.of.instant`) of a call under their one spelling, with checked values.
+
+    Args:    options: what the caller gave, any spelling; None values and keys of others (`path`, ...) are left out.
+             session: session-wide options without their `spark.` in front; the call's own win.
+             door: whether a read or a write asks; keys of the other door are left out without a word.
+    Returns: key → text, in no particular order.
+    Raises:  ConfigError for values that can't be read, for two spellings that disagree, and for options that this
+             release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and about
+             options without effect.
+    """
+    own = _known(options, door)
+    merged = {**_known(session or {}, door), **own}
+    quiet: dict[str, list[str]] = {}
+    result = {}
+    for key, text in merged.items():
+        spec = _BY_KEY.get(key)
+        if spec is None or spec.support is Support.HONOURED:
+            result[key] = text
+        elif text.lower() not in spec.accepted:
+            if spec.support is Support.REFUSED:
+                raise ConfigError(_refusal(spec, text))
+            quiet.setdefault(spec.doc, []).append(key)
+    for doc, keys in quiet.items():
+        warn_caller(f"No effect in this release: {', '.join(sorted(keys))}. {doc}", HudiOptionWarning)
+    return result
+
+
+def _known(options: Mapping[str, object], door: Door) -> dict[str, str]:
+    """Canonical key → normalised text for the keys of this door; user keys stay as they are."""
+    result: dict[str, str] = {}
+    given_as: dict[str, str] = {}
+    for key, value in options.items():
+        if value is not None and key in _PYTHON_NAMES:
+            _warn_bare(key)
+        if value is None or not (key.startswith("hoodie.") or key in _BY_KEY):
+            continue
+        spec = _BY_KEY.get(key)
+        if spec is None:
+            if key.startswith(_USER_PREFIXES):
+                result[key] = text_of(value)
+            else:
+                _warn_unknown(key)
+            continue
+        if door not in spec.doors:
+            continue
+        text = text_of(value)
+        text = spec.normalise(text) if spec.support is Support.HONOURED and text.strip() else text.strip()
+        if result.setdefault(spec.key, text) != text:
+            raise ConfigError(
+                f"{given_as[spec.key]}={result[spec.key]} and {key}={text} are two spellings of one option and "
+                f"disagree. Leave one of them out."
+            )
+        given_as[spec.key] = key
+    return {key: text for key, text in result.items() if text or _may_be_empty(key)}
+
+
+def _may_be_empty(key: str) -> bool:
+    spec = _BY_KEY.get(key)
+    return spec is not None and spec.may_be_empty
+
+
+def _warn_bare(name: str) -> None:
+    """A name of Python's among Hudi's keys."""
+    warn_caller(
+        f"The option {name!r} is ignored: options are given by Hudi's keys, here {_PYTHON_NAMES[name]!r}. "
+        f"{name}= is an argument of Python calls.",
+        HudiOptionWarning,
+    )
+
+
+def _warn_unknown(key: str) -> None:
+    near = get_close_matches(key, _BY_KEY, n=1, cutoff=0.6)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    warn_caller(f"Unknown option {key!r} is ignored.{hint}", HudiOptionWarning)
+
+
+def _refusal(spec: OptionSpec, found: str) -> str:
+    means = f" Accepted: {', '.join(sorted(a for a in spec.accepted if a))}." if any(spec.accepted) else ""
+    return (
+        f"{spec.key}={found}: this release of PyHudi knows this option and does not do what it asks. {spec.doc}{means} "
+        f"Leave it out, or do this step with Apache Hudi; nothing was written."
+    )
+
+
+def options_from_keywords(keywords: Mapping[str, object]) -> dict[str, object]:
+    """Option keys for Python names; keys that are option keys already (`hoodie....`) pass.
+
+    Raises ConfigError for a name that is neither, naming the nearest, and for an option given by both names.
+    """
+    result: dict[str, object] = {}
+    for name, value in keywords.items():
+        key = name if "." in name else KEYWORDS.get(name)
+        if key is None:
+            raise ConfigError(
+                f"Unknown argument {name!r}.{_nearest(name)} Or give Hudi's own key, as in **{{'hoodie....': ...}}."
+            )
+        if key in result:
+            raise ConfigError(f"{name!r} and {key!r} are the same option; leave one of them out.")
+        result[key] = value
+    return result
+
+
+def _nearest(name: str) -> str:
+    near = get_close_matches(name, KEYWORDS, n=1)
+    return f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(KEYWORDS)}."
+
+
+def merged_options(options: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
+    """`options` by key and `keywords` by Python name as one mapping by key. Raises ConfigError for one given twice."""
+    given = options_from_keywords({name: value for name, value in keywords.items() if value is not None})
+    for key, value in (options or {}).items():
+        if key in given and given[key] != value:
+            raise ConfigError(f"{key} is given twice, as {value!r} in options and as {given[key]!r} by name.")
+    return {**(options or {}), **given}

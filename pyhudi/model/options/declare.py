@@ -1,0 +1,250 @@
+"""How a topic declares its options: a field of a frozen dataclass carries the key and all that is said of it.
+
+`commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the one place where this
+option stands. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
+value of a call (`parse`) are made from it. docs/contributing/add-an-option.md walks through an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from functools import cache
+from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.spec import Door, Kind, OptionSpec
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from _typeshed import DataclassInstance
+
+__all__ = [
+    "Values",
+    "computed",
+    "key_of",
+    "milliseconds",
+    "names_of",
+    "option",
+    "own_specs",
+    "parse",
+    "part",
+    "row",
+    "specs_of",
+    "topic",
+]
+
+T = TypeVar("T")
+Options = TypeVar("Options", bound="DataclassInstance")
+
+_DECLARED = "pyhudi option"  # in the metadata of a field
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What a call gives: key in its one spelling → text, from `resolve`."""
+
+    given: Mapping[str, str]
+
+    def is_given(self, *keys: str) -> bool:
+        """Is one of them given?"""
+        return any(key in self.given for key in keys)
+
+    def text(self, spec: OptionSpec) -> str | None:
+        """The text given, else the default, else None."""
+        return self.given.get(spec.key) or spec.default
+
+    def flag(self, spec: OptionSpec) -> bool:
+        return self.text(spec) == "true"
+
+    def integer(self, spec: OptionSpec) -> int:
+        """Raises ConfigError below the minimum."""
+        text = self.text(spec)
+        assert text is not None, f"{spec.key} has no default"
+        return _checked_integer(spec, text)
+
+
+class _Details(TypedDict, total=False):
+    """What else is said of an option; OptionSpec explains each."""
+
+    minimum: int
+    aliases: tuple[str, ...]
+    choices: tuple[str, ...]
+    later: tuple[str, ...]
+    doors: frozenset[Door]
+    keyword: str
+    may_be_empty: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A field that is read from `spec`; `also` are options that the topic looks at for the same field."""
+
+    spec: OptionSpec
+    also: tuple[OptionSpec, ...]
+    convert: Callable[[str], object] | None
+
+    def read(self, text: str) -> object:
+        value = _typed(self.spec, text)
+        return self.convert(text) if self.convert else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    """A field that the topic's own function makes from several options."""
+
+    specs: tuple[OptionSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A field that holds options of another class."""
+
+    kind: type[DataclassInstance]
+    parse: Callable[[Values], object]
+
+
+def row(
+    key: str,
+    default: object,
+    doc: str,
+    kind: Kind | None = None,
+    default_text: str | None = None,
+    **details: Unpack[_Details],
+) -> OptionSpec:
+    """An option that no field is read from alone. The arguments are those of `option`."""
+    text = _default_text(default) if default_text is None else default_text
+    return OptionSpec(key, kind or _kind_of(default), text or None, doc, **details)
+
+
+def option(
+    key: str,
+    default: T,
+    doc: str,
+    kind: Kind | None = None,
+    default_text: str | None = None,
+    convert: Callable[[str], T] | None = None,
+    also: tuple[OptionSpec, ...] = (),
+    **details: Unpack[_Details],
+) -> T:
+    """A field of a frozen dataclass that holds the value of an option.
+
+    Args:    key: Hudi's newest spelling. doc: what it does here, in a line of docs/options.md.
+             kind: needed where the default doesn't show it, as None doesn't.
+             default_text: where the table shows another default than the field's; "" for none.
+             convert: from the text to the field's value, where the kind alone doesn't say it.
+             also: options from which the topic's own function fills the same field.
+    """
+    spec = row(key, default, doc, kind, default_text, **details)
+    return field(default=default, metadata={_DECLARED: _Own(spec, also, convert)})
+
+
+def milliseconds(key: str, default_s: float, doc: str, **details: Unpack[_Details]) -> float:
+    """A field in seconds whose option counts milliseconds."""
+    text = str(int(default_s * 1000))
+    return option(key, default_s, doc, Kind.INTEGER, text, lambda given: int(given) / 1000, **details)
+
+
+def computed(default: Callable[[], T], *specs: OptionSpec) -> T:
+    """A field that the topic's own function fills from the options `specs`."""
+    return field(default_factory=default, metadata={_DECLARED: _Computed(specs)})
+
+
+def part(kind: type[Options], parsed: Callable[[Values], Options] | None = None) -> Options:
+    """A field that holds options of the class `kind`. `parsed`: its topic's own function, where it has one."""
+    by = parsed or (lambda values: parse(kind, values))
+    return field(default_factory=kind, metadata={_DECLARED: _Part(kind, by)})
+
+
+def parse(kind: type[Options], values: Values) -> Options:
+    """Options of the class `kind` from text: its own options where they are given, and its parts.
+
+    All other fields keep their defaults; filling them is the work of the topic's own function.
+    """
+    found: dict[str, object] = {}
+    for name, how in _declared(kind):
+        if isinstance(how, _Own):
+            text = values.given.get(how.spec.key)
+            if text:
+                found[name] = how.read(text)
+        elif isinstance(how, _Part):
+            found[name] = how.parse(values)
+    return cast("Callable[..., Options]", kind)(**found)
+
+
+def specs_of(kind: type[DataclassInstance]) -> Iterator[OptionSpec]:
+    """The options that a class declares, in the order of its fields, those of its parts among them."""
+    for _, how in _declared(kind):
+        if isinstance(how, _Own):
+            yield from (how.spec, *how.also)
+        elif isinstance(how, _Computed):
+            yield from how.specs
+        else:
+            yield from specs_of(how.kind)
+
+
+def own_specs(kind: type[DataclassInstance]) -> dict[str, OptionSpec]:
+    """Field → the option that it is read from, for the fields that have one."""
+    return {name: how.spec for name, how in _declared(kind) if isinstance(how, _Own)}
+
+
+def key_of(kind: type[DataclassInstance], name: str) -> str:
+    """The key of the option that the field `name` is read from."""
+    return own_specs(kind)[name].key
+
+
+def topic(group: str, *declared: type[DataclassInstance] | OptionSpec) -> tuple[OptionSpec, ...]:
+    """The rows under one heading of the page: of classes, and of options that belong to no field."""
+    rows = (spec for each in declared for spec in ((each,) if isinstance(each, OptionSpec) else specs_of(each)))
+    return tuple(replace(spec, group=group) for spec in rows)
+
+
+@cache  # a write asks some thirty times
+def _declared(kind: type[DataclassInstance]) -> tuple[tuple[str, _Own | _Computed | _Part], ...]:
+    """The fields that were declared here, by name."""
+    return tuple((each.name, each.metadata[_DECLARED]) for each in fields(kind) if _DECLARED in each.metadata)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """The names between commas."""
+    return tuple(part for part in text.split(",") if part)
+
+
+def _typed(spec: OptionSpec, text: str) -> object:
+    if spec.kind is Kind.FLAG:
+        return text == "true"
+    if spec.kind is Kind.INTEGER:
+        return _checked_integer(spec, text)
+    if spec.kind is Kind.NUMBER:
+        return float(text)
+    return names_of(text) if spec.kind is Kind.NAMES else text
+
+
+def _checked_integer(spec: OptionSpec, text: str) -> int:
+    number = int(text)
+    if spec.minimum is not None and number < spec.minimum:
+        raise ConfigError(f"{spec.key}: expected at least {spec.minimum}, found {number}. See docs/options.md.")
+    return number
+
+
+def _kind_of(default: object) -> Kind:
+    if isinstance(default, bool):
+        return Kind.FLAG
+    if isinstance(default, int):
+        return Kind.INTEGER
+    if isinstance(default, float):
+        return Kind.NUMBER
+    return Kind.NAMES if isinstance(default, tuple) else Kind.TEXT
+
+
+def _default_text(default: object) -> str:
+    """As somebody types it: numbers without an exponent. "" where there is none."""
+    if default is None:
+        return ""
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    if isinstance(default, float):
+        return f"{Decimal(repr(default)):f}"
+    return ",".join(default) if isinstance(default, tuple) else str(default)

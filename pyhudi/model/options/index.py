@@ -1,0 +1,140 @@
+"""Options of the index and of the bloom filters in files.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.options.declare import Values, computed, option, parse, row
+from pyhudi.model.options.spec import Kind
+
+__all__ = ["INDEX_TYPE", "BucketOptions", "IndexOptions", "bucket_options", "index_options"]
+
+INDEX_TYPE = "hoodie.index.type"
+_NUM_MIN = "hoodie.bucket.index.min.num.buckets"
+_NUM_MAX = "hoodie.bucket.index.max.num.buckets"
+_CONSISTENT = ("CONSISTENT_BUCKET", "HoodieSparkConsistentBucketIndex")
+
+_SIMPLE_MOVES = row(
+    "hoodie.simple.index.update.partition.path", True, "GLOBAL_SIMPLE: a row whose partition changed moves."
+)
+_BLOOM_MOVES = row(
+    "hoodie.bloom.index.update.partition.path", True, "GLOBAL_BLOOM: a row whose partition changed moves."
+)
+_BUCKET_ENGINE = row(
+    "hoodie.index.bucket.engine",
+    "SIMPLE",
+    "BUCKET: SIMPLE has a fixed number of buckets; CONSISTENT_HASHING, for merge-on-read tables, begins with "
+    "`hoodie.bucket.index.num.buckets` in each partition and lets clustering split and merge them.",
+    choices=("SIMPLE", "CONSISTENT_HASHING"),
+)
+
+
+@dataclass(frozen=True)  # no slots: WriteOptions has several bases
+class IndexOptions:
+    """`update_partition_path`: global index → does a row move whose partition changed?"""
+
+    index_type: str = option(
+        INDEX_TYPE,
+        "SIMPLE",
+        "How keys are found: SIMPLE, GLOBAL_SIMPLE, BLOOM, GLOBAL_BLOOM, BUCKET or INMEMORY.",
+        aliases=("hoodie.index.class",),
+        keyword="index",
+    )
+    update_partition_path: Mapping[str, bool] = computed(dict, _SIMPLE_MOVES, _BLOOM_MOVES)
+    bucket_num: int = option(
+        "hoodie.bucket.index.num.buckets",
+        256,
+        "BUCKET: buckets of each partition; fixed for the life of the table unless they are consistently hashed.",
+        keyword="buckets",
+        minimum=1,
+    )
+    bucket_hash_fields: tuple[str, ...] = option(
+        "hoodie.bucket.index.hash.field",
+        (),
+        "BUCKET: key fields that choose the bucket; the record key when not given.",
+    )
+    bloom_enabled: bool = option(
+        "hoodie.parquet.bloom.filter.enabled",
+        True,
+        "Write a bloom filter of the record keys into file footers.",
+        keyword="bloom_filter",
+    )
+    bloom_num_entries: int = option(
+        "hoodie.index.bloom.num_entries", 60000, "Keys for which a bloom filter is sized.", minimum=1
+    )
+    bloom_fpp: float = option("hoodie.index.bloom.fpp", 1e-9, "False positive rate of a bloom filter.")
+    bloom_kind: str = option(
+        "hoodie.bloom.index.filter.type", "DYNAMIC_V0", "Kind of bloom filter.", choices=("SIMPLE", "DYNAMIC_V0")
+    )
+    bloom_max_entries: int = option(
+        "hoodie.bloom.index.filter.dynamic.max.entries",
+        100000,
+        "Keys up to which a dynamic bloom filter grows.",
+        minimum=1,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BucketOptions:
+    """`consistent`: file groups are nodes of a ring; the rest says when a clustering splits and merges them.
+
+    `num_min`, `num_max` None: the number of buckets that a partition began with.
+    """
+
+    consistent: bool = computed(bool, _BUCKET_ENGINE)
+    num_min: int | None = option(
+        _NUM_MIN,
+        None,
+        "CONSISTENT_HASHING: clustering merges no further; unset: the number that a partition began with.",
+        kind=Kind.INTEGER,
+        minimum=1,
+    )
+    num_max: int | None = option(
+        _NUM_MAX,
+        None,
+        "CONSISTENT_HASHING: clustering splits no further; unset: the number that a partition began with.",
+        kind=Kind.INTEGER,
+        minimum=1,
+    )
+    split_threshold: float = option(
+        "hoodie.bucket.index.split.threshold",
+        2.0,
+        "CONSISTENT_HASHING: buckets of more than so many times the largest file size are split.",
+    )
+    merge_threshold: float = option(
+        "hoodie.bucket.index.merge.threshold",
+        0.2,
+        "CONSISTENT_HASHING: neighbours below this part of the largest file size are merged.",
+    )
+
+
+def index_options(values: Values) -> IndexOptions:
+    """The options of a write."""
+    options = parse(IndexOptions, values)
+    return replace(
+        options,
+        index_type="BUCKET" if _is_consistent(options.index_type) else options.index_type,
+        update_partition_path={
+            "GLOBAL_SIMPLE": values.flag(_SIMPLE_MOVES),
+            "GLOBAL_BLOOM": values.flag(_BLOOM_MOVES),
+        },
+    )
+
+
+def bucket_options(values: Values) -> BucketOptions:
+    """The options of a write or of a call of clustering. Raises ConfigError."""
+    options = parse(BucketOptions, values)
+    if options.num_min is not None and options.num_max is not None and options.num_min > options.num_max:
+        raise ConfigError(f"{_NUM_MIN}={options.num_min} is more than {_NUM_MAX}={options.num_max}.")
+    by_engine = values.text(_BUCKET_ENGINE) == "CONSISTENT_HASHING"
+    return replace(options, consistent=by_engine or _is_consistent(parse(IndexOptions, values).index_type))
+
+
+def _is_consistent(index_type: str) -> bool:
+    """Does the index type itself say that buckets are nodes of a ring?"""
+    return index_type.rpartition(".")[2] in _CONSISTENT

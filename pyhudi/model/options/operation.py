@@ -1,0 +1,232 @@
+"""What one write does: its operation, its schema rules, the partitions it replaces, its commit, the engine it runs on.
+
+Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyhudi.model.options.declare import Values, computed, option, parse, row
+from pyhudi.model.options.keys import RECORD_KEY
+from pyhudi.model.options.spec import text_of
+
+__all__ = [
+    "CommitOptions",
+    "OperationOptions",
+    "OwnOptions",
+    "ReplacingOptions",
+    "SchemaOptions",
+    "operation_options",
+]
+
+_OPERATION = "hoodie.datasource.write.operation"
+
+_DROP_DUPLICATES = row(
+    "hoodie.datasource.write.insert.drop.duplicates",
+    False,
+    "true is the older way to say `hoodie.datasource.insert.dup.policy=drop`.",
+)
+_METADATA_PREFIX = row(
+    "hoodie.datasource.write.commitmeta.key.prefix",
+    "_",
+    "Options whose key begins so are stored in the commit's extra metadata.",
+    may_be_empty=True,
+)
+
+
+@dataclass(frozen=True)  # no slots: WriteOptions has several bases
+class OperationOptions:
+    """`extra_metadata`: what the caller puts into the commit, by key."""
+
+    operation: str = option(
+        _OPERATION,
+        "upsert",
+        "What the write does. Without a record key the default is bulk_insert.",
+        choices=(
+            "upsert",
+            "insert",
+            "bulk_insert",
+            "delete",
+            "insert_overwrite",
+            "insert_overwrite_table",
+            "delete_partition",
+        ),
+        later=(
+            "bootstrap",
+            "upsert_prepped",
+            "insert_prepped",
+            "bulk_insert_prepped",
+            "delete_prepped",
+            "compact",
+            "cluster",
+            "index",
+            "alter_schema",
+        ),
+        keyword="operation",
+    )
+    combine_before_upsert: bool = option(
+        "hoodie.combine.before.upsert",
+        True,
+        "Rows with the same key inside one upsert become one.",
+        keyword="combine_before_upsert",
+    )
+    combine_before_insert: bool = option(
+        "hoodie.combine.before.insert", False, "The same for insert and bulk_insert.", keyword="combine_before_insert"
+    )
+    combine_before_bulk_insert: bool = False
+    insert_dup_policy: str = option(
+        "hoodie.datasource.insert.dup.policy",
+        "none",
+        "insert: what happens to rows whose key is in the table.",
+        choices=("none", "drop", "fail"),
+        keyword="duplicates",
+        also=(_DROP_DUPLICATES,),
+    )
+    bulk_insert_sort_mode: str = option(
+        "hoodie.bulkinsert.sort.mode",
+        "NONE",
+        "Order and spread of the rows of a bulk_insert.",
+        choices=(
+            "NONE",
+            "GLOBAL_SORT",
+            "PARTITION_SORT",
+            "PARTITION_PATH_REPARTITION",
+            "PARTITION_PATH_REPARTITION_AND_SORT",
+        ),
+        keyword="sort_mode",
+    )
+    bulk_insert_sort_columns: tuple[str, ...] = option(
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+        (),
+        "Sort the rows of a bulk_insert by these columns.",
+        keyword="sort_columns",
+    )
+    extra_metadata: Mapping[str, str] = computed(dict, _METADATA_PREFIX)
+
+
+@dataclass(frozen=True)  # no slots: WriteOptions has several bases
+class SchemaOptions:
+    """What a write may do with columns that the table or the data lacks."""
+
+    null_for_missing_columns: bool = option(
+        "hoodie.write.set.null.for.missing.columns",
+        False,
+        "Columns of the table that the data lacks are stored as null instead of refused.",
+    )
+    reconcile_schema: bool = option(
+        "hoodie.datasource.write.reconcile.schema",
+        False,
+        "Keep the table's columns and types where the data has fewer or narrower ones.",
+    )
+    allow_column_drop: bool = option(
+        "hoodie.datasource.write.schema.allow.auto.evolution.column.drop",
+        False,
+        "Columns that the data lacks leave the table's schema.",
+    )
+    allow_kind_change: bool = option(
+        "hoodie.pyhudi.schema.allow.kind.change",
+        False,
+        "A column of numbers becomes text, and one of text bytes, when data of that type arrives, as in Hudi. With "
+        "false such data is refused.",
+    )
+
+
+@dataclass(frozen=True)  # no slots: WriteOptions has several bases
+class OwnOptions:
+    """PyHudi's own: who writes a Spark DataFrame, and how hard the codec tries."""
+
+    engine: str = option(
+        "hoodie.pyhudi.engine",
+        "auto",
+        "Who writes a Spark DataFrame: this process when it is small (auto), always this process, always Spark.",
+        choices=("auto", "local", "spark"),
+        keyword="engine",
+    )
+    local_max_rows: int = option(
+        "hoodie.pyhudi.local.max.rows",
+        100000,
+        "Largest input in rows that this process writes itself under engine auto.",
+        minimum=0,
+    )
+    local_max_bytes: int = option(
+        "hoodie.pyhudi.local.max.bytes", 33554432, "The same in bytes of Arrow data.", minimum=0
+    )
+    compression_level: int = option(
+        "hoodie.pyhudi.compression.level",
+        1,
+        "Level of the codec; for gzip and zstd.",
+        keyword="compression_level",
+        minimum=0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacingOptions:
+    """`overwrite_mode`: what save mode overwrite means without an operation. `static_partitions`: the partitions that
+    an insert_overwrite replaces, whatever its rows are; () for those that get rows. `partitions_to_delete`: partition
+    paths and patterns.
+    """
+
+    overwrite_mode: str | None = option(
+        "hoodie.datasource.overwrite.mode",
+        None,
+        "What save mode overwrite does to a table when no operation is named: STATIC replaces all rows in one "
+        "commit (insert_overwrite_table), DYNAMIC those of the partitions that get rows (insert_overwrite). "
+        "Unset: the table is made anew. A named operation wins, as in Hudi.",
+        choices=("STATIC", "DYNAMIC"),
+    )
+    static_partitions: tuple[str, ...] = option(
+        "hoodie.static.overwrite.partition.paths",
+        (),
+        "insert_overwrite: the partition paths that are replaced, whether rows go to them or not. Rows may go to "
+        "no others.",
+    )
+    partitions_to_delete: tuple[str, ...] = option(
+        "hoodie.datasource.write.partitions.to.delete",
+        (),
+        "delete_partition: partition paths, with `*` for any text unless a partition has that very path. Unset: the "
+        "partitions of the rows that are given.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitOptions:
+    """`rolling_keys`: keys of extra metadata that every commit carries on, found in one of the newest `lookback`."""
+
+    allow_empty: bool = option(
+        "hoodie.allow.empty.commit",
+        True,
+        "A write that changes no file makes a commit all the same, which moves checkpoints on; a delete that finds no "
+        "row only where this is set. With false it leaves no trace, and its result has no instant.",
+    )
+    rolling_keys: tuple[str, ...] = option(
+        "hoodie.write.rolling.metadata.keys",
+        (),
+        "Keys of extra metadata that every commit and clean carries on from those before, unless it has its own value.",
+    )
+    lookback: int = option(
+        "hoodie.write.rolling.metadata.timeline.lookback.commits",
+        10,
+        "How many commits and cleans to look back through for these keys.",
+        minimum=1,
+    )
+
+
+def operation_options(values: Values, given: Mapping[str, object]) -> OperationOptions:
+    """The options of a write. `given`: what the call gave, keys that are not Hudi's among them."""
+    options = parse(OperationOptions, values)
+    keyless = not values.given.get(RECORD_KEY)
+    prefix = values.given.get(_METADATA_PREFIX.key, "_")
+    return replace(
+        options,
+        operation="bulk_insert" if keyless and not values.is_given(_OPERATION) else options.operation,
+        combine_before_bulk_insert=options.combine_before_insert,
+        insert_dup_policy="drop" if values.flag(_DROP_DUPLICATES) else options.insert_dup_policy,
+        extra_metadata={
+            key: text_of(value)
+            for key, value in given.items()
+            if prefix and key.startswith(prefix) and value is not None
+        },
+    )
