@@ -1,0 +1,46 @@
+"""pyarrow's types where the installed stubs and pyarrow differ; every other name comes from those stubs.
+
+`pa.Array` takes no type parameter at run time, and what a column holds is said by its schema, at run time too: so here it is
+one type, an array of something. Arrays and types of one kind (`pa.StringArray`, `pa.MapType`) have the methods of their kind.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+from pyarrow import lib
+from pyarrow import types as types
+
+Array: TypeAlias = lib.Array[Any]
+ChunkedArray: TypeAlias = lib.ChunkedArray[Any]
+Field: TypeAlias = lib.Field[Any]
+ListArray: TypeAlias = lib.ListArray[Any]
+MapArray: TypeAlias = lib.MapArray[Any, Any]
+MapType: TypeAlias = lib.MapType[Any, Any, Any]
+Scalar: TypeAlias = lib.Scalar[Any]
+
+class _ArrowArray(Protocol):
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+# The stubs answer by the kind of the values, and take an ndarray for one of booleans.
+def array(
+    obj: Iterable[Any] | _ArrowArray,
+    type: lib.DataType | None = None,
+    mask: lib.Array[Any] | npt.NDArray[np.bool_] | None = None,
+    size: int | None = None,
+    from_pandas: bool | None = None,
+    safe: bool = True,
+) -> Array: ...
+def chunked_array(
+    arrays: Iterable[Array] | Iterable[Sequence[Any]], type: lib.DataType | None = None
+) -> ChunkedArray: ...
+def map_(
+    key_type: lib.DataType | Field, item_type: lib.DataType | Field, keys_sorted: bool = False
+) -> MapType: ...
+def nulls(size: int, type: lib.DataType | None = None) -> Array: ...
+
+# Whatever has Python's buffer protocol, which no type says before Python 3.12; ndarrays have it.
+def py_buffer(obj: bytes | bytearray | memoryview | npt.NDArray[Any]) -> lib.Buffer: ...
+
+from pyarrow.lib import *
