@@ -7,6 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.formats.buffers import buffer_numbers
+
 __all__ = ["xx_hash32"]
 
 _P1, _P2, _P3, _P4, _P5 = (np.uint32(p) for p in (2654435761, 2246822519, 3266489917, 668265263, 374761393))
@@ -25,8 +27,8 @@ def xx_hash32(strings: pa.Array | pa.ChunkedArray) -> Words:
         return np.zeros(0, np.uint32)
     column = pc.fill_null(strings, "").cast(pa.large_string())
     _, offsets_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
-    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    offsets = buffer_numbers(offsets_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
+    data = buffer_numbers(data_buffer, np.uint8)
     lengths = np.diff(offsets)
     hashes = np.empty(len(column), np.uint32)
     for length in np.unique(lengths):

@@ -37,7 +37,7 @@ def timestamp_part(
     column = read_field(batch, field)
     if column is None or column.null_count == len(column):
         return constant_path(style.decorate(field, settings.null_path()), batch.num_rows)
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or str(column.type) == "string_view":
         return _from_text(column, field, style, settings, first_row)

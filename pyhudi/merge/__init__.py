@@ -75,6 +75,6 @@ def winners(
             `incoming_ordering` means rows without ordering value: they win as if every field were null and a delete.
         incoming_is_delete: which incoming rows are deletes; None: none is.
     """
-    return merge_mode(mode, existing_ordering and ["given"]).replaces(
+    return merge_mode(mode, ["given"] if existing_ordering else ()).replaces(
         existing_ordering, incoming_ordering, incoming_is_delete
     )

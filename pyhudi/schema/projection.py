@@ -69,7 +69,7 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
         return array
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
-    if pa.types.is_dictionary(source):
+    if isinstance(array, pa.DictionaryArray):
         return _convert(array.dictionary_decode(), target, path)
     if same_layout(source, target):
         return as_type(array, target)

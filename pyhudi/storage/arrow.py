@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -52,7 +51,7 @@ class ArrowStorage:
     _filesystem: pafs.FileSystem = field(repr=False, compare=False)
     _base: str = field(repr=False)
 
-    def __init__(self, uri: str, options: Mapping[str, str] | None = None, filesystem: Any = None) -> None:
+    def __init__(self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None) -> None:
         given = dict(options or {})
         base = ""
         if filesystem is None:
@@ -226,6 +225,6 @@ class ArrowStorage:
             raise StorageError(f"{self.full_path(path)}: the store refused: {clean}") from clean
 
 
-def _file_info(path: str, entry: Any) -> FileInfo:
+def _file_info(path: str, entry: pafs.FileInfo) -> FileInfo:
     is_dir = entry.type is pafs.FileType.Directory
     return FileInfo(path, 0 if is_dir else entry.size or 0, (entry.mtime_ns or 0) // 1_000_000, is_dir)

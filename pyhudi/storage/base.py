@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["FileInfo", "Storage"]
 
@@ -50,12 +53,12 @@ class Storage(Protocol):
         """All bytes. Raises PathNotFound."""
         ...
 
-    def open_input(self, path: str) -> Any:
-        """A seekable file for pyarrow (`pyarrow.NativeFile`), to be closed by the caller. Raises PathNotFound."""
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable file, to be closed by the caller. Raises PathNotFound."""
         ...
 
-    def open_output(self, path: str) -> Any:
-        """A sink for pyarrow (`pyarrow.NativeFile`); makes parent folders; an existing file is replaced."""
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A sink; makes parent folders; an existing file is replaced."""
         ...
 
     def write(self, path: str, data: bytes) -> None:

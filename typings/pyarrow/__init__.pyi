@@ -14,16 +14,32 @@ from pyarrow import types as types
 
 Array: TypeAlias = lib.Array[Any]
 ChunkedArray: TypeAlias = lib.ChunkedArray[Any]
+DictionaryArray: TypeAlias = lib.DictionaryArray[Any, Any]
 Field: TypeAlias = lib.Field[Any]
+FixedSizeListType: TypeAlias = lib.FixedSizeListType[Any, Any]
+LargeListType: TypeAlias = lib.LargeListType[Any]
+LargeListViewType: TypeAlias = lib.LargeListViewType[Any]
 ListArray: TypeAlias = lib.ListArray[Any]
 MapArray: TypeAlias = lib.MapArray[Any, Any]
 MapType: TypeAlias = lib.MapType[Any, Any, Any]
+ListType: TypeAlias = lib.ListType[Any]
+ListViewType: TypeAlias = lib.ListViewType[Any]
 Scalar: TypeAlias = lib.Scalar[Any]
+TimestampType: TypeAlias = lib.TimestampType[Any, Any]
 
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
-# The stubs answer by the kind of the values, and take an ndarray for one of booleans.
+# The installed stubs tell the kind by the values, and take any ndarray for one of booleans.
+@overload
+def array(obj: npt.NDArray[np.bool_], type: lib.BoolType | None = None) -> lib.BooleanArray: ...
+@overload
+def array(obj: npt.NDArray[np.int32], type: lib.Int32Type | None = None) -> lib.Int32Array: ...
+@overload
+def array(obj: npt.NDArray[np.int64], type: lib.Int64Type | None = None) -> lib.Int64Array: ...
+@overload
+def array(obj: Iterable[bool | None], type: lib.BoolType) -> lib.BooleanArray: ...
+@overload
 def array(
     obj: Iterable[Any] | _ArrowArray,
     type: lib.DataType | None = None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroDecoder"]
 
@@ -30,6 +31,7 @@ CHUNK_RECORDS = 16 * 1024
 
 Mask = npt.NDArray[np.bool_]
 # Reads one field: (buffer, positions, limits, build) → (array or None when not built, positions behind).
+_Repeated: TypeAlias = pa.ListType | pa.MapType
 Reader = Callable[["_Walk", Positions, Positions, bool], tuple[pa.Array | None, Positions]]
 
 
@@ -85,11 +87,12 @@ class AvroDecoder:
         return pa.Table.from_batches(batches, schema=self.schema)
 
     def _decode_chunk(self, walk: _Walk, starts: Positions, ends: Positions) -> pa.RecordBatch:
-        positions, arrays = starts, []
+        positions = starts
+        arrays: list[pa.Array] = []
         for name, read in self._fields:
             wanted = name in self.schema.names
             array, positions = read(walk, positions, ends, wanted)
-            if wanted:
+            if array is not None:
                 arrays.append(array)
         if not np.array_equal(positions, ends):
             raise CorruptFile(f"{walk.where}: Avro records are longer than their schema says.")
@@ -110,10 +113,13 @@ def _reader(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Reader:
     if isinstance(avro, dict) and kind in ("record", "error", "fixed", "enum"):
         names = names.define(avro)
     if kind in ("record", "error"):
+        assert pa.types.is_struct(arrow)
         return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(avro["fields"])], arrow)
     if kind == "array":
+        assert pa.types.is_list(arrow)
         return _repeated(_reader(avro["items"], arrow.value_type, names), arrow)
     if kind == "map":
+        assert pa.types.is_map(arrow)
         value = _reader(avro["values"], arrow.item_type, names)
         entry = pa.struct([arrow.key_field, arrow.item_field])
         return _repeated(_record([_variable(pa.string()), value], entry), arrow)
@@ -252,10 +258,10 @@ def _decimal_of_bytes(binary: pa.Array, arrow: pa.DataType, where: str) -> pa.Ar
     out = np.zeros((len(binary), 16), dtype=np.uint8)
     for size in np.unique(lengths):
         rows = np.flatnonzero(lengths == size)
-        content = b"".join(binary.take(pa.array(rows)).to_pylist())
+        content = b"".join(cast("list[bytes]", binary.take(pa.array(rows)).to_pylist()))
         matrix = np.frombuffer(content, np.uint8).reshape(len(rows), size)
         decimals = _decimals(matrix, arrow, where)
-        out[rows] = np.frombuffer(decimals.buffers()[1], np.uint8)[: 16 * len(rows)].reshape(-1, 16)
+        out[rows] = buffer_numbers(decimals.buffers()[1], np.uint8)[: 16 * len(rows)].reshape(-1, 16)
     return pa.Array.from_buffers(arrow, len(binary), [None, pa.py_buffer(out)])
 
 
@@ -302,12 +308,13 @@ def _nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
     return read
 
 
-def _record(inner: list[Reader], arrow: pa.DataType) -> Reader:
+def _record(inner: list[Reader], arrow: pa.StructType) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
-        arrays = []
+        arrays: list[pa.Array] = []
         for field in inner:
             array, at = field(walk, at, limits, build)
-            arrays.append(array)
+            if array is not None:
+                arrays.append(array)
         if not build:
             return None, at
         if not arrays:
@@ -317,7 +324,7 @@ def _record(inner: list[Reader], arrow: pa.DataType) -> Reader:
     return read
 
 
-def _repeated(item: Reader, arrow: pa.DataType) -> Reader:
+def _repeated(item: Reader, arrow: _Repeated) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
         at = at.copy()
         pieces: list[pa.Array] = []
@@ -355,9 +362,8 @@ def _block_counts(walk: _Walk, at: Positions, limits: Positions) -> tuple[npt.ND
     return counts, behind
 
 
-def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: int, arrow: pa.DataType) -> pa.Array:
-    is_map = pa.types.is_map(arrow)
-    item_type = pa.struct([arrow.key_field, arrow.item_field]) if is_map else arrow.value_type
+def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: int, arrow: _Repeated) -> pa.Array:
+    item_type = pa.struct([arrow.key_field, arrow.item_field]) if pa.types.is_map(arrow) else arrow.value_type
     offsets = np.zeros(rows + 1, dtype=np.int32)
     values = pa.array([], item_type)
     if pieces:
@@ -365,6 +371,7 @@ def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: in
         np.cumsum(np.bincount(owner, minlength=rows), out=offsets[1:])
         # Waves are in item order, so a stable sort by record restores each list.
         values = pa.concat_arrays(pieces).take(pa.array(np.argsort(owner, kind="stable")))
-    if is_map:
+    if pa.types.is_map(arrow):
+        assert isinstance(values, pa.StructArray)
         return pa.MapArray.from_arrays(pa.array(offsets), values.field(0), values.field(1), type=arrow)
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=arrow)

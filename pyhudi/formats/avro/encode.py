@@ -19,6 +19,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import encode_varints
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroEncoder"]
 
@@ -149,7 +150,7 @@ def _decimal(size: int | None) -> Pieces:
     """Big-endian two's complement: of `size` bytes (fixed), or of 16 with their length (bytes)."""
 
     def encode(array: pa.Array) -> list[pa.Array]:
-        little = np.frombuffer(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
+        little = buffer_numbers(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
         big = little.reshape(-1, 16)[:, ::-1]
         width = size or 16
         if width > 16:
