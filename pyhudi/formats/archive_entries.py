@@ -17,6 +17,7 @@ from typing import Any
 import fastavro
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.compaction_plans import decode_compaction_plan
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
@@ -90,9 +91,7 @@ _LENGTH = struct.Struct(">i")
 _CONTENT_VERSION = 3
 
 
-def archive_entry(
-    instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str
-) -> dict[str, Any]:
+def archive_entry(instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str) -> NewBody:
     """The entry of one state of an instant.
 
     Args:    action: as the state's file names it (`compaction` until it completes as `commit`); body: that file's
@@ -110,7 +109,7 @@ def archive_entry(
     }
 
 
-def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[str, Any]:
+def _payload(action: ActionKind, state: State, body: bytes, where: str) -> NewBody:
     if action in _WRITES:
         return {"hoodieCommitMetadata": _commit(body, where)}
     if not body:
@@ -134,9 +133,9 @@ def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[
     return {} if name is None else {name: decode_avro_record(body, where)}
 
 
-def _commit(body: bytes, where: str) -> dict[str, Any]:
+def _commit(body: bytes, where: str) -> NewBody:
     metadata = decode_commit(body, where)
-    entry: dict[str, Any] = {
+    entry: NewBody = {
         "partitionToWriteStats": {
             partition: [
                 {name: value for name, value in stat_to_avro(stat).items() if name in _STAT_FIELDS} for stat in stats
@@ -153,7 +152,7 @@ def _commit(body: bytes, where: str) -> dict[str, Any]:
     return entry
 
 
-def encode_entries(entries: Sequence[Mapping[str, Any]]) -> bytes:
+def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
     """The block of these entries, as it stands in an archive file."""
     content = io.BytesIO()
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
@@ -165,7 +164,7 @@ def encode_entries(entries: Sequence[Mapping[str, Any]]) -> bytes:
     return encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: _schema()}, content.getvalue())
 
 
-def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[Body]:
     """The entries of a block, in their order.
 
     Args:    columns: fields to decode, None for all.
@@ -178,7 +177,7 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
         yield from batch.to_pylist(maps_as_pydicts="lossy")
 
 
-def commit_of_entry(entry: Mapping[str, Any]) -> CommitMetadata | None:
+def commit_of_entry(entry: Body) -> CommitMetadata | None:
     """The commit metadata in an entry, None when it holds none."""
     body = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
     if body is None:

@@ -106,7 +106,7 @@ class BloomFilter:
         if isinstance(keys, pa.ChunkedArray):
             # A row of bits is unpacked for each run of keys: few long runs are better than many chunks.
             keys = (
-                keys.chunk(0) if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
+                keys.chunks[0] if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
             )
         start = 0
         while start < len(keys):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,24 +34,25 @@ _ROW_GROUP_ROWS = 10_000  # at a few kB of metadata per instant; a reader of a t
 _FIRST_TIME, _LAST_TIME = "", "9" * 24
 TIME_COLUMNS = ("instantTime", "completionTime", "action")
 
-HISTORY_SCHEMA = pa.schema(
-    [
-        pa.field("instantTime", pa.string()),
-        pa.field("completionTime", pa.string()),
-        pa.field("action", pa.string()),
-        pa.field("metadata", pa.binary()),
-        pa.field("plan", pa.binary()),
-        pa.field("version", pa.int32(), nullable=False),
-    ]
+_FIELDS: tuple[pa.Field, ...] = (
+    pa.field("instantTime", pa.string()),
+    pa.field("completionTime", pa.string()),
+    pa.field("action", pa.string()),
+    pa.field("metadata", pa.binary()),
+    pa.field("plan", pa.binary()),
+    pa.field("version", pa.int32(), nullable=False),
 )
+HISTORY_SCHEMA = pa.schema(_FIELDS)
 
 
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
     """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
-    options: dict[str, Any] = {"compression": "gzip", "use_dictionary": False, "store_schema": False, "version": "1.0"}
     with storage.open_output(path) as sink:
-        with pq.ParquetWriter(sink, HISTORY_SCHEMA, compression_level=1, **options) as writer:
+        with pq.ParquetWriter(
+            sink, HISTORY_SCHEMA, version="1.0", compression="gzip", compression_level=1, use_dictionary=False,
+            store_schema=False,
+        ) as writer:  # fmt: skip
             for table in tables:
                 writer.write_table(table.cast(HISTORY_SCHEMA), row_group_size=_ROW_GROUP_ROWS)
             writer.add_key_value_metadata(footer)
@@ -111,7 +111,7 @@ def read_history_file(
     return _within(table, since, until)
 
 
-def _opened(source: Any, where: str) -> pq.ParquetFile:
+def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
     except (pa.ArrowException, OSError) as error:

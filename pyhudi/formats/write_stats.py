@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import NewBody
 from pyhudi.model.commit import WriteStat
 
 __all__ = ["decode_stat", "stat_to_avro", "stat_to_json"]
@@ -50,9 +51,9 @@ _OPTIONAL_TEXTS: Mapping[str, str] = {
 }
 
 
-def stat_to_json(stat: WriteStat) -> dict[str, Any]:
+def stat_to_json(stat: WriteStat) -> NewBody:
     """The JSON form, keys in Hudi's order."""
-    body: dict[str, Any] = {
+    body: NewBody = {
         "fileId": stat.file_id,
         "path": stat.path,
         "cdcStats": None if stat.cdc_stats is None else dict(stat.cdc_stats),
@@ -80,9 +81,9 @@ def stat_to_json(stat: WriteStat) -> dict[str, Any]:
     return body
 
 
-def stat_to_avro(stat: WriteStat) -> dict[str, Any]:
+def stat_to_avro(stat: WriteStat) -> NewBody:
     """The datum of a HoodieWriteStat."""
-    body: dict[str, Any] = {"fileId": stat.file_id}
+    body: NewBody = {"fileId": stat.file_id}
     for names in (_ALL_COUNTERS, _OPTIONAL_NUMBERS, _OPTIONAL_TEXTS):
         body.update({name: getattr(stat, ours) for name, ours in names.items()})
     body["cdcStats"] = None if stat.cdc_stats is None else dict(stat.cdc_stats)
@@ -99,7 +100,7 @@ def stat_to_avro(stat: WriteStat) -> dict[str, Any]:
     return body
 
 
-def decode_stat(body: Any, where: str) -> WriteStat:
+def decode_stat(body: object, where: str) -> WriteStat:
     """A stat from either form. Raises CorruptFile when a field has another type."""
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a write stat, found {type(body).__name__}.")

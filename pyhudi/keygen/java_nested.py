@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.errors import KeyGenError
+from pyhudi.formats.avro.types import is_list
 
 __all__ = ["nested_texts"]
 
@@ -33,6 +34,7 @@ def _collection_writer(kind: pa.DataType, field: str) -> Writer:
     if pa.types.is_map(kind):
         key, item = _plain_writer(kind.key_type, field), _plain_writer(kind.item_type, field)
         return lambda pairs: "{" + ", ".join(f"{key(k)}={item(v)}" for k, v in _single(pairs, field)) + "}"
+    assert is_list(kind), kind
     element = _plain_writer(kind.value_type, field)
     return lambda values: "[" + ", ".join(map(element, values)) + "]"
 

@@ -7,7 +7,6 @@ Source: Arrow columnar format, C data interface.
 
 from __future__ import annotations
 
-
 import pyarrow as pa
 
 __all__ = ["as_type", "same_layout"]

@@ -51,7 +51,9 @@ class ArrowStorage:
     _filesystem: pafs.FileSystem = field(repr=False, compare=False)
     _base: str = field(repr=False)
 
-    def __init__(self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None) -> None:
+    def __init__(
+        self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None
+    ) -> None:
         given = dict(options or {})
         base = ""
         if filesystem is None:

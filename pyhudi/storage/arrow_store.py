@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow.fs as pafs
 
@@ -24,6 +24,9 @@ from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
+
+    from pyhudi.storage.arrow import ArrowStorage
+    from pyhudi.storage.base import Storage
 
     Store: TypeAlias = AzureStore | GCSStore | S3Store
 
@@ -58,7 +61,9 @@ class ObjectStore:
 def object_store(storage: Storage) -> ObjectStore | None:
     """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
-    return open_object_store(storage.root, storage._options, kind) if kind in OBJECT_STORES else None
+    return (
+        open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind) if kind in OBJECT_STORES else None
+    )
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:
@@ -119,13 +124,17 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
     """Not by obstore's `from_url`: it decodes percent signs and cuts at "?" and "#", pyarrow and Hadoop do not."""
     given = dict(options)
+    store: Store
     if kind == "abfs":
         place = AzurePlace.of(uri)
-        return stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+        store = stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+        return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
-        return stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
-    return stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
+        store = stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
+    else:
+        store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
+    return store
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:

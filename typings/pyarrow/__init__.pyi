@@ -1,7 +1,8 @@
 """pyarrow's types where the installed stubs and pyarrow differ; every other name comes from those stubs.
 
-`pa.Array` takes no type parameter at run time, and what a column holds is said by its schema, at run time too: so here it is
-one type, an array of something. Arrays and types of one kind (`pa.StringArray`, `pa.MapType`) have the methods of their kind.
+`pa.Array` takes no type parameter at run time, and what a column holds is said by its schema, at run time too: so here
+it is one type, an array of something. Arrays and types of one kind (`pa.StringArray`, `pa.MapType`) have the methods of
+their kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +10,11 @@ from typing import Any, Protocol, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
+from pyarrow import ipc as ipc
 from pyarrow import lib
 from pyarrow import types as types
+
+__version__: str
 
 Array: TypeAlias = lib.Array[Any]
 ChunkedArray: TypeAlias = lib.ChunkedArray[Any]
@@ -38,6 +42,8 @@ def array(obj: npt.NDArray[np.int32], type: lib.Int32Type | None = None) -> lib.
 @overload
 def array(obj: npt.NDArray[np.int64], type: lib.Int64Type | None = None) -> lib.Int64Array: ...
 @overload
+def array(obj: Iterable[Mapping[str, Any] | None], type: lib.StructType) -> lib.StructArray: ...
+@overload
 def array(obj: Iterable[bool | None], type: lib.BoolType) -> lib.BooleanArray: ...
 @overload
 def array(
@@ -51,12 +57,11 @@ def array(
 def chunked_array(
     arrays: Iterable[Array] | Iterable[Sequence[Any]], type: lib.DataType | None = None
 ) -> ChunkedArray: ...
-def map_(
-    key_type: lib.DataType | Field, item_type: lib.DataType | Field, keys_sorted: bool = False
-) -> MapType: ...
+def map_(key_type: lib.DataType | Field, item_type: lib.DataType | Field, keys_sorted: bool = False) -> MapType: ...
 def nulls(size: int, type: lib.DataType | None = None) -> Array: ...
 
 # Whatever has Python's buffer protocol, which no type says before Python 3.12; ndarrays have it.
 def py_buffer(obj: bytes | bytearray | memoryview | npt.NDArray[Any]) -> lib.Buffer: ...
 
-from pyarrow.lib import *
+# Last: what is named above counts.
+from pyarrow.lib import *  # noqa: E402, F403

@@ -18,6 +18,7 @@ from typing import Any
 import fastavro
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.protobuf import varint
 
 __all__ = ["MAGIC", "decode_container", "encode_container"]
@@ -29,7 +30,7 @@ _SYNC_BYTES = 16
 _SCHEMA_KEY = b"avro.schema"
 
 
-def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
+def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     """The container of one record.
 
     Args:    schema: the Avro JSON of the record, written into the header as it stands.
@@ -44,9 +45,7 @@ def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
     return b"".join((header, _long(1), _long(len(record)), record, sync))
 
 
-def decode_container(
-    data: bytes, where: str = "Avro container", reader_schema: str | None = None
-) -> tuple[dict[str, Any], str]:
+def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
     """The one record of a container, and the full name of the record that was written.
 
     Args:    where: the file's path, for messages.
@@ -89,7 +88,7 @@ def _check(reader: Any, where: str) -> str:
     return f"{namespace}.{name}" if namespace and "." not in name else name
 
 
-def _types_without_bytes(schema: Any) -> Iterator[Any]:
+def _types_without_bytes(schema: object) -> Iterator[object]:
     """Records without fields, fixed of size 0, and null where it is not a branch of a union."""
     if isinstance(schema, list):
         for branch in schema:

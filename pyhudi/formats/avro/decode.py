@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
+from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroDecoder"]
@@ -101,32 +102,34 @@ class AvroDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _reader(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Reader:
+def _reader(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
+        assert branch is not None, avro
         if not nullable:
             return _sole_branch(_reader(branch, arrow, names))
         return _nullable(_reader(branch, arrow, names), avro.index("null"), arrow)
-    kind = avro if isinstance(avro, str) else avro["type"]
+    parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
+    kind = parts["type"]
     if isinstance(kind, (list, dict)):
         return _reader(kind, arrow, names)
     if isinstance(avro, dict) and kind in ("record", "error", "fixed", "enum"):
         names = names.define(avro)
     if kind in ("record", "error"):
         assert pa.types.is_struct(arrow)
-        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(avro["fields"])], arrow)
+        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(parts["fields"])], arrow)
     if kind == "array":
         assert pa.types.is_list(arrow)
-        return _repeated(_reader(avro["items"], arrow.value_type, names), arrow)
+        return _repeated(_reader(parts["items"], arrow.value_type, names), arrow)
     if kind == "map":
         assert pa.types.is_map(arrow)
-        value = _reader(avro["values"], arrow.item_type, names)
+        value = _reader(parts["values"], arrow.item_type, names)
         entry = pa.struct([arrow.key_field, arrow.item_field])
         return _repeated(_record([_variable(pa.string()), value], entry), arrow)
     if kind == "fixed":
-        return _fixed(int(avro["size"]), arrow)
+        return _fixed(int(parts["size"]), arrow)
     if kind == "enum":
-        return _enum(tuple(avro["symbols"]))
+        return _enum(tuple(parts["symbols"]))
     simple = _simple(kind, arrow)
     if simple is not None:
         return simple
@@ -168,7 +171,7 @@ def _typed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     return array if array.type == arrow else array.view(arrow)
 
 
-def _number(dtype: np.dtype[Any], arrow: pa.DataType) -> Reader:
+def _number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
         behind = walk.check(at + dtype.itemsize, limits)
         if not build:
@@ -365,7 +368,7 @@ def _block_counts(walk: _Walk, at: Positions, limits: Positions) -> tuple[npt.ND
 def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: int, arrow: _Repeated) -> pa.Array:
     item_type = pa.struct([arrow.key_field, arrow.item_field]) if pa.types.is_map(arrow) else arrow.value_type
     offsets = np.zeros(rows + 1, dtype=np.int32)
-    values = pa.array([], item_type)
+    values: pa.Array = pa.array([], item_type)
     if pieces:
         owner = np.concatenate(owners)
         np.cumsum(np.bincount(owner, minlength=rows), out=offsets[1:])
@@ -373,5 +376,5 @@ def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: in
         values = pa.concat_arrays(pieces).take(pa.array(np.argsort(owner, kind="stable")))
     if pa.types.is_map(arrow):
         assert isinstance(values, pa.StructArray)
-        return pa.MapArray.from_arrays(pa.array(offsets), values.field(0), values.field(1), type=arrow)
+        return pa.MapArray.from_arrays(pa.array(offsets), values.field(0), values.field(1), type=arrow)  # type: ignore[call-overload,no-any-return]
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=arrow)

@@ -10,9 +10,10 @@ from typing import TypeAlias, TypeGuard
 import pyarrow as pa
 import pyarrow.types as pt
 
-__all__ = ["AnyList", "is_bytes", "is_list", "is_text"]
+__all__ = ["LIST_ARRAYS", "AnyList", "is_bytes", "is_list", "is_text"]
 
 AnyList: TypeAlias = pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
+LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
 
 
 def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
