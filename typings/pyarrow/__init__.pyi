@@ -32,6 +32,9 @@ ListViewType: TypeAlias = lib.ListViewType[Any]
 Scalar: TypeAlias = lib.Scalar[Any]
 TimestampType: TypeAlias = lib.TimestampType[Any, Any]
 
+class OSFile(lib.OSFile):
+    def __init__(self, path: str, mode: str = "r", memory_pool: lib.MemoryPool | None = None) -> None: ...
+
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
