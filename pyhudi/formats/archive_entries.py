@@ -12,11 +12,12 @@ import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import fastavro
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.compaction_plans import decode_compaction_plan
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
@@ -25,6 +26,9 @@ from pyhudi.formats.timeline_schemas import FIRST_STATISTICS, RECORDS, schema_of
 from pyhudi.formats.write_stats import stat_to_avro
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, State
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 __all__ = ["archive_entry", "commit_of_entry", "encode_entries", "entries_of"]
 
@@ -88,9 +92,7 @@ _LENGTH = struct.Struct(">i")
 _CONTENT_VERSION = 3
 
 
-def archive_entry(
-    instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str
-) -> dict[str, Any]:
+def archive_entry(instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str) -> NewBody:
     """The entry of one state of an instant.
 
     Args:    action: as the state's file names it (`compaction` until it completes as `commit`); body: that file's
@@ -108,7 +110,7 @@ def archive_entry(
     }
 
 
-def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[str, Any]:
+def _payload(action: ActionKind, state: State, body: bytes, where: str) -> NewBody:
     if action.is_commit and not action.is_replacing:
         return {"hoodieCommitMetadata": _commit(body, where)}
     if not body:
@@ -132,9 +134,9 @@ def _payload(action: ActionKind, state: State, body: bytes, where: str) -> dict[
     return {} if name is None else {name: decode_avro_record(body, where)}
 
 
-def _commit(body: bytes, where: str) -> dict[str, Any]:
+def _commit(body: bytes, where: str) -> NewBody:
     metadata = decode_commit(body, where)
-    entry: dict[str, Any] = {
+    entry: NewBody = {
         "partitionToWriteStats": {
             partition: [
                 {name: value for name, value in stat_to_avro(stat).items() if name in _STAT_FIELDS} for stat in stats
@@ -151,7 +153,7 @@ def _commit(body: bytes, where: str) -> dict[str, Any]:
     return entry
 
 
-def encode_entries(entries: Sequence[Mapping[str, Any]]) -> bytes:
+def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
     """The block of these entries, as it stands in an archive file."""
     content = io.BytesIO()
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
@@ -163,7 +165,7 @@ def encode_entries(entries: Sequence[Mapping[str, Any]]) -> bytes:
     return encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: _schema()}, content.getvalue())
 
 
-def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterator[Body]:
     """The entries of a block, in their order.
 
     Args:    columns: fields to decode, None for all.
@@ -176,7 +178,7 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
         yield from batch.to_pylist(maps_as_pydicts="lossy")
 
 
-def commit_of_entry(entry: Mapping[str, Any]) -> CommitMetadata | None:
+def commit_of_entry(entry: Body) -> CommitMetadata | None:
     """The commit metadata in an entry, None when it holds none."""
     body = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
     if body is None:
@@ -191,5 +193,5 @@ def _schema() -> str:
 
 
 @cache
-def _parsed(schema: str) -> Any:
+def _parsed(schema: str) -> Schema:
     return fastavro.parse_schema(json.loads(schema))

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["BLOOM_KINDS", "DYNAMIC_V0", "SIMPLE", "BloomFilter"]
 
@@ -105,7 +106,7 @@ class BloomFilter:
         if isinstance(keys, pa.ChunkedArray):
             # A row of bits is unpacked for each run of keys: few long runs are better than many chunks.
             keys = (
-                keys.chunk(0) if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
+                keys.chunks[0] if keys.num_chunks == 1 else pa.concat_arrays(keys.chunks or [pa.array([], pa.string())])
             )
         start = 0
         while start < len(keys):
@@ -287,11 +288,8 @@ def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.i
     _, offsets_buffer, data_buffer = keys.buffers()
     if len(keys) == 0:
         return np.zeros(0, np.uint8), np.zeros(0, np.int64), np.zeros(0, np.int64)
-    offsets = np.frombuffer(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
-    data = (
-        np.frombuffer(data_buffer, np.uint8) if data_buffer is not None and data_buffer.size else np.zeros(0, np.uint8)
-    )
-    return data, offsets[:-1], np.diff(offsets)
+    offsets = buffer_numbers(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4).astype(np.int64)
+    return buffer_numbers(data_buffer, np.uint8), offsets[:-1], np.diff(offsets)
 
 
 def _mix(data: Bits, starts: npt.NDArray[np.int64], length: int) -> _Block:

@@ -7,10 +7,10 @@ partition and file name decide. Source: docs/formats/timeline.md, "Records"; doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
@@ -119,7 +119,7 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
 
 def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
     """What a completed clean did; no bytes (a crash) are a clean that says nothing. Raises CorruptFile."""
-    body: Mapping[str, Any] = decode_avro_record(data, where) if data else {}
+    body: Body = decode_avro_record(data, where) if data else {}
     return CleanMetadata(
         start_time=body.get("startCleanTime") or "",
         time_taken_ms=body.get("timeTakenInMillis") or 0,
@@ -138,5 +138,5 @@ def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
     )
 
 
-def _texts(value: Any) -> dict[str, str]:
+def _texts(value: Body | None) -> dict[str, str]:
     return {key: text for key, text in (value or {}).items() if isinstance(text, str)}

@@ -8,12 +8,12 @@ docs/formats/table-services.md, "Clustering plan".
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import encode_container
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.instant_files import decode_requested_replace
 from pyhudi.formats.planned_slices import planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
@@ -29,7 +29,7 @@ _FIRST_WITH_MISSING_PARTITIONS = 8  # table version
 
 def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: Callable[[str], str]) -> bytes:
     """Body of the requested file. `full_path`: the absolute URI of a path relative to the table."""
-    clustering: dict[str, Any] = {
+    clustering: NewBody = {
         "inputGroups": [_group_dict(group, full_path) for group in plan.groups],
         "strategy": {
             "strategyClassName": plan.strategy_class,
@@ -57,7 +57,7 @@ def decode_clustering_plan(data: bytes, where: str = "clustering.requested") -> 
 
     Raises CorruptFile when it names files that can't be of its file groups, UnsupportedTable for bootstrapped files.
     """
-    body: Mapping[str, Any] | None = decode_requested_replace(data, where)["clusteringPlan"]
+    body: Body | None = decode_requested_replace(data, where)["clusteringPlan"]
     if body is None:
         return None
     strategy = body.get("strategy") or {}
@@ -79,7 +79,7 @@ def _old_schema() -> str:
     return json.dumps(schema, separators=(",", ":"))
 
 
-def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> dict[str, Any]:
+def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> NewBody:
     def path_of(file_slice: ClusteringSlice, name: str | None) -> str:
         return "" if name is None else full_path(data_path(file_slice.partition_path, name))
 
@@ -102,7 +102,7 @@ def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> dict
     }
 
 
-def _group(body: Mapping[str, Any], where: str) -> ClusteringGroup:
+def _group(body: Body, where: str) -> ClusteringGroup:
     slices = tuple(_slice(file_slice, where) for file_slice in body.get("slices") or ())
     if len({file_slice.partition_path for file_slice in slices}) > 1:
         raise CorruptFile(f"{where}: a group of the plan has slices of several partitions.")
@@ -114,6 +114,6 @@ def _group(body: Mapping[str, Any], where: str) -> ClusteringGroup:
     )
 
 
-def _slice(body: Mapping[str, Any], where: str) -> ClusteringSlice:
+def _slice(body: Body, where: str) -> ClusteringSlice:
     found = planned_slice(body, where, "clusters")
     return ClusteringSlice(found.partition_path, found.file_id, found.data_file, found.logs)

@@ -8,12 +8,11 @@ docs/formats/table-services.md, "Compaction plan".
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import decode_container, encode_container
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.planned_slices import planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
@@ -27,7 +26,7 @@ _FIRST_WITH_MISSING_PARTITIONS = 8  # table version
 
 def encode_compaction_plan(plan: CompactionPlan, table_version: int) -> bytes:
     """Body of the requested file of a compaction or log compaction."""
-    body: dict[str, Any] = {
+    body: NewBody = {
         "operations": [_operation_dict(operation) for operation in plan.operations],
         "extraMetadata": None if table_version < _FIRST_WITH_MISSING_PARTITIONS else {},
         "version": _VERSION,
@@ -69,7 +68,7 @@ def _old_schema() -> str:
     return json.dumps(schema, separators=(",", ":"))
 
 
-def _operation_dict(operation: CompactionOperation) -> dict[str, Any]:
+def _operation_dict(operation: CompactionOperation) -> NewBody:
     return {
         "baseInstantTime": operation.base_instant,
         "deltaFilePaths": list(operation.log_file_names),
@@ -81,7 +80,7 @@ def _operation_dict(operation: CompactionOperation) -> dict[str, Any]:
     }
 
 
-def _operation(body: Mapping[str, Any], where: str) -> CompactionOperation:
+def _operation(body: Body, where: str) -> CompactionOperation:
     found = planned_slice(body, where, "compacts")
     return CompactionOperation(
         partition_path=found.partition_path,

@@ -11,7 +11,6 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.formats.xx_hash import xx_hash32
 from pyhudi.java.hashes import bucket_text
@@ -162,24 +162,24 @@ def decode_nodes(text: str, where: str) -> tuple[HashNode, ...]:
     return tuple(_nodes(_json(text.encode(), where), where))
 
 
-def _node_dict(node: HashNode) -> dict[str, Any]:
+def _node_dict(node: HashNode) -> Body:
     return {"value": node.value, "fileIdPrefix": node.file_id_prefix, "tag": node.tag}
 
 
-def _json(data: bytes, where: str) -> Any:
+def _json(data: bytes, where: str) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{where}: expected JSON, found {data[:40]!r} ({error}).") from error
 
 
-def _nodes(found: Any, where: str) -> list[HashNode]:
+def _nodes(found: object, where: str) -> list[HashNode]:
     if not isinstance(found, list) or len(found) > _NODES_MAX:
         raise CorruptFile(f"{where}: expected a list of at most {_NODES_MAX} nodes, found {type(found).__name__}.")
     return [_node(node, where) for node in found]
 
 
-def _node(body: Any, where: str) -> HashNode:
+def _node(body: object, where: str) -> HashNode:
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a node, found {type(body).__name__}.")
     value, prefix, tag = _integer(body.get("value"), where), body.get("fileIdPrefix"), body.get("tag") or NORMAL
@@ -194,7 +194,7 @@ def _is_plain(prefix: str) -> bool:
     return 0 < len(prefix) <= 255 and not set(prefix) & set("/\\._\x00")
 
 
-def _integer(value: Any, where: str) -> int:
+def _integer(value: object, where: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise CorruptFile(f"{where}: expected an integer, found {value!r}.")
     return value

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,9 +50,11 @@ HISTORY_SCHEMA = pa.schema(
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
     """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
-    options: dict[str, Any] = {"compression": "gzip", "use_dictionary": False, "store_schema": False, "version": "1.0"}
     with storage.open_output(path) as sink:
-        with pq.ParquetWriter(sink, HISTORY_SCHEMA, compression_level=1, **options) as writer:
+        with pq.ParquetWriter(
+            sink, HISTORY_SCHEMA, version="1.0", compression="gzip", compression_level=1, use_dictionary=False,
+            store_schema=False,
+        ) as writer:  # fmt: skip
             for table in tables:
                 writer.write_table(table.cast(HISTORY_SCHEMA), row_group_size=_ROW_GROUP_ROWS)
             writer.add_key_value_metadata(footer)
@@ -112,7 +113,7 @@ def read_history_file(
     return _within(table, since, until)
 
 
-def _opened(source: Any, where: str) -> pq.ParquetFile:
+def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
     except (pa.ArrowException, OSError) as error:

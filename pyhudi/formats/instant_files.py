@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_container, encode_container
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.formats.write_stats import decode_stat, stat_to_avro, stat_to_json
@@ -50,7 +50,7 @@ def encode_commit(metadata: CommitMetadata, action: ActionKind, table_version: i
     if replaced is not None:
         assert action.completed_as is ActionKind.REPLACECOMMIT, action
     to_dict = stat_to_avro if table_version >= _FIRST_AVRO_VERSION else stat_to_json
-    body: dict[str, Any] = {
+    body: NewBody = {
         "partitionToWriteStats": {
             partition: [to_dict(stat) for stat in stats]
             for partition, stats in metadata.partition_to_write_stats.items()
@@ -124,7 +124,7 @@ def workload_profile(
 
 def encode_requested_replace(
     operation_type: str | None = None,
-    clustering_plan: Mapping[str, Any] | None = None,
+    clustering_plan: Body | None = None,
     extra_metadata: Mapping[str, str] | None = None,
 ) -> bytes:
     """Body of `<T>.replacecommit.requested` (and `.clustering.requested`); all null is an insert overwrite."""
@@ -139,7 +139,7 @@ def encode_requested_replace(
     )
 
 
-def decode_requested_replace(data: bytes, where: str = "replacecommit.requested") -> dict[str, Any]:
+def decode_requested_replace(data: bytes, where: str = "replacecommit.requested") -> Body:
     """Body of a requested replace commit or clustering, keys as in Avro; no bytes give all null."""
     if not data:
         return {"operationType": None, "clusteringPlan": None, "extraMetadata": None, "version": None}
@@ -190,7 +190,7 @@ def encode_rollback_metadata(metadata: RollbackMetadata) -> bytes:
     return encode_avro_record("HoodieRollbackMetadata", rollback_metadata_record(metadata))
 
 
-def rollback_metadata_record(metadata: RollbackMetadata) -> dict[str, Any]:
+def rollback_metadata_record(metadata: RollbackMetadata) -> Body:
     """The record in such a body; restores hold several."""
     partitions = {
         name: {
@@ -218,7 +218,7 @@ def decode_rollback_metadata(data: bytes, where: str = "rollback") -> RollbackMe
     return rollback_metadata_of(_expect(data, "HoodieRollbackMetadata", where))
 
 
-def rollback_metadata_of(body: Mapping[str, Any]) -> RollbackMetadata:
+def rollback_metadata_of(body: Body) -> RollbackMetadata:
     """The metadata in a record of such a body."""
     return RollbackMetadata(
         start_rollback_time=body["startRollbackTime"],
@@ -239,7 +239,7 @@ def rollback_metadata_of(body: Mapping[str, Any]) -> RollbackMetadata:
     )
 
 
-def encode_avro_record(record: str, datum: Mapping[str, Any]) -> bytes:
+def encode_avro_record(record: str, datum: Mapping[str, object]) -> bytes:
     """The container of any body of `timeline_schemas.RECORDS` (clean, savepoint, compaction, restore, index, ...).
 
     Args:    record: the record's name, such as `HoodieCleanerPlan`; datum: its fields under their Avro names.
@@ -247,19 +247,19 @@ def encode_avro_record(record: str, datum: Mapping[str, Any]) -> bytes:
     return encode_container(body_schema(record), datum)
 
 
-def decode_avro_record(data: bytes, where: str = "Avro body") -> dict[str, Any]:
+def decode_avro_record(data: bytes, where: str = "Avro body") -> Body:
     """Any Avro body as a dict, keys as in the schema that it was written with. Raises CorruptFile."""
     return decode_container(data, where)[0]
 
 
-def _expect(data: bytes, record: str, where: str) -> dict[str, Any]:
+def _expect(data: bytes, record: str, where: str) -> Body:
     body, name = decode_container(data, where, body_schema(record))
     if name.rpartition(".")[2] != record:
         raise CorruptFile(f"{where}: expected an Avro body of {record}, found {name}.")
     return body
 
 
-def _decode_json(data: bytes, where: str) -> dict[str, Any]:
+def _decode_json(data: bytes, where: str) -> Body:
     if len(data) > MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
     try:
@@ -274,7 +274,7 @@ def _decode_json(data: bytes, where: str) -> dict[str, Any]:
     return body
 
 
-def _mapping(body: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]:
+def _mapping(body: Body, key: str, where: str) -> Body:
     value = body.get(key)
     if value is None:
         return {}
@@ -283,7 +283,7 @@ def _mapping(body: Mapping[str, Any], key: str, where: str) -> Mapping[str, Any]
     return value
 
 
-def _list(value: Any, where: str) -> Sequence[Any]:
+def _list(value: object, where: str) -> Sequence[object]:
     if not isinstance(value, list):
         raise CorruptFile(f"{where}: expected a list, found {type(value).__name__}.")
     return value

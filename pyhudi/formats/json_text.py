@@ -14,21 +14,20 @@ Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from json.encoder import encode_basestring
-from typing import Any
 
 __all__ = ["pretty_json"]
 
 
-def pretty_json(value: Any) -> str:
+def pretty_json(value: object) -> str:
     """Print mappings (in their order), sequences, strings, finite numbers, booleans and None; no newline at the end."""
     parts: list[str] = []
     _print(value, "\n", parts)
     return "".join(parts)
 
 
-def _print(value: Any, line: str, parts: list[str]) -> None:
+def _print(value: object, line: str, parts: list[str]) -> None:
     """`line`: a newline and the indentation of the enclosing object."""
     if isinstance(value, str):
         parts.append(encode_basestring(value))
@@ -50,6 +49,7 @@ def _print(value: Any, line: str, parts: list[str]) -> None:
             separator = ","
         parts += (line, "}")
     else:
+        assert isinstance(value, Collection), value
         if not value:
             parts.append("[ ]")
             return

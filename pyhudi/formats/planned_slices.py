@@ -5,11 +5,10 @@ Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.bodies import Body
 from pyhudi.model.filenames import BaseFileName, LogFileName
 
 __all__ = ["PlannedSlice", "planned_slice"]
@@ -25,7 +24,7 @@ class PlannedSlice:
     logs: tuple[str, ...]
 
 
-def planned_slice(body: Mapping[str, Any], where: str, does: str) -> PlannedSlice:
+def planned_slice(body: Body, where: str, does: str) -> PlannedSlice:
     """The files that an entry of a plan names.
 
     Args:    where: the plan, for messages; does: what the plan does to the files ("compacts").

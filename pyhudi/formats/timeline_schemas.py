@@ -17,9 +17,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.formats.bodies import AvroObject, AvroType
 
 __all__ = ["FIRST_STATISTICS", "NAMESPACE", "RECORDS", "body_schema", "schema_of"]
 
@@ -271,16 +271,16 @@ def schema_of(record: str, records: Mapping[str, str]) -> str:
     return json.dumps(_record(record, NAMESPACE, records, set()), separators=(",", ":"))
 
 
-def _record(name: str, namespace: str | None, records: Mapping[str, str], seen: set[str]) -> dict[str, Any]:
+def _record(name: str, namespace: str | None, records: Mapping[str, str], seen: set[str]) -> AvroObject:
     seen.add(name)
     rows = [line.split(None, 1) for line in records[name].splitlines() if line.strip()]
-    head: dict[str, Any] = {"type": "record", "name": name}
+    head: AvroObject = {"type": "record", "name": name}
     if namespace:
         head["namespace"] = namespace
     return {**head, "fields": [_field(field, notation.strip(), records, seen) for field, notation in rows]}
 
 
-def _field(name: str, notation: str, records: Mapping[str, str], seen: set[str]) -> dict[str, Any]:
+def _field(name: str, notation: str, records: Mapping[str, str], seen: set[str]) -> AvroObject:
     if notation.endswith("?!"):
         return {"name": name, "type": ["null", _type(notation[:-2], records, seen)]}
     if notation.endswith("?"):
@@ -293,7 +293,7 @@ def _field(name: str, notation: str, records: Mapping[str, str], seen: set[str])
     return {"name": name, "type": _type(notation, records, seen)}
 
 
-def _type(notation: str, records: Mapping[str, str], seen: set[str]) -> Any:
+def _type(notation: str, records: Mapping[str, str], seen: set[str]) -> AvroType:
     if notation.endswith("?"):
         return ["null", _type(notation[:-1], records, seen)]
     if notation.startswith("["):

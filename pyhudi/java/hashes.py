@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["bucket_ids", "bucket_text", "java_string_hash"]
 
@@ -34,8 +35,8 @@ def java_string_hash(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int3
     if not pa.types.is_string(strings.type):
         strings = pc.cast(strings, pa.string())
     _, offsets_buffer, data_buffer = strings.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32, len(strings) + 1, strings.offset * 4).astype(np.int64)
-    data = np.frombuffer(data_buffer or b"", np.uint8)[offsets[0] : offsets[-1]]
+    offsets = buffer_numbers(offsets_buffer, np.int32, len(strings) + 1, strings.offset * 4).astype(np.int64)
+    data = buffer_numbers(data_buffer, np.uint8)[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
     units: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] = data
     if len(data) and data.max() >= 0x80:
@@ -103,7 +104,7 @@ def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: i
     return ((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(num_buckets)).astype(np.int32)
 
 
-def bucket_text(record_keys: pa.Array, hash_fields: Sequence[str]) -> pa.Array:
+def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[str]) -> pa.Array:
     """The text of each record key that consistent hashing hashes: the values that `bucket_ids` counts, joined.
 
     A null value is the word "null", as Java joins it.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -66,8 +67,9 @@ def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
     if zone.fixed_ms is not None:
         return np.full(len(utc_ms), zone.fixed_ms, np.int64)
     days = pa.array(utc_ms // _DAY_MS).dictionary_encode()
-    first = np.array([zone.offset_at(day * _DAY_MS) for day in days.dictionary.to_pylist()], np.int64)
-    last = np.array([zone.offset_at((day + 1) * _DAY_MS - 1) for day in days.dictionary.to_pylist()], np.int64)
+    distinct = cast("list[int]", days.dictionary.to_pylist())
+    first = np.array([zone.offset_at(day * _DAY_MS) for day in distinct], np.int64)
+    last = np.array([zone.offset_at((day + 1) * _DAY_MS - 1) for day in distinct], np.int64)
     indices = np.asarray(days.indices)
     offsets: Longs = first[indices]
     uneven = (first != last)[indices]
@@ -128,7 +130,7 @@ def _own_offsets(column: pa.Array) -> Longs:
     """Milliseconds of `Z`, `+hhmm` and `+hh:mm`."""
     encoded = column.fill_null("Z").dictionary_encode()
     values = []
-    for text in encoded.dictionary.to_pylist():
+    for text in cast("list[str]", encoded.dictionary.to_pylist()):
         digits = text.replace(":", "")
         minutes = 0 if digits == "Z" else int(digits[1:3]) * 60 + int(digits[3:5])
         values.append((-minutes if digits[0] == "-" else minutes) * 60_000)
@@ -143,7 +145,7 @@ def _even_days(local_ms: Longs, zone: Zone) -> Mask:
     days = pa.array(local_ms // _DAY_MS).dictionary_encode()
     even = [
         zone.offset_at((day - 1) * _DAY_MS) == zone.offset_at((day + 2) * _DAY_MS)
-        for day in days.dictionary.to_pylist()
+        for day in cast("list[int]", days.dictionary.to_pylist())
     ]
     mask: Mask = np.array(even, np.bool_)[np.asarray(days.indices)]
     return mask

@@ -39,7 +39,7 @@ def text_of(column: pa.Array, *, consistent_timestamps: bool = False, field: str
     types = pa.types
     if types.is_string(kind):
         return column
-    if types.is_dictionary(kind):
+    if isinstance(column, pa.DictionaryArray):
         texts = text_of(column.dictionary, consistent_timestamps=consistent_timestamps, field=field)
         return texts.take(column.indices)
     if (

@@ -7,7 +7,7 @@ columns; the others go through `java_float`, each distinct number once. Source: 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,13 @@ def float_text(numbers: pa.Array) -> pa.Array:
     # Distinct by bits: 0.0 and -0.0 are equal but have different texts.
     single = pa.types.is_float32(numbers.type)
     bits = numbers.take(at).view(pa.int32() if single else pa.int64()).dictionary_encode()
-    texts = pa.array((float_texts if single else double_texts)(bits.dictionary.to_pylist()), pa.string())
+    texts = pa.array(
+        (float_texts if single else double_texts)(cast("list[int]", bits.dictionary.to_pylist())), pa.string()
+    )
     return pc.replace_with_mask(plain, pa.array(odd), texts.take(bits.indices))
 
 
-def _needs_java(values: npt.NDArray[Any], shortest: pa.Array) -> npt.NDArray[np.bool_]:
+def _needs_java(values: npt.NDArray[np.floating], shortest: pa.Array) -> npt.NDArray[np.bool_]:
     """Which numbers Java may print otherwise than with the shortest digits in plain notation.
 
     Java's digit generation is off where the gaps to the two neighbours differ (powers of two) and where a bound of the

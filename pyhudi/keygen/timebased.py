@@ -8,6 +8,8 @@ have been cut to what the format shows. Source: docs/formats/keys.md, "Times".
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,7 +39,7 @@ def timestamp_part(
     column = read_field(batch, field)
     if column is None or column.null_count == len(column):
         return constant_path(style.decorate(field, settings.null_path()), batch.num_rows)
-    if pa.types.is_dictionary(column.type):
+    if isinstance(column, pa.DictionaryArray):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) or str(column.type) == "string_view":
         return _from_text(column, field, style, settings, first_row)
@@ -60,7 +62,7 @@ def _from_text(column: pa.Array, field: str, style: PathStyle, settings: TimeSet
         known[:] = False
     # Texts that were read at once share the paths of equal cut times; the others get one path each.
     cut = pa.array(local[known] // unit_ms * unit_ms).dictionary_encode()
-    shown = [format_instant(pattern, value, UTC) for value in cut.dictionary.to_pylist()]
+    shown = [format_instant(pattern, value, UTC) for value in cast("list[int]", cut.dictionary.to_pylist())]
     path_of_text = np.zeros(len(texts), np.int64)
     path_of_text[known] = np.asarray(cut.indices)
     for number in np.flatnonzero(~known).tolist():
@@ -85,7 +87,8 @@ def _from_millis(millis: pa.Array, field: str, style: PathStyle, settings: TimeS
         # Local times print the same in any zone, so they can be cut to the finest field that is shown.
         millis, zone = _cut_local_times(millis, zone, finest_ms(pattern)), UTC
     encoded = millis.dictionary_encode()
-    paths = [style.decorate(field, format_instant(pattern, v, zone)) for v in encoded.dictionary.to_pylist()]
+    distinct = cast("list[int]", encoded.dictionary.to_pylist())
+    paths = [style.decorate(field, format_instant(pattern, value, zone)) for value in distinct]
     return place(encoded.indices, paths, null_path, field, first_row)
 
 

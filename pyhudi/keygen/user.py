@@ -7,6 +7,7 @@ no path that leaves the table's folder.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,7 +60,7 @@ class UserKey:
             row = first_row + pc.index(pc.binary_length(key), 0).as_py()
             raise KeyGenError(f"Key generator {self.type_name} gave an empty record key for row {row}.")
         encoded = path.dictionary_encode()
-        place(encoded.indices, encoded.dictionary.to_pylist(), "", self.type_name, first_row)
+        place(encoded.indices, cast("list[str]", encoded.dictionary.to_pylist()), "", self.type_name, first_row)
         return KeyColumns(key, path)
 
     def _checked(self, column: object, name: str, rows: int, first_row: int) -> pa.Array:

@@ -20,7 +20,7 @@ from pyhudi.registry import Registry
 
 __all__ = ["MERGE_MODES", "MergeMode", "combine", "merge_mode", "winners"]
 
-MERGE_MODES = Registry(
+MERGE_MODES: Registry[type[MergeMode]] = Registry(
     kind="merge mode",
     entries={
         "COMMIT_TIME_ORDERING": "pyhudi.merge.commit_time:CommitTimeOrdering",
@@ -40,8 +40,7 @@ def merge_mode(name: str, ordering_fields: Sequence[str] = ()) -> MergeMode:
             "Write this table with real Hudi, or make one with COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
         )
     wanted = "COMMIT_TIME_ORDERING" if name == "EVENT_TIME_ORDERING" and not ordering_fields else name
-    mode: MergeMode = MERGE_MODES.load(wanted)()
-    return mode
+    return MERGE_MODES.load(wanted)()
 
 
 def combine(
@@ -76,6 +75,6 @@ def winners(
             `incoming_ordering` means rows without ordering value: they win as if every field were null and a delete.
         incoming_is_delete: which incoming rows are deletes; None: none is.
     """
-    return merge_mode(mode, existing_ordering and ["given"]).replaces(
+    return merge_mode(mode, ["given"] if existing_ordering else ()).replaces(
         existing_ordering, incoming_ordering, incoming_is_delete
     )

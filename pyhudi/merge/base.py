@@ -59,7 +59,7 @@ def commit_time_deletes(ordering: Sequence[pa.Array], is_delete: Mask) -> Mask:
     """
     bare = is_delete.copy()
     for values in ordering if bare.any() else ():
-        none = values.is_null()
+        none: pa.Array = values.is_null()
         if len(ordering) == 1 and pa.types.is_integer(values.type) and values.type.bit_width <= 32:
             none = pc.or_kleene(none, pc.fill_null(pc.equal(values, pa.scalar(0, values.type)), True))
         bare &= none.to_numpy(zero_copy_only=False)

@@ -7,6 +7,7 @@ true. Null is smaller than everything and equal to null. Source: docs/formats/me
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +84,7 @@ def _comparable(values: pa.Array) -> list[Key]:
 def _ranked(values: pa.Array) -> npt.NDArray[np.int64]:
     """Integers in the order of the values; nulls count 0."""
     kind = values.type
-    if pa.types.is_dictionary(kind):
+    if isinstance(values, pa.DictionaryArray):
         values = values.dictionary_decode()
         kind = values.type
     if pa.types.is_boolean(kind) or (pa.types.is_integer(kind) and kind != pa.uint64()):
@@ -123,7 +124,7 @@ def _ranks(values: pa.Array) -> npt.NDArray[np.int64]:
     distinct = coded.dictionary
     order = np.asarray(pc.sort_indices(distinct))
     if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
-        texts = distinct.to_pylist()
+        texts = cast("list[str]", distinct.to_pylist())  # a dictionary has no nulls
         if any(max(text, default="") > "\uffff" for text in texts):
             # Only characters beyond U+FFFF make Java's order differ from that of UTF-8 bytes.
             java_order = sorted(range(len(texts)), key=lambda index: texts[index].encode("utf-16-be", "surrogatepass"))

@@ -44,10 +44,10 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     if source in _RANK and target in _RANK:
         return _RANK[source] <= _RANK[target] and not pt.is_unsigned_integer(target)
     if is_text(target):
-        return is_text(source) or is_bytes(source) or source in _RANK or _is_decimal(source) or pt.is_date(source)
+        return is_text(source) or is_bytes(source) or source in _RANK or pt.is_decimal(source) or pt.is_date(source)
     if is_bytes(target):
         return is_text(source) or is_bytes(source)
-    if _is_decimal(target):
+    if pt.is_decimal(target):
         return _becomes_decimal(source, target)
     if pt.is_timestamp(target):
         return bool(pt.is_timestamp(source))
@@ -64,7 +64,7 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     Raises pa.ArrowInvalid when a value can't be converted (text that is no date, bytes that are no UTF-8).
     """
     source = array.type
-    if pt.is_dictionary(source):
+    if isinstance(array, pa.DictionaryArray):
         return cast(array.dictionary_decode(), target)
     if is_text(target) and pt.is_floating(source):
         return float_text(array).cast(target)
@@ -74,10 +74,10 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pt.is_floating(target):
         # Large integers lose digits here, in Java as in Arrow.
         return array.cast(target, safe=False)
-    if _is_decimal(target):
-        return _to_decimal(array, target)
+    if pt.is_decimal(target):
+        return _to_decimal(array, target, target.scale)
     if pt.is_timestamp(target) and pt.is_timestamp(source):
-        return _to_timestamp(array, target)
+        return _to_timestamp(array, source, target)
     if pt.is_date(source) and pt.is_date32(target):
         return array.cast(target, safe=False)
     if pt.is_time(target):
@@ -85,28 +85,24 @@ def cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     return array.cast(target)
 
 
-def _is_decimal(data_type: pa.DataType) -> bool:
-    return bool(pt.is_decimal(data_type))
-
-
 def _becomes_decimal(source: pa.DataType, target: pa.DataType) -> bool:
-    if _is_decimal(source):
+    if pt.is_decimal(source) and pt.is_decimal(target):
         # Neither digits before the point nor digits after it may be lost.
         return bool(source.scale <= target.scale and source.precision - source.scale <= target.precision - target.scale)
     return bool(source in _RANK or is_text(source))
 
 
-def _to_decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
+def _to_decimal(array: pa.Array, target: pa.DataType, scale: int) -> pa.Array:
     if pt.is_integer(array.type):
         # Arrow wants room for every value of the integer type, whatever the values are.
-        return array.cast(pa.decimal128(19 + target.scale if target.scale < 19 else 38, target.scale)).cast(target)
-    if _is_decimal(array.type):
+        return array.cast(pa.decimal128(19 + scale if scale < 19 else 38, scale)).cast(target)
+    if pt.is_decimal(array.type):
         return array.cast(target)
     text = float_text(array) if pt.is_floating(array.type) else array.cast(pa.string())
     # No kernel rounds as Java does (half up, in decimal), so each distinct text is rounded once.
     words = text.dictionary_encode()
-    unit = Decimal(1).scaleb(-target.scale)
-    rounded = [_rounded(word, unit) for word in words.dictionary.to_pylist()]
+    unit = Decimal(1).scaleb(-scale)
+    rounded = [_rounded(str(word), unit) for word in words.dictionary.to_pylist()]
     return pa.array(rounded, target).take(words.indices)
 
 
@@ -117,8 +113,7 @@ def _rounded(word: str, unit: Decimal) -> Decimal:
         raise pa.ArrowInvalid(f"{word!r} is no decimal of this size") from error
 
 
-def _to_timestamp(array: pa.Array, target: pa.DataType) -> pa.Array:
-    source = array.type
+def _to_timestamp(array: pa.Array, source: pa.TimestampType, target: pa.TimestampType) -> pa.Array:
     if _NANOS[target.unit] > _NANOS[source.unit]:
         # Round down, as Java does, also before 1970, where division would round up.
         ticks = array.cast(pa.int64())

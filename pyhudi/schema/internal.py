@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.reading import DOC_KEY
+from pyhudi.formats.bodies import Body
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
@@ -140,7 +141,7 @@ def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -
         return None
     data = storage.read(path)
     valid = [schema.version_id for schema in decode_history(data, path) if schema.version_id <= int(instant_time)]
-    texts = {schema["version_id"]: schema for schema in _json(data, path)["schemas"]}
+    texts = {schema["version_id"]: schema for schema in cast("Body", _json(data, path))["schemas"]}
     return json.dumps(texts[max(valid)], separators=(",", ":"), ensure_ascii=False) if valid else None
 
 
@@ -168,14 +169,14 @@ def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalS
     return _schema(_json(text.encode(), where), where)
 
 
-def _json(data: bytes, where: str) -> Any:
+def _json(data: bytes, where: str) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{where}: expected the JSON of a schema history, found {data[:40]!r} ({error}).") from error
 
 
-def _schema(body: Any, where: str) -> InternalSchema:
+def _schema(body: object, where: str) -> InternalSchema:
     if not isinstance(body, dict):
         raise CorruptFile(f"{where}: expected a schema, found {str(body)[:200]}.")
     columns = _columns(body, where, 0)
@@ -185,14 +186,14 @@ def _schema(body: Any, where: str) -> InternalSchema:
     return InternalSchema(version, max_id, columns)
 
 
-def _columns(body: Mapping[str, Any], where: str, depth: int) -> tuple[Column, ...]:
+def _columns(body: Body, where: str, depth: int) -> tuple[Column, ...]:
     fields = body.get("fields")
     if not isinstance(fields, list):
         raise CorruptFile(f"{where}: a record without a list of fields.")
     return tuple(_column(field, where, depth) for field in fields)
 
 
-def _column(field: Any, where: str, depth: int) -> Column:
+def _column(field: object, where: str, depth: int) -> Column:
     if not isinstance(field, dict) or not isinstance(field.get("id"), int) or not isinstance(field.get("name"), str):
         raise CorruptFile(f"{where}: a column without id or name: {str(field)[:200]}.")
     doc = field.get("doc")
@@ -202,7 +203,7 @@ def _column(field: Any, where: str, depth: int) -> Column:
     )
 
 
-def _type(body: Any, where: str, depth: int) -> pa.DataType | StructType | ListType | MapType:
+def _type(body: object, where: str, depth: int) -> pa.DataType | StructType | ListType | MapType:
     if depth > _MAX_DEPTH:
         raise CorruptFile(f"{where}: types nested more than {_MAX_DEPTH} levels deep.")
     if isinstance(body, str):
@@ -216,7 +217,7 @@ def _type(body: Any, where: str, depth: int) -> pa.DataType | StructType | ListT
     raise CorruptFile(f"{where}: unknown column type {str(body)[:200]}.")
 
 
-def _part(body: Mapping[str, Any], name: str, optional_key: str, where: str, depth: int) -> Column:
+def _part(body: Body, name: str, optional_key: str, where: str, depth: int) -> Column:
     part_id = body.get(f"{name}_id")
     if not isinstance(part_id, int):
         raise CorruptFile(f"{where}: {body.get('type')} without {name}_id.")

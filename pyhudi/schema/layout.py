@@ -7,8 +7,6 @@ Source: Arrow columnar format, C data interface.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 __all__ = ["as_type", "same_layout"]
@@ -42,5 +40,5 @@ class _Retyped:
         self._array = array
         self._target = target
 
-    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         return self._target.__arrow_c_schema__(), self._array.__arrow_c_array__()[1]

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.avro.types import is_list
+from pyhudi.formats.avro.types import LIST_ARRAYS, AnyList, is_list
 from pyhudi.schema.casts import can_cast, cast
 from pyhudi.schema.layout import as_type, same_layout
 
 __all__ = ["project"]
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
+ColumnData = TypeVar("ColumnData", pa.Array, pa.ChunkedArray)
 
 
 def project(data: Rows, target: pa.Schema) -> Rows:
@@ -55,7 +56,7 @@ def project(data: Rows, target: pa.Schema) -> Rows:
     return pa.Table.from_arrays(chunks, schema=target)
 
 
-def _column(column: pa.Array | pa.ChunkedArray, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+def _column(column: ColumnData, field: pa.Field) -> ColumnData:
     if column.type.equals(field.type):
         return column
     if isinstance(column, pa.ChunkedArray):
@@ -69,13 +70,15 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
         return array
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
-    if pa.types.is_dictionary(source):
+    if isinstance(array, pa.DictionaryArray):
         return _convert(array.dictionary_decode(), target, path)
     if same_layout(source, target):
         return as_type(array, target)
     if pa.types.is_struct(source) and pa.types.is_struct(target):
+        assert isinstance(array, pa.StructArray)
         return _convert_struct(array, target, path)
     if pa.types.is_map(source) and pa.types.is_map(target):
+        assert isinstance(array, pa.MapArray)
         return _convert_map(array, target, path)
     if is_list(source) and is_list(target):
         return _convert_list(array, target, path)
@@ -104,9 +107,11 @@ def _convert_struct(array: pa.StructArray, target: pa.StructType, path: str) -> 
     return pa.StructArray.from_arrays(children, fields=target.fields, mask=mask)
 
 
-def _convert_list(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
+def _convert_list(array: pa.Array, target: AnyList, path: str) -> pa.Array:
+    assert isinstance(array, LIST_ARRAYS)
     values = _convert(array.flatten(), target.value_type, f"{path}.element")
     offsets = _offsets(pc.list_value_length(array))
+    assert isinstance(offsets, pa.Int32Array)
     mask = array.is_null() if array.null_count else None
     return as_type(pa.ListArray.from_arrays(offsets, values, mask=mask), target)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import Column, InternalSchema, ListType, MapType, StructType, schema_as_of
 from pyhudi.schema.layout import as_type
-from pyhudi.schema.projection import Rows, project
+from pyhudi.schema.projection import ColumnData, Rows, project
 
 __all__ = ["FileColumns", "ReadPlan", "file_columns", "read_plan"]
 
@@ -159,7 +159,7 @@ def _renamed(data_type: pa.DataType, column: Column, names: dict[int, str]) -> p
     return data_type
 
 
-def _retyped(column: pa.Array | pa.ChunkedArray, data_type: pa.DataType) -> pa.Array | pa.ChunkedArray:
+def _retyped(column: ColumnData, data_type: pa.DataType) -> ColumnData:
     if column.type.equals(data_type):
         return column
     if isinstance(column, pa.ChunkedArray):

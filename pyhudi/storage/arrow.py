@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -52,7 +51,9 @@ class ArrowStorage:
     _filesystem: pafs.FileSystem = field(repr=False, compare=False)
     _base: str = field(repr=False)
 
-    def __init__(self, uri: str, options: Mapping[str, str] | None = None, filesystem: Any = None) -> None:
+    def __init__(
+        self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None
+    ) -> None:
         given = dict(options or {})
         base = ""
         if filesystem is None:
@@ -230,6 +231,6 @@ def _shown(found: Iterable[FileInfo]) -> tuple[FileInfo, ...]:
     return tuple(sorted((i for i in found if i.is_dir or not is_temporary(i.name)), key=lambda info: info.name))
 
 
-def _file_info(path: str, entry: Any) -> FileInfo:
+def _file_info(path: str, entry: pafs.FileInfo) -> FileInfo:
     is_dir = entry.type is pafs.FileType.Directory
     return FileInfo(path, 0 if is_dir else entry.size or 0, (entry.mtime_ns or 0) // 1_000_000, is_dir)

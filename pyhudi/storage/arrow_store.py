@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import pyarrow.fs as pafs
 
@@ -20,6 +21,14 @@ from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store
 from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
 from pyhudi.storage.paths import child
 from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    from pyhudi.storage.arrow import ArrowStorage
+    from pyhudi.storage.base import Storage
+
+    Store: TypeAlias = AzureStore | GCSStore | S3Store
 
 __all__ = [
     "OBJECT_STORES",
@@ -44,15 +53,17 @@ _SIGNATURE = re.compile(r"sig=[^&'\"\s]+")
 class ObjectStore:
     """A store rooted at the table, obstore's module, and its module of exceptions."""
 
-    store: Any
-    module: Any
-    exceptions: Any
+    store: Store
+    module: ModuleType
+    exceptions: ModuleType
 
 
-def object_store(storage: Any) -> ObjectStore | None:
+def object_store(storage: Storage) -> ObjectStore | None:
     """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
-    return open_object_store(storage.root, storage._options, kind) if kind in OBJECT_STORES else None
+    if kind not in OBJECT_STORES:
+        return None
+    return open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind)
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:
@@ -110,16 +121,20 @@ def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: 
 
 
 @lru_cache(maxsize=64)
-def _opened(stores: Any, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Any:
+def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, str], ...]) -> Store:
     """Not by obstore's `from_url`: it decodes percent signs and cuts at "?" and "#", pyarrow and Hadoop do not."""
     given = dict(options)
+    store: Store
     if kind == "abfs":
         place = AzurePlace.of(uri)
-        return stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+        store = stores.AzureStore(place.container, prefix=place.path or None, **azure_store_arguments(given, place))
+        return store
     bucket, _, prefix = uri.partition("://")[2].partition("/")
     if kind == "gcs":
-        return stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
-    return stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
+        store = stores.GCSStore(bucket, prefix=prefix or None, **gcs_store_arguments(given))
+    else:
+        store = stores.S3Store(bucket, prefix=prefix or None, **s3_store_arguments(given))
+    return store
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.storage.base import ClientArguments
 
 __all__ = ["AzurePlace", "azure_arguments", "azure_store_arguments", "deletes_many_at_once"]
 
@@ -49,9 +49,9 @@ class AzurePlace:
         return cls(container, account, domain, host, path.strip("/"), scheme == "abfss")
 
 
-def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, Any]:
+def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
     """Arguments of pyarrow's AzureFileSystem."""
-    arguments: dict[str, Any] = {"account_name": place.account, **_credentials(options, place)}
+    arguments: ClientArguments = {"account_name": place.account, **_credentials(options, place)}
     if "sas_token" in arguments:
         arguments["sas_token"] = f"?{arguments['sas_token']}"
     endpoint = _endpoint(options, place)
@@ -64,9 +64,9 @@ def azure_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, 
     return arguments
 
 
-def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> dict[str, Any]:
+def azure_store_arguments(options: Mapping[str, str], place: AzurePlace) -> ClientArguments:
     """Arguments of obstore's AzureStore."""
-    arguments: dict[str, Any] = {"account_name": place.account, **_credentials(options, place)}
+    arguments: ClientArguments = {"account_name": place.account, **_credentials(options, place)}
     if "sas_token" in arguments:
         arguments["sas_key"] = arguments.pop("sas_token")
     endpoint = _endpoint(options, place)

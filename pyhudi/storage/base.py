@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
-__all__ = ["FileInfo", "Storage"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ClientArguments", "FileInfo", "Storage"]
+
+ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +55,12 @@ class Storage(Protocol):
         """All bytes. Raises PathNotFound."""
         ...
 
-    def open_input(self, path: str) -> Any:
-        """A seekable file for pyarrow (`pyarrow.NativeFile`), to be closed by the caller. Raises PathNotFound."""
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable file, to be closed by the caller. Raises PathNotFound."""
         ...
 
-    def open_output(self, path: str) -> Any:
-        """A sink for pyarrow (`pyarrow.NativeFile`); makes parent folders; an existing file is replaced."""
+    def open_output(self, path: str) -> pa.NativeFile:
+        """A sink; makes parent folders; an existing file is replaced."""
         ...
 
     def write(self, path: str, data: bytes) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from pyhudi.errors import ConfigError
+from pyhudi.storage.base import ClientArguments
 
 __all__ = ["gcs_arguments", "gcs_store_arguments"]
 
@@ -17,10 +17,10 @@ _ANONYMOUS = ("fs.gs.auth.null.enable", "google.cloud.auth.null.enable")
 _KEY_FILE_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 
 
-def gcs_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def gcs_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of pyarrow's GcsFileSystem. Raises ConfigError for a key file that pyarrow can't be told."""
     _check_key_file(options)
-    arguments: dict[str, Any] = {}
+    arguments: ClientArguments = {}
     if _is_anonymous(options):
         arguments["anonymous"] = True
     if endpoint := options.get(_ENDPOINT):
@@ -32,10 +32,10 @@ def gcs_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     return arguments
 
 
-def gcs_store_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def gcs_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of obstore's GCSStore."""
     given = gcs_arguments(options)
-    arguments: dict[str, Any] = {}
+    arguments: ClientArguments = {}
     endpoint = f"{given['scheme']}://{given['endpoint_override']}" if "endpoint_override" in given else None
     if "anonymous" in given:
         # Not skip_signature: with it the client asks for a token all the same when it puts.

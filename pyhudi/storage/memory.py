@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 
@@ -74,7 +74,7 @@ class MemoryStorage:
     def __repr__(self) -> str:
         return f"MemoryStorage({self._name!r})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[type[MemoryStorage], tuple[str]]:
         return MemoryStorage, (self._name,)
 
     # Faults
@@ -143,7 +143,7 @@ class MemoryStorage:
     def open_output(self, path: str) -> pa.NativeFile:
         with _Call(self, "open_output", path):
             self._put(path, b"")
-        return pa.PythonFile(_Sink(self, path), mode="w")
+        return pa.PythonFile(_Sink(self, path), mode="w")  # type: ignore[arg-type]  # these methods are enough
 
     def write(self, path: str, data: bytes) -> None:
         with _Call(self, "write", path) as call:
@@ -276,7 +276,7 @@ class _Sink:
     def writable(self) -> bool:
         return True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         part = bytes(data)
         self._parts.append(part)
         self._size += len(part)

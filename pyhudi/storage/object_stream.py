@@ -5,7 +5,8 @@ For Azure: pyarrow's stream empties the old object when it opens, and what a dea
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -14,10 +15,12 @@ from pyhudi.storage.arrow_store import ObjectStore, first_line
 
 __all__ = ["open_object_stream"]
 
+Answer = TypeVar("Answer")
+
 
 def open_object_stream(api: ObjectStore, path: str, where: str) -> pa.NativeFile:
     """A sink for pyarrow. Its calls raise StorageError."""
-    return pa.PythonFile(_ObjectStream(api, path, where), mode="w")
+    return pa.PythonFile(_ObjectStream(api, path, where), mode="w")  # type: ignore[arg-type]  # its methods are enough
 
 
 class _ObjectStream:
@@ -28,8 +31,9 @@ class _ObjectStream:
         self._writer = api.module.open_writer(api.store, path)
         self.closed = False
 
-    def write(self, data: Any) -> int:
-        return int(self._call(self._writer.write, memoryview(data).cast("B")))
+    def write(self, data: bytes | memoryview) -> int:
+        content = memoryview(data).cast("B")
+        return int(self._call(lambda: self._writer.write(content)))
 
     def flush(self) -> None:
         """Nothing: parts go when they are full."""
@@ -39,8 +43,8 @@ class _ObjectStream:
             self.closed = True
             self._call(self._writer.close)
 
-    def _call(self, act: Any, *arguments: Any) -> Any:
+    def _call(self, act: Callable[[], Answer]) -> Answer:
         try:
-            return act(*arguments)
+            return act()
         except (self._exceptions.BaseError, OSError) as error:
             raise StorageError(f"{self._where}: the store refused: {first_line(error)}") from error

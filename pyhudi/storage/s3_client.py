@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+from pyhudi.storage.base import ClientArguments
 
 __all__ = ["s3_arguments", "s3_store_arguments"]
 
 _STORE_NAMES = {"access_key": "access_key_id", "secret_key": "secret_access_key"}
 
 
-def s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def s3_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of pyarrow's S3FileSystem."""
     endpoint = options.get("fs.s3a.endpoint")
-    arguments: dict[str, Any] = {
+    arguments: ClientArguments = {
         "access_key": options.get("fs.s3a.access.key"),
         "secret_key": options.get("fs.s3a.secret.key"),
         "session_token": options.get("fs.s3a.session.token"),
@@ -28,11 +29,11 @@ def s3_arguments(options: Mapping[str, str]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def s3_store_arguments(options: Mapping[str, str]) -> dict[str, Any]:
+def s3_store_arguments(options: Mapping[str, str]) -> ClientArguments:
     """Arguments of obstore's S3Store."""
     given = s3_arguments(options)
     names = ("access_key", "secret_key", "session_token", "region")
-    arguments: dict[str, Any] = {_STORE_NAMES.get(name, name): given[name] for name in names if name in given}
+    arguments: ClientArguments = {_STORE_NAMES.get(name, name): given[name] for name in names if name in given}
     if "endpoint_override" in given:
         arguments["endpoint"] = f"{given['scheme']}://{given['endpoint_override']}"
         arguments["virtual_hosted_style_request"] = given["force_virtual_addressing"]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from pyhudi.errors import ConfigError, PathNotFound, StorageError
 from pyhudi.storage.arrow_store import ObjectStore, first_line, object_store
@@ -140,7 +140,7 @@ class _StoredObjects:
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         api = self.store
-        mode: Any = "create" if version is None else _unpacked(version)
+        mode = "create" if version is None else _unpacked(version)
         try:
             made = api.module.put(api.store, path, data, mode=mode)
         except (

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.archive_entries import commit_of_entry, encode_entries, entries_of
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
 from pyhudi.model.commit import CommitMetadata
@@ -35,7 +35,7 @@ class ArchiveLogInstant:
     """A completed instant of the archive. `entries`: state's name → its entry (see formats.archive_entries)."""
 
     instant: Instant
-    entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    entries: Mapping[str, Body] = field(default_factory=dict)
 
     def commit(self) -> CommitMetadata | None:
         """The commit metadata of a write, None for other actions."""
@@ -56,7 +56,7 @@ class ArchiveLog:
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchiveLogInstant]:
         """Completed instants with a requested time in [since, until] and their entries, newest first."""
-        by_time: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
+        by_time: dict[str, dict[tuple[str, str], Body]] = {}
         for entry in self.entries():
             time = str(entry.get("commitTime") or "")
             if (since is None or time >= since) and (until is None or time <= until):
@@ -68,7 +68,7 @@ class ArchiveLog:
                 mine = {s: e for (a, s), e in states.items() if _completes_as(a) is instant.action}
                 yield ArchiveLogInstant(instant, mine)
 
-    def entries(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    def entries(self, columns: Sequence[str] | None = None) -> Iterator[Body]:
         """All entries, newest file first; what is damaged is passed over."""
         for _, path in sorted(self._files(), reverse=True):
             yield from self._entries_in(path, columns)
@@ -80,14 +80,14 @@ class ArchiveLog:
             return frozenset()
         return frozenset(_key(entry) for entry in self._entries_in(max(files)[1], _NAME_FIELDS))
 
-    def append(self, entries: Iterable[Sequence[Mapping[str, Any]]], batch_size: int) -> str | None:
+    def append(self, entries: Iterable[Sequence[Body]], batch_size: int) -> str | None:
         """Make one file of the entries of instants; its path, None when there is nothing to archive.
 
         Args:    entries: for each instant the entries of its states; an instant is never parted by blocks.
                  batch_size: entries that a block has at least (the last one may have fewer).
         """
         path, file = "", None
-        waiting: list[Mapping[str, Any]] = []
+        waiting: list[Body] = []
         for states in entries:
             waiting += states
             if len(waiting) >= batch_size:
@@ -106,7 +106,7 @@ class ArchiveLog:
         file.close()
         return path
 
-    def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[dict[str, Any]]:
+    def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:
         try:
             for block in scan_log(self.storage, path):
                 if isinstance(block, LogBlock) and block.is_data:
@@ -124,7 +124,7 @@ class ArchiveLog:
         return f"{self.folder}/.commits_.archive.{number}_{_TOKEN}"
 
 
-def _instant(entry: Mapping[str, Any]) -> Instant | None:
+def _instant(entry: Body) -> Instant | None:
     """The instant of an entry of a completed state; None for other states and for actions of other releases."""
     action = _completes_as(str(entry.get("actionType")))
     if entry.get("actionState") != State.COMPLETED.name or action is None or not entry.get("commitTime"):
@@ -141,5 +141,5 @@ def _within(instant: Instant, since: str | None, until: str | None) -> bool:
     return (since is None or instant.requested_time >= since) and (until is None or instant.requested_time <= until)
 
 
-def _key(entry: Mapping[str, Any]) -> Key:
+def _key(entry: Body) -> Key:
     return str(entry.get("commitTime")), str(entry.get("actionType")), str(entry.get("actionState"))

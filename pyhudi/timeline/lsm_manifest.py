@@ -14,9 +14,9 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.storage.base import FileInfo, Storage
 
@@ -140,7 +140,7 @@ def _read(storage: Storage, folder: str, version: int) -> Manifest | None:
         ) from error
 
 
-def _files(body: Any) -> Iterable[HistoryFile]:
+def _files(body: Body) -> Iterable[HistoryFile]:
     for file in body["files"]:
         name = str(file["fileName"])
         if not is_history_file(name):

@@ -13,12 +13,16 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import fastavro
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.protobuf import varint
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 __all__ = ["MAGIC", "decode_container", "encode_container"]
 
@@ -29,7 +33,7 @@ _SYNC_BYTES = 16
 _SCHEMA_KEY = b"avro.schema"
 
 
-def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
+def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     """The container of one record.
 
     Args:    schema: the Avro JSON of the record, written into the header as it stands.
@@ -44,9 +48,7 @@ def encode_container(schema: str, datum: Mapping[str, Any]) -> bytes:
     return b"".join((header, _long(1), _long(len(record)), record, sync))
 
 
-def decode_container(
-    data: bytes, where: str = "Avro container", reader_schema: str | None = None
-) -> tuple[dict[str, Any], str]:
+def decode_container(data: bytes, where: str = "Avro container", reader_schema: str | None = None) -> tuple[Body, str]:
     """The one record of a container, and the full name of the record that was written.
 
     Args:    where: the file's path, for messages.
@@ -60,7 +62,7 @@ def decode_container(
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:
         reader = fastavro.reader(io.BytesIO(data), None if reader_schema is None else _parsed(reader_schema))
-        name = _check(reader, where)
+        name = _check(reader.metadata, where)
         record = next(iter(reader))
     except CorruptFile:
         raise
@@ -74,11 +76,11 @@ def decode_container(
     return record, name
 
 
-def _check(reader: Any, where: str) -> str:
-    codec = reader.metadata.get("avro.codec", "null")
+def _check(header: Mapping[str, str], where: str) -> str:
+    codec = header.get("avro.codec", "null")
     if codec != "null":
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
-    schema = json.loads(reader.metadata["avro.schema"])
+    schema = json.loads(header["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise CorruptFile(f"{where}: expected the schema of an Avro record, found {str(schema)[:200]}.")
     empty = next(_types_without_bytes(schema), None)
@@ -89,7 +91,7 @@ def _check(reader: Any, where: str) -> str:
     return f"{namespace}.{name}" if namespace and "." not in name else name
 
 
-def _types_without_bytes(schema: Any) -> Iterator[Any]:
+def _types_without_bytes(schema: object) -> Iterator[object]:
     """Records without fields, fixed of size 0, and null where it is not a branch of a union."""
     if isinstance(schema, list):
         for branch in schema:
@@ -106,7 +108,7 @@ def _types_without_bytes(schema: Any) -> Iterator[Any]:
 
 
 @cache
-def _parsed(schema: str) -> Any:
+def _parsed(schema: str) -> Schema:
     return fastavro.parse_schema(json.loads(schema))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
+from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroDecoder"]
 
@@ -30,6 +32,7 @@ CHUNK_RECORDS = 16 * 1024
 
 Mask = npt.NDArray[np.bool_]
 # Reads one field: (buffer, positions, limits, build) → (array or None when not built, positions behind).
+_Repeated: TypeAlias = pa.ListType | pa.MapType
 Reader = Callable[["_Walk", Positions, Positions, bool], tuple[pa.Array | None, Positions]]
 
 
@@ -85,11 +88,12 @@ class AvroDecoder:
         return pa.Table.from_batches(batches, schema=self.schema)
 
     def _decode_chunk(self, walk: _Walk, starts: Positions, ends: Positions) -> pa.RecordBatch:
-        positions, arrays = starts, []
+        positions = starts
+        arrays: list[pa.Array] = []
         for name, read in self._fields:
             wanted = name in self.schema.names
             array, positions = read(walk, positions, ends, wanted)
-            if wanted:
+            if array is not None:
                 arrays.append(array)
         if not np.array_equal(positions, ends):
             raise CorruptFile(f"{walk.where}: Avro records are longer than their schema says.")
@@ -98,29 +102,34 @@ class AvroDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _reader(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Reader:
+def _reader(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
+        assert branch is not None, avro
         if not nullable:
             return _sole_branch(_reader(branch, arrow, names))
         return _nullable(_reader(branch, arrow, names), avro.index("null"), arrow)
-    kind = avro if isinstance(avro, str) else avro["type"]
+    parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
+    kind = parts["type"]
     if isinstance(kind, (list, dict)):
         return _reader(kind, arrow, names)
     if isinstance(avro, dict) and kind in ("record", "error", "fixed", "enum"):
         names = names.define(avro)
     if kind in ("record", "error"):
-        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(avro["fields"])], arrow)
+        assert pa.types.is_struct(arrow)
+        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(parts["fields"])], arrow)
     if kind == "array":
-        return _repeated(_reader(avro["items"], arrow.value_type, names), arrow)
+        assert pa.types.is_list(arrow)
+        return _repeated(_reader(parts["items"], arrow.value_type, names), arrow)
     if kind == "map":
-        value = _reader(avro["values"], arrow.item_type, names)
+        assert pa.types.is_map(arrow)
+        value = _reader(parts["values"], arrow.item_type, names)
         entry = pa.struct([arrow.key_field, arrow.item_field])
         return _repeated(_record([_variable(pa.string()), value], entry), arrow)
     if kind == "fixed":
-        return _fixed(int(avro["size"]), arrow)
+        return _fixed(int(parts["size"]), arrow)
     if kind == "enum":
-        return _enum(tuple(avro["symbols"]))
+        return _enum(tuple(parts["symbols"]))
     simple = _simple(kind, arrow)
     if simple is not None:
         return simple
@@ -162,7 +171,7 @@ def _typed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     return array if array.type == arrow else array.view(arrow)
 
 
-def _number(dtype: np.dtype[Any], arrow: pa.DataType) -> Reader:
+def _number(dtype: np.dtype[np.floating], arrow: pa.DataType) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
         behind = walk.check(at + dtype.itemsize, limits)
         if not build:
@@ -252,10 +261,10 @@ def _decimal_of_bytes(binary: pa.Array, arrow: pa.DataType, where: str) -> pa.Ar
     out = np.zeros((len(binary), 16), dtype=np.uint8)
     for size in np.unique(lengths):
         rows = np.flatnonzero(lengths == size)
-        content = b"".join(binary.take(pa.array(rows)).to_pylist())
+        content = b"".join(cast("list[bytes]", binary.take(pa.array(rows)).to_pylist()))
         matrix = np.frombuffer(content, np.uint8).reshape(len(rows), size)
         decimals = _decimals(matrix, arrow, where)
-        out[rows] = np.frombuffer(decimals.buffers()[1], np.uint8)[: 16 * len(rows)].reshape(-1, 16)
+        out[rows] = buffer_numbers(decimals.buffers()[1], np.uint8)[: 16 * len(rows)].reshape(-1, 16)
     return pa.Array.from_buffers(arrow, len(binary), [None, pa.py_buffer(out)])
 
 
@@ -302,12 +311,13 @@ def _nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
     return read
 
 
-def _record(inner: list[Reader], arrow: pa.DataType) -> Reader:
+def _record(inner: list[Reader], arrow: pa.StructType) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
-        arrays = []
+        arrays: list[pa.Array] = []
         for field in inner:
             array, at = field(walk, at, limits, build)
-            arrays.append(array)
+            if array is not None:
+                arrays.append(array)
         if not build:
             return None, at
         if not arrays:
@@ -317,7 +327,7 @@ def _record(inner: list[Reader], arrow: pa.DataType) -> Reader:
     return read
 
 
-def _repeated(item: Reader, arrow: pa.DataType) -> Reader:
+def _repeated(item: Reader, arrow: _Repeated) -> Reader:
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
         at = at.copy()
         pieces: list[pa.Array] = []
@@ -355,16 +365,16 @@ def _block_counts(walk: _Walk, at: Positions, limits: Positions) -> tuple[npt.ND
     return counts, behind
 
 
-def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: int, arrow: pa.DataType) -> pa.Array:
-    is_map = pa.types.is_map(arrow)
-    item_type = pa.struct([arrow.key_field, arrow.item_field]) if is_map else arrow.value_type
+def _lists(pieces: list[pa.Array], owners: list[npt.NDArray[np.int64]], rows: int, arrow: _Repeated) -> pa.Array:
+    item_type = pa.struct([arrow.key_field, arrow.item_field]) if pa.types.is_map(arrow) else arrow.value_type
     offsets = np.zeros(rows + 1, dtype=np.int32)
-    values = pa.array([], item_type)
+    values: pa.Array = pa.array([], item_type)
     if pieces:
         owner = np.concatenate(owners)
         np.cumsum(np.bincount(owner, minlength=rows), out=offsets[1:])
         # Waves are in item order, so a stable sort by record restores each list.
         values = pa.concat_arrays(pieces).take(pa.array(np.argsort(owner, kind="stable")))
-    if is_map:
-        return pa.MapArray.from_arrays(pa.array(offsets), values.field(0), values.field(1), type=arrow)
+    if pa.types.is_map(arrow):
+        assert isinstance(values, pa.StructArray)
+        return pa.MapArray.from_arrays(pa.array(offsets), values.field(0), values.field(1), type=arrow)  # type: ignore[call-overload,no-any-return]
     return pa.ListArray.from_arrays(pa.array(offsets), values, type=arrow)

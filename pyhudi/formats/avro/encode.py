@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,10 @@ import pyarrow.compute as pc
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
+from pyhudi.formats.avro.types import LIST_ARRAYS, is_list
 from pyhudi.formats.avro.varint import encode_varints
+from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroEncoder"]
 
@@ -66,30 +68,35 @@ def _join(pieces: list[pa.Array], rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _NOTHING)
 
 
-def _encoder(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Pieces:
+def _encoder(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Pieces:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
+        assert branch is not None, avro
         inner = _encoder(branch, arrow, names)
         return _nullable(inner, avro.index("null")) if nullable else lambda a: [_constant(b"\x00", len(a)), *inner(a)]
-    kind = avro if isinstance(avro, str) else avro["type"]
+    parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
+    kind = parts["type"]
     if isinstance(kind, (list, dict)):
         return _encoder(kind, arrow, names)
     if kind in ("record", "error", "fixed", "enum"):
-        return _named_encoder(avro, arrow, names.define(avro))
+        return _named_encoder(parts, arrow, names.define(parts))
     if kind == "map":
-        return _map(_encoder(avro["values"], arrow.item_type, names))
+        assert pa.types.is_map(arrow)
+        return _map(_encoder(parts["values"], arrow.item_type, names))
     if kind == "array":
-        return _list(_encoder(avro["items"], arrow.value_type, names))
+        assert is_list(arrow)
+        return _list(_encoder(parts["items"], arrow.value_type, names))
     if kind not in _PRIMITIVE:
         return _encoder(names.find(kind), arrow, names)
     return _decimal(None) if pa.types.is_decimal(arrow) else _simple(arrow)
 
 
-def _named_encoder(avro: Any, arrow: pa.DataType, names: NamedTypes) -> Pieces:
+def _named_encoder(avro: AvroObject, arrow: pa.DataType, names: NamedTypes) -> Pieces:
     if avro["type"] == "enum":
         return _enum(tuple(avro["symbols"]))
     if avro["type"] == "fixed":
         return _decimal(int(avro["size"])) if pa.types.is_decimal(arrow) else lambda array: [array.cast(pa.binary())]
+    assert pa.types.is_struct(arrow)
     return _struct([_encoder(field["type"], arrow.field(i).type, names) for i, field in enumerate(avro["fields"])])
 
 
@@ -118,7 +125,7 @@ def _varint_array(values: npt.NDArray[np.int64]) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(values), content)
 
 
-def _bytes_of(values: npt.NDArray[Any], width: int) -> pa.Array:
+def _bytes_of(values: npt.NDArray[np.generic], width: int) -> pa.Array:
     content = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
     offsets = np.arange(len(values) + 1, dtype=np.int32) * np.int32(width)
     return pa.Array.from_buffers(pa.binary(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(content)])
@@ -149,7 +156,7 @@ def _decimal(size: int | None) -> Pieces:
     """Big-endian two's complement: of `size` bytes (fixed), or of 16 with their length (bytes)."""
 
     def encode(array: pa.Array) -> list[pa.Array]:
-        little = np.frombuffer(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
+        little = buffer_numbers(array.buffers()[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
         big = little.reshape(-1, 16)[:, ::-1]
         width = size or 16
         if width > 16:
@@ -189,6 +196,7 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
 
 def _struct(fields: list[Pieces]) -> Pieces:
     def encode(array: pa.Array) -> list[pa.Array]:
+        assert isinstance(array, pa.StructArray)
         return [piece for field, child in zip(fields, array.flatten(), strict=True) for piece in field(child)]
 
     return encode
@@ -196,6 +204,7 @@ def _struct(fields: list[Pieces]) -> Pieces:
 
 def _list(item: Pieces) -> Pieces:
     def encode(array: pa.Array) -> list[pa.Array]:
+        assert isinstance(array, LIST_ARRAYS)
         values = array.flatten()
         counts = array.value_lengths().cast(pa.int64()).to_numpy(zero_copy_only=False)
         return _blocks(counts, _join(item(values), len(values)))
@@ -205,6 +214,7 @@ def _list(item: Pieces) -> Pieces:
 
 def _map(value: Pieces) -> Pieces:
     def encode(array: pa.Array) -> list[pa.Array]:
+        assert isinstance(array, pa.MapArray)
         first, last = array.offsets[0].as_py(), array.offsets[-1].as_py()
         keys, items = array.keys.slice(first, last - first), array.items.slice(first, last - first)
         counts = np.diff(array.offsets.to_numpy()).astype(np.int64)

@@ -5,11 +5,10 @@ Source: Avro specification 1.11, "Names".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import AvroObject, AvroType
 
 __all__ = ["NamedTypes"]
 
@@ -18,17 +17,17 @@ __all__ = ["NamedTypes"]
 class NamedTypes:
     """Types by full name, shared by all scopes of a schema, and the namespace that short names of this scope have."""
 
-    known: dict[str, Any]
+    known: dict[str, AvroType]
     namespace: str
 
-    def define(self, avro: Mapping[str, Any]) -> NamedTypes:
+    def define(self, avro: AvroObject) -> NamedTypes:
         """Remember a named type; the scope inside it."""
         name = str(avro["name"])
         full = name if "." in name else ".".join(part for part in (avro.get("namespace", self.namespace), name) if part)
         self.known[full] = avro
         return NamedTypes(self.known, full.rpartition(".")[0])
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> AvroType:
         """The definition behind a name; CorruptFile when the schema has none."""
         found = self.known.get(name) or self.known.get(f"{self.namespace}.{name}")
         if found is None:

@@ -9,13 +9,13 @@ Source: docs/formats/base-files.md, "Avro schema of a table"; Avro specification
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.bodies import AvroType, Body
 
 __all__ = ["DOC_KEY", "arrow_from_avro", "nullable_branch"]
 
@@ -69,7 +69,7 @@ def arrow_from_avro(text: str) -> pa.Schema:
     return pa.schema(_Reader().record_fields(parsed, "", ""))
 
 
-def nullable_branch(union: list[Any]) -> tuple[Any, bool]:
+def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
     """A union's one type that is not null (None when there are several or none), and whether null is in it."""
     types = [branch for branch in union if branch != "null" and branch != {"type": "null"}]
     return (types[0] if len(types) == 1 else None), len(types) < len(union)
@@ -83,7 +83,7 @@ class _Reader:
         self._open: set[str] = set()
         self._depth = 0
 
-    def record_fields(self, record: Mapping[str, Any], namespace: str, path: str) -> list[pa.Field]:
+    def record_fields(self, record: Body, namespace: str, path: str) -> list[pa.Field]:
         name, inner = _full_name(record, namespace)
         fields = record.get("fields")
         if not isinstance(fields, list):
@@ -94,7 +94,7 @@ class _Reader:
         self._named[name] = pa.struct(arrow)
         return arrow
 
-    def _field(self, field: Any, namespace: str, path: str) -> pa.Field:
+    def _field(self, field: object, namespace: str, path: str) -> pa.Field:
         if not isinstance(field, dict) or not isinstance(field.get("name"), str) or "type" not in field:
             raise CorruptFile(f"Avro schema: a field of {path or 'the record'} lacks name or type: {str(field)[:200]}.")
         where = f"{path}.{field['name']}" if path else field["name"]
@@ -103,7 +103,7 @@ class _Reader:
         metadata = {DOC_KEY: doc.encode()} if isinstance(doc, str) and doc else None
         return pa.field(field["name"], data_type, nullable=nullable, metadata=metadata)
 
-    def _type(self, avro: Any, namespace: str, path: str) -> tuple[pa.DataType, bool]:
+    def _type(self, avro: object, namespace: str, path: str) -> tuple[pa.DataType, bool]:
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnsupportedTable(f"Column {path!r} is nested more than {MAX_DEPTH} levels deep.")
@@ -120,7 +120,7 @@ class _Reader:
         finally:
             self._depth -= 1
 
-    def _plain(self, avro: Any, namespace: str, path: str) -> pa.DataType:
+    def _plain(self, avro: object, namespace: str, path: str) -> pa.DataType:
         if isinstance(avro, str):
             return self._reference(avro, namespace, path)
         if isinstance(avro, list):
@@ -160,7 +160,7 @@ class _Reader:
         raise CorruptFile(f"Avro schema: unknown type {name!r} at {path!r}.")
 
 
-def _full_name(named: Mapping[str, Any], namespace: str) -> tuple[str, str]:
+def _full_name(named: Body, namespace: str) -> tuple[str, str]:
     """Full name of a record, enum or fixed, and the namespace that its inner names stand in."""
     name = named.get("name")
     if not isinstance(name, str) or not name:
@@ -172,7 +172,7 @@ def _full_name(named: Mapping[str, Any], namespace: str) -> tuple[str, str]:
     return (f"{inner}.{name}" if inner else name), inner
 
 
-def _fixed(avro: Mapping[str, Any], path: str) -> pa.DataType:
+def _fixed(avro: Body, path: str) -> pa.DataType:
     size = avro.get("size")
     if not isinstance(size, int) or not 0 < size < 2**31:
         raise CorruptFile(f"Avro schema: fixed of size {size!r} at {path!r}.")
@@ -181,7 +181,7 @@ def _fixed(avro: Mapping[str, Any], path: str) -> pa.DataType:
     return pa.binary(size)
 
 
-def _decimal(avro: Mapping[str, Any], path: str) -> pa.DataType:
+def _decimal(avro: Body, path: str) -> pa.DataType:
     precision, scale = avro.get("precision"), avro.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int) or precision < 1 or not 0 <= scale <= precision:
         raise CorruptFile(f"Avro schema: decimal({precision}, {scale}) at {path!r}.")

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
 from pyhudi.formats.avro.types import is_list, is_text
+from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.model.keys import META_COLUMNS
 
 __all__ = ["arrow_from_avro", "avro_from_arrow", "avro_name", "storable", "without_meta"]
@@ -33,7 +33,7 @@ _SCHEMAS_KEPT = 64
 
 _META_FIELDS = tuple({"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_COLUMNS)
 
-_PRIMITIVES: Mapping[pa.DataType, Any] = {
+_PRIMITIVES: Mapping[pa.DataType, AvroType] = {
     pa.bool_(): "boolean",
     # Avro has no smaller integer: byte and short read back as int, as in every Hudi table.
     **dict.fromkeys((pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16()), "int"),
@@ -101,7 +101,7 @@ def avro_name(name: str) -> str:
     return _ILLEGAL.sub(_MASK, _ILLEGAL_FIRST.sub(_MASK, name[:1]) + name[1:])
 
 
-def _record(fields: Any, name: str, namespace: str, path: str, problems: list[str]) -> dict[str, Any]:
+def _record(fields: Iterable[pa.Field], name: str, namespace: str, path: str, problems: list[str]) -> AvroObject:
     full_name = f"{namespace}.{name}"
     seen: set[str] = set()
     avro_fields = []
@@ -121,9 +121,9 @@ def _is_legal_column_name(name: str) -> bool:
     return bool(name) and not name[0].isdecimal() and all(c == "_" or c.isalpha() or c.isdecimal() for c in name)
 
 
-def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> dict[str, Any]:
+def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> AvroObject:
     avro_type = _type(field.type, field.name, namespace, path, problems)
-    avro: dict[str, Any] = {"name": field.name, "type": ["null", avro_type] if field.nullable else avro_type}
+    avro: AvroObject = {"name": field.name, "type": ["null", avro_type] if field.nullable else avro_type}
     doc = (field.metadata or {}).get(DOC_KEY)
     if doc:
         avro["doc"] = doc.decode()
@@ -132,7 +132,7 @@ def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> d
     return avro
 
 
-def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> AvroType:
     """Avro type of an Arrow type. `name`, `namespace`: what a named type of this column is called and where."""
     if data_type in _PRIMITIVES:
         return _PRIMITIVES[data_type]
@@ -158,12 +158,13 @@ def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems
     return "null"
 
 
-def _element(field: pa.Field, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+def _element(field: pa.Field, name: str, namespace: str, path: str, problems: list[str]) -> AvroType:
     avro_type = _type(field.type, name, namespace, path, problems)
     return ["null", avro_type] if field.nullable else avro_type
 
 
-def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> Any:
+def _decimal(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> AvroType:
+    assert pa.types.is_decimal(data_type)
     precision, scale = data_type.precision, data_type.scale
     if precision > 38 or not 0 <= scale <= precision:
         problems.append(f"column {path!r} is {data_type}; decimals have at most 38 digits and 0 <= scale <= precision")

@@ -5,13 +5,18 @@ Source: Arrow columnar format.
 
 from __future__ import annotations
 
+from typing import TypeAlias, TypeGuard
+
 import pyarrow as pa
 import pyarrow.types as pt
 
-__all__ = ["is_bytes", "is_list", "is_text"]
+__all__ = ["LIST_ARRAYS", "AnyList", "is_bytes", "is_list", "is_text"]
+
+AnyList: TypeAlias = pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
+LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
 
 
-def is_list(data_type: pa.DataType) -> bool:
+def is_list(data_type: pa.DataType) -> TypeGuard[AnyList]:
     """Lists of every kind; maps are none."""
     return bool(
         pt.is_list(data_type)

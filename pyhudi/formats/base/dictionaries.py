@@ -45,15 +45,15 @@ def _collect(spread: pa.Array, neighbours: pa.Array, path: str, scale: float, pa
     """Judge the leaves below `path`; `scale`: rows of the group by rows of the spread sample."""
     kind = spread.type
     below: list[tuple[str, pa.Array, pa.Array]] = []
-    if pa.types.is_struct(kind):
+    if isinstance(spread, pa.StructArray) and isinstance(neighbours, pa.StructArray):
         names = [kind.field(index).name for index in range(kind.num_fields)]
         below = list(zip(names, spread.flatten(), neighbours.flatten(), strict=True))
-    elif pa.types.is_map(kind):
+    elif isinstance(spread, pa.MapArray) and isinstance(neighbours, pa.MapArray):
         below = [
             ("key_value.key", spread.keys, neighbours.keys),
             ("key_value.value", spread.items, neighbours.items),
         ]
-    elif pa.types.is_list(kind):
+    elif isinstance(spread, pa.ListArray) and isinstance(neighbours, pa.ListArray):
         below = [("list.element", spread.flatten(), neighbours.flatten())]
     elif not pa.types.is_boolean(kind) and (_few_by_estimate(spread, scale) or _few_by_runs(neighbours)):
         paths.append(path)

@@ -8,9 +8,13 @@ Source: docs/formats/base-files.md, "Key range".
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["KeyRange"]
 
@@ -30,7 +34,7 @@ class KeyRange:
             if len(chunk) == 0:
                 continue
             if _has_astral(chunk):
-                texts = chunk.to_pylist()  # rare: only a key with such a character brings us here
+                texts = cast("list[str]", chunk.to_pylist())  # rare: only a key with such a character brings us here
                 self.include(min(texts, key=_java_order), max(texts, key=_java_order))
             else:
                 ends = pc.min_max(chunk)
@@ -53,6 +57,6 @@ def _has_astral(keys: pa.Array) -> bool:
     _, offsets_buffer, data_buffer = keys.buffers()
     if data_buffer is None or data_buffer.size == 0 or len(keys) == 0:
         return False
-    ends = np.frombuffer(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4)
-    data = np.frombuffer(data_buffer, np.uint8)[ends[0] : ends[-1]]
+    ends = buffer_numbers(offsets_buffer, np.int32, len(keys) + 1, keys.offset * 4)
+    data = buffer_numbers(data_buffer, np.uint8)[ends[0] : ends[-1]]
     return len(data) > 0 and bool(data.max() >= _FIRST_ASTRAL_BYTE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -14,7 +14,13 @@ from pyhudi.storage.base import Storage
 __all__ = ["blaming", "let_go", "open_stored"]
 
 
-def open_stored(storage: Storage, path: str) -> Any:
+class Closeable(Protocol):
+    """Has something to close."""
+
+    def close(self) -> object: ...
+
+
+def open_stored(storage: Storage, path: str) -> pa.NativeFile:
     """The bytes of a base file that the table names. Raises PathNotFound with the likely reason."""
     try:
         return storage.open_input(path)
@@ -37,7 +43,7 @@ def blaming(where: str, format_name: str) -> Iterator[None]:
         ) from error
 
 
-def let_go(*parts: Any) -> None:
+def let_go(*parts: Closeable | None) -> None:
     """Close what can be closed, after an error."""
     for part in parts:
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,14 +34,14 @@ AVRO_SCHEMA_KEY = "orc.avro.schema"
 _IN_UTC, _WITHOUT_ZONE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 _STRIPE_BYTES = 32 << 20
 _BLOCK_BYTES = 64 << 10
-_CODECS = {
-    "zstd": "zstd",
-    "gzip": "zlib",
-    "zlib": "zlib",
-    "snappy": "snappy",
-    "lz4": "lz4",
-    "uncompressed": "uncompressed",
-    "none": "uncompressed",
+_CODECS: dict[str, Literal["UNCOMPRESSED", "ZLIB", "SNAPPY", "LZ4", "ZSTD"]] = {
+    "zstd": "ZSTD",
+    "gzip": "ZLIB",
+    "zlib": "ZLIB",
+    "snappy": "SNAPPY",
+    "lz4": "LZ4",
+    "uncompressed": "UNCOMPRESSED",
+    "none": "UNCOMPRESSED",
 }
 
 
@@ -125,7 +125,7 @@ class OrcReader:
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
-            fit(pa.chunked_array([column]), self._schema.field(name).type, name).chunk(0)
+            fit(pa.chunked_array([column]), self._schema.field(name).type, name).chunks[0]
             for name, column in zip(batch.schema.names, batch.columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
@@ -152,7 +152,7 @@ def _metadata(file: orc.ORCFile) -> dict[str, str]:
     return {_text(key): _text(value) for key, value in entries.items()}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -192,14 +192,14 @@ class OrcWriter:
         codec = options.codec.lower()
         if codec not in _CODECS:
             raise ConfigError(f"Unknown ORC codec {options.codec!r}; known: {', '.join(_CODECS)}.")
-        self._compressed = _CODECS[codec] != "uncompressed"
+        self._compressed = _CODECS[codec] != "UNCOMPRESSED"
         self._schema = schema
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
         self._sink = storage.open_output(path)
         self._held = HeldTail(self._sink)
         self._writer = orc.ORCWriter(
-            self._held,
+            self._held,  # type: ignore[arg-type]  # its methods are enough
             compression=_CODECS[codec],
             stripe_size=_stripe_bytes(options),
             compression_block_size=_BLOCK_BYTES,
@@ -252,9 +252,12 @@ def _check_moments(values: pa.Array, where: str) -> None:
                 f"so that Java reads them; cut them to seconds, or make the table with Parquet base files."
             )
     elif pa.types.is_struct(kind):
+        assert isinstance(values, pa.StructArray)
         for index, child in enumerate(values.flatten()):
             _check_moments(child, f"{where}.{kind.field(index).name}")
     elif pa.types.is_map(kind):
+        assert isinstance(values, pa.MapArray)
         _check_moments(values.items, f"{where}.value")
     elif pa.types.is_list(kind):
+        assert isinstance(values, pa.ListArray)
         _check_moments(values.flatten(), f"{where}.element")

@@ -8,7 +8,8 @@ the postscript changes. Source: ORC specification v1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+
+import pyarrow as pa
 
 from pyhudi.formats.protobuf import bytes_field, read_varint, varint
 
@@ -39,12 +40,12 @@ class HeldTail:
 
     _POSTSCRIPT_MAX = 256  # its length is one byte, which follows it
 
-    def __init__(self, sink: Any) -> None:
+    def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
         self._tail = b""
         self.closed = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: bytes | memoryview) -> int:
         piece = bytes(data)
         if len(piece) >= self._POSTSCRIPT_MAX:
             self._sink.write(self._tail)

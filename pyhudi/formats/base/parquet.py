@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate
 from types import TracebackType
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,9 +28,10 @@ __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 
+_Codec: TypeAlias = Literal["zstd", "gzip", "snappy", "lz4", "brotli", "none"]
 # Hudi's words for codecs → pyarrow's word and the level to take when none is asked for, None if it has no levels.
 # Level 9, pyarrow's own choice for gzip, costs ten times level 1 for a few per cent of size.
-_CODECS: dict[str, tuple[str, int | None]] = {
+_CODECS: dict[str, tuple[_Codec, int | None]] = {
     "zstd": ("zstd", 1),
     "gzip": ("gzip", 1),
     "snappy": ("snappy", None),
@@ -260,7 +262,8 @@ class ParquetWriter:
             paths = dictionary_paths(table, self._schema, self._plain)
         self._writer = pq.ParquetWriter(
             self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
-            use_dictionary=paths, write_statistics=True, data_page_version="1.0", store_schema=False,
+            use_dictionary=paths,  # type: ignore[arg-type]  # pyarrow takes names, too
+            write_statistics=True, data_page_version="1.0", store_schema=False,
             use_compliant_nested_type=True,
         )  # fmt: skip
         return self._writer

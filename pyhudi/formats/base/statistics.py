@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +27,7 @@ def row_groups_that_may_match(metadata: pq.FileMetaData, may_match: RangeTest | 
         return numbers
     positions = _leaf_positions(metadata)
 
-    def ranges(group: Any) -> Ranges:
+    def ranges(group: pq.RowGroupMetaData) -> Ranges:
         return lambda column: _range(group, positions.get(column.path))
 
     return [number for number in numbers if may_match(ranges(metadata.row_group(number)))]
@@ -48,14 +47,14 @@ def _leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
     return {path: index for index, path in enumerate(paths) if path and times[path] == 1}
 
 
-def _range(group: Any, position: int | None) -> ValueRange | None:
+def _range(group: pq.RowGroupMetaData, position: int | None) -> ValueRange | None:
     if position is None:
         return None
     chunk = group.column(position)
     statistics = chunk.statistics
     if statistics is None:
         return None
-    nulls = statistics.null_count if statistics.has_null_count else None
+    nulls = statistics.null_count if statistics.has_null_count else None  # type: ignore[attr-defined]
     only_null = nulls is not None and nulls == group.num_rows
     low = high = None
     if statistics.has_min_max and chunk.physical_type != "INT96":

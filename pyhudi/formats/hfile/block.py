@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 
@@ -39,6 +39,14 @@ _NO_CHECKSUM, _CRC32 = 0, 1
 MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more
 
 
+class Seekable(Protocol):
+    """A file, or a part of one."""
+
+    def seek(self, position: int, /) -> object: ...
+
+    def read(self, length: int, /) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """One block. `next_offset`: where the one behind it begins."""
@@ -49,7 +57,9 @@ class Block:
     next_offset: int
 
 
-def read_block(source: Any, offset: int, limit: int, codec: int, where: str, *, expected: bytes | None = None) -> Block:
+def read_block(
+    source: Seekable, offset: int, limit: int, codec: int, where: str, *, expected: bytes | None = None
+) -> Block:
     """The block at an offset of the file; it must end before `limit`.
 
     Args:    source: seekable, with `read`; codec: number of the trailer; expected: the magic that it must have.
@@ -115,7 +125,7 @@ def _check(data: bytes, checksums: bytes, chunk: int, where: str) -> None:
             raise CorruptFile(f"{where}: the checksum of the block is wrong.")
 
 
-def _read(source: Any, offset: int, length: int, where: str) -> bytes:
+def _read(source: Seekable, offset: int, length: int, where: str) -> bytes:
     source.seek(offset)
     data = bytes(source.read(length))
     if len(data) != length:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+
+import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.hfile.block import DATA, FILE_INFO, INDEX, INTERMEDIATE, LEAF, META, Block, read_block
@@ -27,7 +28,7 @@ class HFileReader:
     Raises:  CorruptFile, UnsupportedTable.
     """
 
-    def __init__(self, source: Any, where: str, offset: int = 0, size_bytes: int | None = None) -> None:
+    def __init__(self, source: pa.NativeFile, where: str, offset: int = 0, size_bytes: int | None = None) -> None:
         size = source.size() - offset if size_bytes is None else size_bytes
         if size < TRAILER_BYTES:
             raise CorruptFile(f"{where}: {size} bytes are too few for an HFile.")
@@ -155,7 +156,7 @@ class HFileReader:
 class _Part:
     """A part of a file as a file."""
 
-    def __init__(self, source: Any, offset: int) -> None:
+    def __init__(self, source: pa.NativeFile, offset: int) -> None:
         self._source, self._offset = source, offset
 
     def seek(self, position: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Protocol
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, META, encode_block
@@ -21,6 +21,12 @@ _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
 _KEY_OVERHEAD = 12
 
 
+class Sink(Protocol):
+    """What an HFile is written to."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
 class HFileWriter:
     """One HFile being written.
 
@@ -30,7 +36,7 @@ class HFileWriter:
     """
 
     def __init__(
-        self, sink: Any, *, info: Mapping[str, bytes] | None = None, codec: str = "gz", block_bytes: int = 1 << 20,
+        self, sink: Sink, *, info: Mapping[str, bytes] | None = None, codec: str = "gz", block_bytes: int = 1 << 20,
         created_ms: int = 0,
     ) -> None:  # fmt: skip
         self._sink, self._info, self._codec = sink, dict(info or {}), CODECS[codec]

@@ -14,9 +14,12 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["MAGIC", "BlockFrame", "BlockType", "CorruptRange", "HeaderKey", "encode_block", "scan_frames"]
 
@@ -96,10 +99,10 @@ def encode_block(block_type: BlockType, header: Mapping[HeaderKey, str], content
     return b"".join((MAGIC, _SIZE.pack(size), body, _SIZE.pack(size + len(MAGIC))))
 
 
-def scan_frames(source: Any, where: str) -> Iterator[BlockFrame | CorruptRange]:
+def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | CorruptRange]:
     """The blocks and corrupt ranges of a log file in their order; contents are not read.
 
-    Args:    source: a seekable file with `size()`, `seek` and `read` (`pyarrow.NativeFile`); where: its path.
+    Args:    source: the file; where: its path.
     Raises:  CorruptFile when the file does not start with the magic or a whole block's header is damaged;
              UnsupportedTable for another format version, block type or header entry.
     """
@@ -116,7 +119,7 @@ def scan_frames(source: Any, where: str) -> Iterator[BlockFrame | CorruptRange]:
         position = end
 
 
-def _block_end(source: Any, position: int, size: int) -> tuple[int | None, str]:
+def _block_end(source: pa.NativeFile, position: int, size: int) -> tuple[int | None, str]:
     start = position + len(MAGIC) + _SIZE.size
     if start > size:
         return None, "the file ends in the block's size"
@@ -132,7 +135,7 @@ def _block_end(source: Any, position: int, size: int) -> tuple[int | None, str]:
     return end, ""
 
 
-def _next_magic(source: Any, position: int, size: int) -> int:
+def _next_magic(source: pa.NativeFile, position: int, size: int) -> int:
     while position < size:
         window = _read(source, position, SEARCH_WINDOW_BYTES + len(MAGIC))
         found = window.find(MAGIC)
@@ -142,7 +145,7 @@ def _next_magic(source: Any, position: int, size: int) -> int:
     return size
 
 
-def _frame(source: Any, position: int, end: int, where: str) -> BlockFrame:
+def _frame(source: pa.NativeFile, position: int, end: int, where: str) -> BlockFrame:
     cursor = position + len(MAGIC) + _SIZE.size
     version, type_number = _TYPE.unpack(_read(source, cursor, _TYPE.size))
     if version != FORMAT_VERSION:
@@ -160,7 +163,7 @@ def _frame(source: Any, position: int, end: int, where: str) -> BlockFrame:
     return BlockFrame(block_type, header, position, content_offset, content_size, end)
 
 
-def _header(source: Any, cursor: int, limit: int, where: str) -> tuple[dict[HeaderKey, str], int]:
+def _header(source: pa.NativeFile, cursor: int, limit: int, where: str) -> tuple[dict[HeaderKey, str], int]:
     (count,) = _INT.unpack(_read(source, cursor, _INT.size))
     cursor += _INT.size
     header: dict[HeaderKey, str] = {}
@@ -183,6 +186,6 @@ def _header(source: Any, cursor: int, limit: int, where: str) -> tuple[dict[Head
     return header, cursor
 
 
-def _read(source: Any, offset: int, length: int) -> bytes:
+def _read(source: pa.NativeFile, offset: int, length: int) -> bytes:
     source.seek(offset)
     return bytes(source.read(length))

@@ -7,7 +7,6 @@ Source: docs/formats/log.md, "Block frame", "Corrupt blocks".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
@@ -49,7 +48,7 @@ class LogFileWriter:
     def __init__(self, storage: Storage, path: str) -> None:
         self.path = path
         self.size_bytes = 0
-        self._sink: Any = storage.open_output(path)
+        self._sink = storage.open_output(path)
 
     def append(self, block: bytes) -> None:
         """Write a whole block."""

@@ -13,16 +13,22 @@ import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.bodies import AvroType, Body
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 
+if TYPE_CHECKING:
+    from fastavro.types import Schema
+
 __all__ = ["DeleteRecords", "decode", "encode"]
+
+_Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
 CONTENT_VERSION = 3
 
@@ -30,7 +36,7 @@ _HEAD = struct.Struct(">ii")
 _MODEL = "org.apache.hudi.avro.model"
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
 # Branches 1 to 11 of the union, in order: wrapper, Avro type of its value, Arrow type.
-_WRAPPERS: Sequence[tuple[str, Any, pa.DataType]] = (
+_WRAPPERS: Sequence[tuple[str, AvroType, pa.DataType]] = (
     ("BooleanWrapper", "boolean", pa.bool_()),
     ("IntWrapper", "int", pa.int32()),
     ("LongWrapper", "long", pa.int64()),
@@ -47,12 +53,12 @@ _ARROW = {f"{_MODEL}.{name}": arrow for name, _, arrow in _WRAPPERS}
 _ARRAY_WRAPPER = f"{_MODEL}.ArrayWrapper"
 
 
-def _wrapper(name: str, avro: Any) -> dict[str, Any]:
+def _wrapper(name: str, avro: AvroType) -> AvroType:
     return {"type": "record", "name": name, "namespace": _MODEL, "fields": [{"name": "value", "type": avro}]}
 
 
-def _schema() -> Any:
-    union: list[Any] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
+def _schema() -> Schema:
+    union: list[AvroType] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
     items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
     wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
     union.append({"type": "record", "name": "ArrayWrapper", "namespace": _MODEL, "fields": [wrapped]})
@@ -99,7 +105,8 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     try:
         # Row by row in C: the records have no lengths, so each one's place depends on all before it.
         body = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
-        rows = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)["deleteRecordList"]
+        found = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)
+        rows = cast("Body", found)["deleteRecordList"]
     except Exception as error:  # fastavro raises whatever type its decoding stumbles over
         raise CorruptFile(f"{where}: the delete list can't be decoded ({type(error).__name__}: {error}).") from error
     keys = pa.RecordBatch.from_arrays(
@@ -127,7 +134,7 @@ def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: boo
 _NO_ORDERING = (f"{_MODEL}.IntWrapper", {"value": 0})
 
 
-def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[Any]:
+def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[_Ordering]:
     if not ordering:
         return [_NO_ORDERING] * rows
     columns = [_wrapped_column(array) for array in ordering]
@@ -139,9 +146,9 @@ def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[Any
     ]
 
 
-def _wrapped_column(array: pa.Array) -> list[Any]:
+def _wrapped_column(array: pa.Array) -> list[_Ordering | None]:
     name, arrow = _wrapper_of(array.type)
-    plain = array.cast(arrow)
+    plain: pa.Array = array.cast(arrow)
     if pa.types.is_timestamp(arrow):
         plain = plain.cast(pa.int64())
     elif pa.types.is_date(arrow):
@@ -163,12 +170,12 @@ def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
     raise UnsupportedTable(f"An ordering value of type {arrow} can't be written into a delete block.")
 
 
-def _with_ordering(keys: pa.RecordBatch, values: list[Any], where: str) -> DeleteRecords:
+def _with_ordering(keys: pa.RecordBatch, values: list[_Ordering | None], where: str) -> DeleteRecords:
     none = [value is None or value == _NO_ORDERING for value in values]
     commit_time = pa.array(none, pa.bool_())
     if all(none):
         return DeleteRecords(keys, commit_time)
-    rows = [None if empty else _fields(value) for value, empty in zip(values, none, strict=True)]
+    rows = [None if empty or value is None else _fields(value) for value, empty in zip(values, none, strict=True)]
     width = max(len(row) for row in rows if row is not None)
     columns = []
     for field in range(width):
@@ -177,12 +184,12 @@ def _with_ordering(keys: pa.RecordBatch, values: list[Any], where: str) -> Delet
     return DeleteRecords(keys, commit_time, tuple(columns))
 
 
-def _fields(value: Any) -> list[Any]:
+def _fields(value: _Ordering) -> list[_Ordering]:
     name, record = value
     return (record["wrappedValues"] or []) if name == _ARRAY_WRAPPER else [value]
 
 
-def _typed(cells: list[Any], where: str) -> pa.Array:
+def _typed(cells: list[_Ordering | None], where: str) -> pa.Array:
     """One array for values of one wrapper; numbers of several widths are widened."""
     types = {cell[0] for cell in cells if cell is not None}
     arrays = []
@@ -204,11 +211,12 @@ def _typed(cells: list[Any], where: str) -> pa.Array:
     return pc.coalesce(*(a.cast(wide) for a in arrays))
 
 
-def _arrow_of(plain: list[Any], arrow: pa.DataType) -> pa.Array:
+def _arrow_of(plain: list[object], arrow: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(arrow):
         return pa.array(plain, pa.int64()).cast(arrow)
     if pa.types.is_date(arrow):
         return pa.array(plain, pa.int32()).cast(arrow)
     if pa.types.is_decimal(arrow):
-        return pa.array([None if v is None else decimal.Decimal(v) for v in plain], arrow)
+        numbers = cast("list[decimal.Decimal | None]", plain)
+        return pa.array([None if number is None else decimal.Decimal(number) for number in numbers], arrow)
     return pa.array(plain, arrow)

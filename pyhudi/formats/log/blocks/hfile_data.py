@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,7 +55,8 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     sink = io.BytesIO()
     writer = HFileWriter(sink, info={"schema": schema.encode()})
     values = AvroEncoder(schema).encode(_without_key_column(batch, keys))
-    writer.append(zip(keys.cast(pa.binary()).to_pylist(), values.to_pylist(), strict=True))
+    stored = cast("list[bytes]", keys.cast(pa.binary()).to_pylist())
+    writer.append(zip(stored, cast("list[bytes]", values.to_pylist()), strict=True))
     writer.close()
     return sink.getvalue()
 

@@ -41,5 +41,5 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     ) as writer:  # fmt: skip
         writer.write_batch(batch)
         if batch.schema.metadata:
-            writer.add_key_value_metadata(batch.schema.metadata)
+            writer.add_key_value_metadata(batch.schema.metadata)  # type: ignore[arg-type]  # bytes, too
     return bytes(sink.getvalue())
