@@ -151,7 +151,12 @@ def test_the_choices_of_a_table_with_a_commit_stand() -> None:
     table = TestTable(MemoryStorage())
     table.upsert(("a", "x", 1, 1))
 
+    other = {"hoodie.datasource.write.recordkey.field": "v"}
+
     with pytest.raises(ConfigError, match="was made with 'id'"):
-        write(table.storage, GOOD, {"hoodie.datasource.write.recordkey.field": "v"}, "append", None)
+        write(table.storage, GOOD, other, "append", None)
+    with pytest.raises(TableExists):
+        write(table.storage, GOOD, other, "error", None)
+    assert write(table.storage, GOOD, other, "ignore", None) is None
 
     assert table.rows() == [("a", "x", 1, 1)]
