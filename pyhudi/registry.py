@@ -10,15 +10,17 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Generic, TypeVar, cast
 
 from pyhudi.errors import ConfigError
 
 __all__ = ["Registry"]
 
+Plugin = TypeVar("Plugin")  # a class, as what it is used for: what makes an index, for example
+
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(Generic[Plugin]):
     """The plug-ins of one kind. `entries`: name → "module:Class"; `aliases`: another spelling → name."""
 
     kind: str
@@ -44,11 +46,11 @@ class Registry:
             f"or name a class of your own as 'module:Class'."
         )
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> Plugin:
         """The class behind a name. Raises ConfigError when it can't be imported."""
         target = self.canonical(name)
         module_name, _, attribute = self.entries.get(target, target).partition(":")
         try:
-            return getattr(importlib.import_module(module_name), attribute)
+            return cast("Plugin", getattr(importlib.import_module(module_name), attribute))
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"The {self.kind} {name!r} can't be imported from {module_name!r}: {error}.") from error

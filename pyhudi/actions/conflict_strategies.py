@@ -66,7 +66,7 @@ class BucketStrategy:
         return FileGroupId(group.partition_path, group.file_id[:BUCKET_DIGITS])
 
 
-CONFLICT_STRATEGIES = Registry(
+CONFLICT_STRATEGIES: Registry[type[ConflictStrategy]] = Registry(
     kind="conflict resolution strategy",
     entries={
         "SIMPLE": f"{__name__}:SimpleStrategy",

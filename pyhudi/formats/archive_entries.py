@@ -12,7 +12,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import fastavro
 
@@ -26,6 +26,9 @@ from pyhudi.formats.timeline_schemas import FIRST_STATISTICS, RECORDS, schema_of
 from pyhudi.formats.write_stats import stat_to_avro
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, State
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 __all__ = ["archive_entry", "commit_of_entry", "encode_entries", "entries_of"]
 
@@ -192,5 +195,5 @@ def _schema() -> str:
 
 
 @cache
-def _parsed(schema: str) -> Any:
+def _parsed(schema: str) -> Schema:
     return fastavro.parse_schema(json.loads(schema))

@@ -34,15 +34,16 @@ _ROW_GROUP_ROWS = 10_000  # at a few kB of metadata per instant; a reader of a t
 _FIRST_TIME, _LAST_TIME = "", "9" * 24
 TIME_COLUMNS = ("instantTime", "completionTime", "action")
 
-_FIELDS: tuple[pa.Field, ...] = (
-    pa.field("instantTime", pa.string()),
-    pa.field("completionTime", pa.string()),
-    pa.field("action", pa.string()),
-    pa.field("metadata", pa.binary()),
-    pa.field("plan", pa.binary()),
-    pa.field("version", pa.int32(), nullable=False),
+HISTORY_SCHEMA = pa.schema(
+    [
+        pa.field("instantTime", pa.string()),
+        pa.field("completionTime", pa.string()),
+        pa.field("action", pa.string()),
+        pa.field("metadata", pa.binary()),
+        pa.field("plan", pa.binary()),
+        pa.field("version", pa.int32(), nullable=False),
+    ]
 )
-HISTORY_SCHEMA = pa.schema(_FIELDS)
 
 
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:

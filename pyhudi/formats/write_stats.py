@@ -7,13 +7,15 @@ from the JSON of base files, but null in Avro. Source: spec, timeline 4.3 to 4.5
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.bodies import NewBody
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.model.commit import WriteStat
 
 __all__ = ["decode_stat", "stat_to_avro", "stat_to_json"]
+
+Kind = TypeVar("Kind")
 
 # Hudi's name → (ours, default when null or absent), in the order of the JSON form.
 _COUNTERS: Mapping[str, str] = {
@@ -108,20 +110,20 @@ def decode_stat(body: object, where: str) -> WriteStat:
     fields.update({ours: _typed(body, name, int, where) or 0 for name, ours in _ALL_COUNTERS.items()})
     fields.update({ours: _typed(body, name, int, where) for name, ours in _OPTIONAL_NUMBERS.items()})
     fields.update({ours: _typed(body, name, str, where) for name, ours in _OPTIONAL_TEXTS.items()})
-    runtime = _typed(body, "runtimeStats", Mapping, where) or {}
+    runtime = _typed(body, "runtimeStats", dict, where) or {}
     fields["scan_time_ms"] = _typed(runtime, "totalScanTime", int, where) or 0
     fields["create_time_ms"] = _typed(runtime, "totalCreateTime", int, where) or 0
     fields["upsert_time_ms"] = _typed(runtime, "totalUpsertTime", int, where) or 0
     log_files = _typed(body, "logFiles", list, where)
     if log_files is not None:
         fields["log_files"] = tuple(str(name) for name in log_files)
-    cdc_stats = _typed(body, "cdcStats", Mapping, where)
+    cdc_stats = _typed(body, "cdcStats", dict, where)
     if cdc_stats is not None:
         fields["cdc_stats"] = {str(path): _typed(cdc_stats, path, int, where) or 0 for path in cdc_stats}
     return WriteStat(**fields)
 
 
-def _typed(body: Mapping[str, Any], name: str, kind: type, where: str) -> Any:
+def _typed(body: Body, name: str, kind: type[Kind], where: str) -> Kind | None:
     value = body.get(name)
     if value is not None and not isinstance(value, kind):
         raise CorruptFile(f"{where}: write stat field {name!r} should be {kind.__name__}, found {value!r:.100}.")

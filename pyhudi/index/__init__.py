@@ -5,11 +5,18 @@ Source: spec, metadata and indexes part 4.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pyhudi.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyhudi.index.base import Index, IndexSettings
 
 __all__ = ["INDEXES"]
 
-INDEXES = Registry(
+INDEXES: Registry[Callable[[IndexSettings], Index]] = Registry(
     kind="index type (hoodie.index.type)",
     entries={
         "SIMPLE": "pyhudi.index.simple:SimpleIndex",

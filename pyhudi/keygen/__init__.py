@@ -9,6 +9,7 @@ One file per generator and one row per file in KEY_GENERATORS; a user's own clas
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol, cast
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from pyhudi.keygen.settings import (
     GENERATOR_TYPE,
     RECORD_KEY,
     TABLE_GENERATOR,
+    KeySettings,
     infer,
     option_text,
     parse_settings,
@@ -55,7 +57,14 @@ _ENTRIES = {
 
 _PACKAGE = "org.apache.hudi.keygen."
 
-KEY_GENERATORS = Registry(
+
+class _GeneratorClass(Protocol):
+    """A class of this package; one of a user's own is made by UserKey."""
+
+    def from_settings(self, settings: KeySettings) -> BuiltInKey: ...
+
+
+KEY_GENERATORS: Registry[_GeneratorClass] = Registry(
     kind="key generator",
     entries=_ENTRIES,
     aliases={
@@ -115,8 +124,8 @@ def from_options(
     settings = parse_settings(options, table_version=table_version, current_year=year)
     name = generator_name(options)
     if ":" in name:
-        return UserKey.make(name, KEY_GENERATORS.load(name), settings)
-    generator: BuiltInKey = KEY_GENERATORS.load(name).from_settings(settings)
+        return UserKey.make(name, cast("type", KEY_GENERATORS.load(name)), settings)
+    generator = KEY_GENERATORS.load(name).from_settings(settings)
     if not settings.record_fields:
         return AutoKey(generator, instant_time)
     if schema is not None:

@@ -7,7 +7,7 @@ Source: spec, files and records 4.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,8 @@ from pyhudi.formats.avro.types import is_list
 
 __all__ = ["nested_texts"]
 
-Writer = Callable[[Any], str]
+Writer = Callable[[Any], str]  # of values of one type
+Entries = list[tuple[str, object]]
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\b": "\\b", "\f": "\\f"}
 
@@ -56,19 +57,19 @@ def _json_writer(kind: pa.DataType, field: str) -> Writer:
     if pa.types.is_struct(kind):
         members = [(child.name, _json_writer(child.type, field)) for child in kind]
 
-        def inner(value: Any) -> str:
+        def inner(value: Mapping[str, object]) -> str:
             return "{" + ", ".join(f"{_quoted(name)}: {write(value[name])}" for name, write in members) + "}"
 
     elif pa.types.is_map(kind):
         item = _json_writer(kind.item_type, field)
 
-        def inner(value: Any) -> str:
+        def inner(value: Entries) -> str:
             return "{" + ", ".join(f"{_quoted(k)}: {item(v)}" for k, v in _single(value, field)) + "}"
 
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = _json_writer(kind.value_type, field)
 
-        def inner(value: Any) -> str:
+        def inner(value: Iterable[object]) -> str:
             return "[" + ", ".join(map(element, value)) + "]"
 
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
@@ -89,7 +90,7 @@ def _scalar_writer(kind: pa.DataType, field: str) -> Writer:
     )
 
 
-def _single(pairs: list[tuple[Any, Any]], field: str) -> list[tuple[Any, Any]]:
+def _single(pairs: Entries, field: str) -> Entries:
     """Entries of a map, which must be at most one: Java prints them in the order of its hash table."""
     if len(pairs) > 1:
         raise KeyGenError(

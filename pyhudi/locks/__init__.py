@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyhudi.errors import LockTimeout
@@ -16,7 +16,7 @@ __all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock"]
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
 _AWS_PACKAGE = "org.apache.hudi.aws.transaction.lock."
 
-LOCK_PROVIDERS = Registry(
+LOCK_PROVIDERS: Registry[Callable[[LockOptions, Storage, Clock], LockProvider]] = Registry(
     kind="lock provider",
     entries={
         "IN_PROCESS": "pyhudi.locks.in_process:InProcessLock",
@@ -46,8 +46,7 @@ def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None
 
     Raises ConfigError for a provider that there is not, or that lacks a package or an option.
     """
-    provider: LockProvider = LOCK_PROVIDERS.load(options.provider)(options, storage, clock or SystemClock())
-    return provider
+    return LOCK_PROVIDERS.load(options.provider)(options, storage, clock or SystemClock())
 
 
 @contextmanager

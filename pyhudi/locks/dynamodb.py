@@ -15,9 +15,11 @@ from __future__ import annotations
 import importlib
 import os
 import socket
-from typing import Any
+from types import ModuleType
+from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, StorageError
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
@@ -26,6 +28,8 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
 __all__ = ["DynamoLock", "ImplicitKeyDynamoLock"]
+
+Item: TypeAlias = dict[str, dict[str, str]]  # name → kind of value → value
 
 _KEY = "hoodie.write.lock.dynamodb."
 _LEASE_MS = 120_000
@@ -109,7 +113,7 @@ class DynamoLock:
         stale = {"#k": "key", "#v": "recordVersionNumber"}
         return self._put("attribute_exists(#k) AND #v = :old", stale, {":old": {"S": found}})
 
-    def _put(self, condition: str, names: dict[str, str], values: dict[str, Any]) -> bool:
+    def _put(self, condition: str, names: dict[str, str], values: Item) -> bool:
         """Make the item ours if the condition holds."""
         version, began_s = self._clock.new_uuid(), self._clock.monotonic_s()
         item = {
@@ -163,12 +167,12 @@ class DynamoLock:
             self._valid_until_s = 0.0
         return done
 
-    def _read(self) -> dict[str, Any] | None:
+    def _read(self) -> Item | None:
         answer = self._call("get_item", Key={"key": {"S": self._key}}, ConsistentRead=True)
-        item: dict[str, Any] | None = answer.get("Item")
+        item: Item | None = answer.get("Item")
         return item
 
-    def _try(self, verb: str, **arguments: Any) -> bool:
+    def _try(self, verb: str, **arguments: object) -> bool:
         """False when the condition does not hold."""
         try:
             self._call(verb, **arguments)
@@ -176,9 +180,9 @@ class DynamoLock:
             return False
         return True
 
-    def _call(self, verb: str, **arguments: Any) -> dict[str, Any]:
+    def _call(self, verb: str, **arguments: object) -> Body:
         try:
-            answer: dict[str, Any] = getattr(self._client, verb)(TableName=self._table, **arguments)
+            answer: Body = getattr(self._client, verb)(TableName=self._table, **arguments)
         except self._errors.ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
             if code == "ConditionalCheckFailedException":
@@ -197,7 +201,7 @@ class DynamoLock:
         except StorageError as error:
             if "ResourceNotFound" not in str(error):
                 raise
-        capacity: dict[str, Any] = {}
+        capacity: NewBody = {}
         if options.billing_mode == "PROVISIONED":
             units = {"ReadCapacityUnits": options.read_capacity, "WriteCapacityUnits": options.write_capacity}
             capacity = {"ProvisionedThroughput": units}
@@ -231,7 +235,7 @@ class _ConditionFailed(Exception):
     """Another process has changed the item."""
 
 
-def _client(region: str | None, endpoint_url: str | None) -> tuple[Any, Any]:
+def _client(region: str | None, endpoint_url: str | None) -> tuple[object, ModuleType]:
     try:
         session = importlib.import_module("boto3.session")
         errors = importlib.import_module("botocore.exceptions")

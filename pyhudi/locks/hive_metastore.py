@@ -11,7 +11,7 @@ import importlib
 import os
 import socket
 from collections.abc import Callable
-from typing import Any
+from typing import Protocol, TypeVar
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.locks.base import LockOptions
@@ -26,6 +26,31 @@ _KEY = "hoodie.write.lock.hivemetastore."
 _PAUSES: Pauses = (0.1, 1.0)
 _PORT = 9083
 _TIMEOUT_MS = 30_000
+
+Answer = TypeVar("Answer")
+
+
+class _LockState(Protocol):
+    """What the metastore says of a lock."""
+
+    state: int
+    lockid: int
+
+
+class _Service(Protocol):
+    """The calls of the metastore's Thrift interface; requests are of classes that Thrift makes."""
+
+    def lock(self, request: object) -> _LockState: ...
+
+    def unlock(self, request: object) -> None: ...
+
+    def heartbeat(self, request: object) -> None: ...
+
+
+class _Transport(Protocol):
+    """The connection that a service speaks over."""
+
+    def close(self) -> None: ...
 
 
 class HiveMetastoreLock:
@@ -43,7 +68,7 @@ class HiveMetastoreLock:
         self._clock = clock
         wait = settings.retry_wait_ms
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
-        self._connection: tuple[Any, Any] | None = None  # client and transport, while the lock is held
+        self._connection: tuple[_Service, _Transport] | None = None  # client and transport, while the lock is held
         self._lock_id: int | None = None
         self._renewal = Renewal(self._renew, settings.lease_renewal_ms / 2000)
 
@@ -83,7 +108,7 @@ class HiveMetastoreLock:
             self._connection[1].close()
             self._connection = None
 
-    def _attempt(self, client: Any) -> bool:
+    def _attempt(self, client: _Service) -> bool:
         types = self._hive.types
         component = types.LockComponent(
             type=types.LockType.EXCLUSIVE, level=types.LockLevel.TABLE, dbname=self._database, tablename=self._table
@@ -112,7 +137,7 @@ class HiveMetastoreLock:
             return True  # the metastore may answer at the next turn
         return True
 
-    def _ask(self, ask: Callable[[Any], Any]) -> Any:
+    def _ask(self, ask: Callable[[_Service], Answer]) -> Answer:
         """Over the connection of the lock that is held, and over a new one when that is broken."""
         assert self._connection is not None
         try:
@@ -122,7 +147,7 @@ class HiveMetastoreLock:
             self._connection = self._connected()
             return ask(self._connection[0])
 
-    def _connected(self) -> tuple[Any, Any]:
+    def _connected(self) -> tuple[_Service, _Transport]:
         problems = []
         for uri in self._uris.split(","):
             host, _, port = uri.strip().rpartition("//")[2].partition(":")
@@ -137,7 +162,7 @@ class HiveMetastoreLock:
             return self._hive.service.Client(self._hive.protocols.TBinaryProtocol(transport)), transport
         raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {_KEY}uris.")
 
-    def _call(self, ask: Callable[[], Any]) -> Any:
+    def _call(self, ask: Callable[[], Answer]) -> Answer:
         try:
             return ask()
         except (self._hive.errors.TException, OSError) as error:

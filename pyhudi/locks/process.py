@@ -11,7 +11,8 @@ import os
 import socket
 import threading
 from pathlib import Path
-from typing import Any
+
+from pyhudi.formats.bodies import Body
 
 __all__ = ["is_note", "is_surely_dead", "note_of_this_process"]
 
@@ -45,7 +46,7 @@ def is_surely_dead(note: bytes) -> bool:
     return place is not None and said.get("place") == place and _started(said["pid"]) != said["started"]
 
 
-def _said(note: bytes) -> dict[str, Any]:
+def _said(note: bytes) -> Body:
     try:
         said = json.loads(note)
     except ValueError:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 import os
 import socket
-from typing import Any
+from types import ModuleType
+from typing import Protocol
 
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.formats.xx_hash import hash_id_64
@@ -21,6 +22,33 @@ __all__ = ["ImplicitPathZookeeperLock", "ZookeeperLock"]
 
 _KEY = "hoodie.write.lock.zookeeper."
 _NODE_NAME = "-lock-"  # in the names of Curator's nodes
+
+
+class _Client(Protocol):
+    """A session of kazoo."""
+
+    connected: bool
+
+    def start(self, timeout: float) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Contended(Protocol):
+    """A lock of kazoo."""
+
+    is_acquired: bool
+    prefix: str
+    create_path: str
+    _NODE_NAME: str
+
+    def acquire(self, blocking: bool, timeout: float | None) -> bool: ...
+
+    def release(self) -> bool: ...
+
+    def contenders(self) -> list[str]: ...
 
 
 class ZookeeperLock:
@@ -35,8 +63,8 @@ class ZookeeperLock:
         self._hosts = _hosts(self._options.url, self._options.port)
         self._path = self._lock_path(settings, storage)
         self._kazoo = _kazoo()
-        self._client: Any = None
-        self._lock: Any = None
+        self._client: _Client | None = None
+        self._lock: _Contended | None = None
 
     def _lock_path(self, settings: LockOptions, storage: Storage) -> str:
         base, name = settings.zookeeper.base_path, settings.zookeeper.lock_key or settings.table_name
@@ -47,7 +75,7 @@ class ZookeeperLock:
 
     @property
     def is_held(self) -> bool:
-        return self._lock is not None and bool(self._lock.is_acquired and self._client.connected)
+        return self._lock is not None and self._client is not None and self._lock.is_acquired and self._client.connected
 
     @property
     def owner_note(self) -> str:
@@ -79,7 +107,7 @@ class ZookeeperLock:
 
     def release(self) -> None:
         client, lock, self._client, self._lock = self._client, self._lock, None, None
-        if lock is None:
+        if lock is None or client is None:
             return
         try:
             lock.release()
@@ -88,8 +116,8 @@ class ZookeeperLock:
         finally:
             _close(client)
 
-    def _connected(self) -> Any:
-        client = self._kazoo.client.KazooClient(self._hosts, timeout=self._options.session_timeout_s)
+    def _connected(self) -> _Client:
+        client: _Client = self._kazoo.client.KazooClient(self._hosts, timeout=self._options.session_timeout_s)
         try:
             client.start(self._options.connection_timeout_s)
         except self._kazoo.handlers.threading.KazooTimeoutError as error:
@@ -99,8 +127,8 @@ class ZookeeperLock:
             ) from error
         return client
 
-    def _new_lock(self, client: Any) -> Any:
-        lock = self._kazoo.recipe.lock.Lock(
+    def _new_lock(self, client: _Client) -> _Contended:
+        lock: _Contended = self._kazoo.recipe.lock.Lock(
             client, self._path, f"process {os.getpid()} on {socket.gethostname()}", (_NODE_NAME,)
         )
         # Curator sorts nodes by what stands behind this; kazoo's own name would not be in that order.
@@ -123,12 +151,12 @@ def _hosts(url: str, port: int | None) -> str:
     return ",".join(host if ":" in host or port is None else f"{host}:{port}" for host in given)
 
 
-def _close(client: Any) -> None:
+def _close(client: _Client) -> None:
     client.stop()
     client.close()
 
 
-def _kazoo() -> Any:
+def _kazoo() -> ModuleType:
     try:
         for name in ("kazoo.client", "kazoo.exceptions", "kazoo.handlers.threading", "kazoo.recipe.lock"):
             importlib.import_module(name)

@@ -19,7 +19,7 @@ from pyhudi.registry import Registry
 
 __all__ = ["MERGE_MODES", "MergeMode", "combine", "merge_mode", "winners"]
 
-MERGE_MODES = Registry(
+MERGE_MODES: Registry[type[MergeMode]] = Registry(
     kind="merge mode",
     entries={
         "COMMIT_TIME_ORDERING": "pyhudi.merge.commit_time:CommitTimeOrdering",
@@ -39,8 +39,7 @@ def merge_mode(name: str, ordering_fields: Sequence[str] = ()) -> MergeMode:
             "Write this table with real Hudi, or make one with COMMIT_TIME_ORDERING or EVENT_TIME_ORDERING."
         )
     wanted = "COMMIT_TIME_ORDERING" if name == "EVENT_TIME_ORDERING" and not ordering_fields else name
-    mode: MergeMode = MERGE_MODES.load(wanted)()
-    return mode
+    return MERGE_MODES.load(wanted)()
 
 
 def combine(

@@ -157,7 +157,7 @@ class CustomMerge:
         self._check_keys(table, pair[0], pair[1], ~deletes)
         return Versions(table, deletes)
 
-    def _checked_rows(self, rows: Any, schema: pa.Schema, count: int) -> pa.Table:
+    def _checked_rows(self, rows: object, schema: pa.Schema, count: int) -> pa.Table:
         if not isinstance(rows, (pa.RecordBatch, pa.Table)):
             raise self._wrong(f"it returned {type(rows).__name__}, expected a RecordBatch, a Table or Merged")
         if rows.num_rows != count:

@@ -6,14 +6,19 @@ Class paths come from the caller's options alone. A table says an id, never a cl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyhudi.errors import ConfigError
 from pyhudi.registry import Registry
 
+if TYPE_CHECKING:
+    from pyhudi.merge.custom import Merger, RowMerger
+
+    _MergerClass: TypeAlias = type[Merger] | type[RowMerger]
+
 __all__ = ["find_merger", "merger_class"]
 
-_MERGERS = Registry(kind="record merger", entries={})
+_MERGERS: Registry[_MergerClass] = Registry(kind="record merger", entries={})
 
 
 def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
@@ -28,7 +33,7 @@ def find_merger(paths: Sequence[str], strategy_id: str) -> str | None:
     return None
 
 
-def merger_class(path: str) -> Any:
+def merger_class(path: str) -> _MergerClass:
     """The class behind "module:Class". Raises ConfigError when it can't be imported or is no merger."""
     found = _MERGERS.load(path)
     if not isinstance(getattr(found, "strategy_id", None), str) or not callable(getattr(found, "merge", None)):

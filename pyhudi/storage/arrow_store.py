@@ -61,9 +61,9 @@ class ObjectStore:
 def object_store(storage: Storage) -> ObjectStore | None:
     """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
-    return (
-        open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind) if kind in OBJECT_STORES else None
-    )
+    if kind not in OBJECT_STORES:
+        return None
+    return open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind)
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:

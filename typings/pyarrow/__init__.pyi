@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pyarrow import ipc as ipc
 from pyarrow import lib
 from pyarrow import types as types
+from pyarrow.ipc import RecordBatchStreamWriter as RecordBatchStreamWriter
 
 __version__: str
 
@@ -30,6 +31,9 @@ ListType: TypeAlias = lib.ListType[Any]
 ListViewType: TypeAlias = lib.ListViewType[Any]
 Scalar: TypeAlias = lib.Scalar[Any]
 TimestampType: TypeAlias = lib.TimestampType[Any, Any]
+
+class OSFile(lib.OSFile):
+    def __init__(self, path: str, mode: str = "r", memory_pool: lib.MemoryPool | None = None) -> None: ...
 
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
@@ -58,7 +62,19 @@ def chunked_array(
     arrays: Iterable[Array] | Iterable[Sequence[Any]], type: lib.DataType | None = None
 ) -> ChunkedArray: ...
 def map_(key_type: lib.DataType | Field, item_type: lib.DataType | Field, keys_sorted: bool = False) -> MapType: ...
+def field(
+    name: str | Field,
+    type: lib.DataType | None = None,
+    nullable: bool | None = None,
+    metadata: Mapping[str, str] | Mapping[bytes, bytes] | Mapping[str, bytes] | None = None,
+) -> Field: ...
 def nulls(size: int, type: lib.DataType | None = None) -> Array: ...
+def repeat(value: object, size: int) -> Array: ...
+def schema(
+    fields: Iterable[Field | tuple[str, lib.DataType]] | Mapping[str, lib.DataType],
+    metadata: Mapping[str, str] | Mapping[bytes, bytes] | None = None,
+) -> lib.Schema: ...
+def scalar(value: object, type: lib.DataType | None = None, *, from_pandas: bool | None = None) -> Scalar: ...
 
 # Whatever has Python's buffer protocol, which no type says before Python 3.12; ndarrays have it.
 def py_buffer(obj: bytes | bytearray | memoryview | npt.NDArray[Any]) -> lib.Buffer: ...

@@ -7,7 +7,7 @@ pyarrow does, and lack some functions. A function that is not here is added when
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
-from typing import Any, Literal, Protocol, TypeAlias, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from pyarrow import lib
 from pyarrow._compute import Expression as Expression
@@ -16,6 +16,7 @@ _Array: TypeAlias = lib.Array[Any]
 _Chunked: TypeAlias = lib.ChunkedArray[Any]
 _Scalar: TypeAlias = lib.Scalar[Any]
 _Plain: TypeAlias = bool | int | float | str | bytes | Decimal | date | time | timedelta | None
+_ArrayT = TypeVar("_ArrayT", bound=lib.Array[Any])
 _One: TypeAlias = _Scalar | _Plain
 _Values: TypeAlias = _Array | _Chunked | _Scalar
 _NullHandling: TypeAlias = Literal["emit_null", "skip", "replace"]
@@ -50,6 +51,34 @@ class _Binary(Protocol):
     @overload
     def __call__(self, left: _One, right: Expression, /) -> Expression: ...
 
+class _UnaryTest(Protocol):
+    @overload
+    def __call__(self, values: _Array, /) -> lib.BooleanArray: ...
+    @overload
+    def __call__(self, values: _Chunked, /) -> _Chunked: ...
+    @overload
+    def __call__(self, values: _Scalar, /) -> lib.BooleanScalar: ...
+    @overload
+    def __call__(self, values: Expression, /) -> Expression: ...
+
+class _BinaryTest(Protocol):
+    @overload
+    def __call__(self, left: _Array, right: _Array | _One, /) -> lib.BooleanArray: ...
+    @overload
+    def __call__(self, left: _Array, right: _Chunked, /) -> _Chunked: ...
+    @overload
+    def __call__(self, left: _Chunked, right: _Array | _Chunked | _One, /) -> _Chunked: ...
+    @overload
+    def __call__(self, left: _One, right: _Array, /) -> lib.BooleanArray: ...
+    @overload
+    def __call__(self, left: _One, right: _Chunked, /) -> _Chunked: ...
+    @overload
+    def __call__(self, left: _One, right: _One, /) -> lib.BooleanScalar: ...
+    @overload
+    def __call__(self, left: Expression, right: Expression | _One, /) -> Expression: ...
+    @overload
+    def __call__(self, left: _One, right: Expression, /) -> Expression: ...
+
 class _Aggregate(Protocol):
     def __call__(self, values: _Array | _Chunked, /, *, skip_nulls: bool = True, min_count: int = 1) -> _Scalar: ...
 
@@ -61,7 +90,7 @@ class _Pad(Protocol):
 
 class _Match(Protocol):
     @overload
-    def __call__(self, strings: _Array, /, pattern: str, *, ignore_case: bool = False) -> _Array: ...
+    def __call__(self, strings: _Array, /, pattern: str, *, ignore_case: bool = False) -> lib.BooleanArray: ...
     @overload
     def __call__(self, strings: _Chunked, /, pattern: str, *, ignore_case: bool = False) -> _Chunked: ...
     @overload
@@ -74,25 +103,25 @@ class _Extrema(Protocol):
     def __call__(self, *values: _Array | _Chunked | _One, skip_nulls: bool = True) -> _Chunked: ...
 
 add: _Binary
-and_: _Binary
+and_: _BinaryTest
 bit_wise_not: _Unary
 divide: _Binary
-equal: _Binary
-greater: _Binary
-greater_equal: _Binary
-less: _Binary
-less_equal: _Binary
+equal: _BinaryTest
+greater: _BinaryTest
+greater_equal: _BinaryTest
+less: _BinaryTest
+less_equal: _BinaryTest
 multiply: _Binary
-not_equal: _Binary
-or_: _Binary
-or_kleene: _Binary
+not_equal: _BinaryTest
+or_: _BinaryTest
+or_kleene: _BinaryTest
 subtract: _Binary
 
 binary_length: _Unary
-invert: _Unary
-is_nan: _Unary
-is_null: _Unary
-is_valid: _Unary
+invert: _UnaryTest
+is_nan: _UnaryTest
+is_null: _UnaryTest
+is_valid: _UnaryTest
 list_value_length: _Unary
 utf8_lower: _Unary
 
@@ -111,7 +140,7 @@ match_substring: _Match
 match_substring_regex: _Match
 
 @overload
-def fill_null(values: _Array, fill_value: _Array | _One) -> _Array: ...
+def fill_null(values: _ArrayT, fill_value: _Array | _One) -> _ArrayT: ...
 @overload
 def fill_null(values: _Chunked, fill_value: _Chunked | _Array | _One) -> _Chunked: ...
 @overload
@@ -127,11 +156,11 @@ def coalesce(*values: _Array | _One) -> _Array: ...
 @overload
 def coalesce(*values: _Values | _Plain) -> _Chunked: ...
 @overload
-def is_in(values: _Array, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> _Array: ...
+def is_in(values: _Array, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> lib.BooleanArray: ...
 @overload
 def is_in(values: _Chunked, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> _Chunked: ...
 @overload
-def index_in(values: _Array, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> _Array: ...
+def index_in(values: _Array, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> lib.Int32Array: ...
 @overload
 def index_in(values: _Chunked, /, value_set: _Array | _Chunked, *, skip_nulls: bool = False) -> _Chunked: ...
 @overload

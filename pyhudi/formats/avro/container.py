@@ -13,13 +13,16 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import fastavro
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bodies import Body
 from pyhudi.formats.protobuf import varint
+
+if TYPE_CHECKING:
+    from fastavro.types import Schema
 
 __all__ = ["MAGIC", "decode_container", "encode_container"]
 
@@ -59,7 +62,7 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:
         reader = fastavro.reader(io.BytesIO(data), None if reader_schema is None else _parsed(reader_schema))
-        name = _check(reader, where)
+        name = _check(reader.metadata, where)
         record = next(iter(reader))
     except CorruptFile:
         raise
@@ -73,11 +76,11 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
     return record, name
 
 
-def _check(reader: Any, where: str) -> str:
-    codec = reader.metadata.get("avro.codec", "null")
+def _check(header: Mapping[str, str], where: str) -> str:
+    codec = header.get("avro.codec", "null")
     if codec != "null":
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
-    schema = json.loads(reader.metadata["avro.schema"])
+    schema = json.loads(header["avro.schema"])
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise CorruptFile(f"{where}: expected the schema of an Avro record, found {str(schema)[:200]}.")
     empty = next(_types_without_bytes(schema), None)
@@ -105,7 +108,7 @@ def _types_without_bytes(schema: object) -> Iterator[object]:
 
 
 @cache
-def _parsed(schema: str) -> Any:
+def _parsed(schema: str) -> Schema:
     return fastavro.parse_schema(json.loads(schema))
 
 

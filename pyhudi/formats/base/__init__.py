@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, UnsupportedTable
-from pyhudi.formats.base.base import BATCH_ROWS, BaseFileReader, BaseFileWriter, FileOptions, Footer
+from pyhudi.formats.base.base import BATCH_ROWS, BaseFileReader, BaseFileWriter, BaseFormat, FileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
@@ -26,7 +26,7 @@ __all__ = [
     "open_base_file",
 ]
 
-BASE_FORMATS = Registry(
+BASE_FORMATS: Registry[type[BaseFormat]] = Registry(
     kind="base file format",
     entries={
         "PARQUET": "pyhudi.formats.base.parquet:ParquetFormat",
@@ -53,13 +53,11 @@ def open_base_file(storage: Storage, path: str) -> BaseFileReader:
         raise UnsupportedTable(
             f"{path}: base files of type {extension!r} can't be read; known: {', '.join(_FORMAT_OF_EXTENSION)}."
         )
-    reader: BaseFileReader = BASE_FORMATS.load(name).open(storage, path)
-    return reader
+    return BASE_FORMATS.load(name).open(storage, path)
 
 
 def new_base_file(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> BaseFileWriter:
     """Start a base file at `path` with the columns of `schema` (meta columns included)."""
     if not path.endswith(extension_of(options.format)):
         raise ConfigError(f"{path}: a {options.format} base file ends with {extension_of(options.format)!r}.")
-    writer: BaseFileWriter = BASE_FORMATS.load(options.format).create(storage, path, file_schema(schema), options)
-    return writer
+    return BASE_FORMATS.load(options.format).create(storage, path, file_schema(schema), options)

@@ -13,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.storage.base import Storage
 
 __all__ = [
     "BATCH_ROWS",
@@ -172,3 +173,13 @@ class BaseFileWriter(Protocol):
     def abandon(self) -> None:
         """Let go of the file after an error, finished or not."""
         ...
+
+
+class BaseFormat(Protocol):
+    """The doors of a format."""
+
+    @staticmethod
+    def open(storage: Storage, path: str) -> BaseFileReader: ...
+
+    @staticmethod
+    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> BaseFileWriter: ...

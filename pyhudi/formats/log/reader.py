@@ -78,7 +78,7 @@ class LogBlock:
             raise CorruptFile(f"{self.where}: a data block without a schema in its header.")
         return schema
 
-    def positions(self, base_instant: str, records: pa.Table) -> npt.NDArray[np.int64] | None:
+    def positions(self, base_instant: str, records: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64] | None:
         """The rows of the base file of this instant at which the keys of the block's records stand, in their order.
 
         Args:    records: what `rows` or `deletes` returned.
@@ -91,7 +91,7 @@ class LogBlock:
         found = decode_positions(text, self.where)
         return found if len(found) == len(records) else None
 
-    def placed(self, records: pa.Table) -> tuple[str, str]:
+    def placed(self, records: pa.Table | pa.RecordBatch) -> tuple[str, str]:
         """Instant of a base file, and the positions there in encoded form; ("", "") when the block does not say."""
         header, notes = self.frame.header, records.schema.metadata or {}
         instant, text = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pyhudi.model.predicate.tree import (
     And,
@@ -21,6 +20,7 @@ from pyhudi.model.predicate.tree import (
     Not,
     Or,
     Predicate,
+    Value,
     without_not,
 )
 
@@ -35,8 +35,8 @@ class ValueRange:
     `only_null`: nothing else does. `may_be_nan`: values outside of the bounds that compare with nothing may occur.
     """
 
-    low: Any = None
-    high: Any = None
+    low: Value = None
+    high: Value = None
     may_be_null: bool = True
     only_null: bool = False
     may_be_nan: bool = False
@@ -92,7 +92,7 @@ def _range_allows(known: ValueRange | None, test: Callable[[ValueRange], bool]) 
         return True
 
 
-def _compare_possible(r: ValueRange, op: str, value: Any) -> bool:
+def _compare_possible(r: ValueRange, op: str, value: Value) -> bool:
     low, high = r.low, r.high
     if value != value:  # NaN: equal to itself, greater than all others
         return r.may_be_nan if op in ("=", ">=") else op != ">"

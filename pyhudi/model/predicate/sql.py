@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate.tokens import KNOWN, Token, number_of, text_of, timestamp_of, tokenize
@@ -31,8 +31,12 @@ from pyhudi.model.predicate.tree import (
     Opaque,
     Or,
     Predicate,
+    Value,
     conjunction,
 )
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 __all__ = ["parse_where"]
 
@@ -41,7 +45,7 @@ _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _MAX_DEPTH = 200  # of brackets and NOTs; deeper text is an attack or a mistake
 
 
-def parse_where(where: Any) -> Predicate:
+def parse_where(where: object) -> Predicate:
     """A predicate from what a user may hand in.
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
@@ -62,14 +66,14 @@ def parse_where(where: Any) -> Predicate:
         case list() | tuple():
             return conjunction(tuple(parse_where(part) for part in where))
     if type(where).__module__.startswith("pyarrow") and type(where).__name__ == "Expression":
-        return Opaque(where)
+        return Opaque(cast("pc.Expression", where))
     raise ConfigError(
         f"where={where!r} is of type {type(where).__name__}; expected SQL text such as \"day >= DATE '2024-01-01'\", "
         'a tuple such as ("id", "=", 7), a list of tuples, or a pyarrow.compute expression.'
     )
 
 
-def _from_tuple(name: str, op: str, value: Any) -> Predicate:
+def _from_tuple(name: str, op: str, value: Value) -> Predicate:
     column = Column(tuple(name.split(".")))
     word = " ".join(op.upper().split())
     word = _SAME_OP.get(word, word)
@@ -95,16 +99,16 @@ def _negated(negate: bool, predicate: Predicate) -> Predicate:
     return Not(predicate) if negate else predicate
 
 
-def _in(column: Column, values: Sequence[Any]) -> In:
+def _in(column: Column, values: Sequence[Value]) -> In:
     kept = tuple(value for value in values if value is not None)
     return In(column, kept, has_null=len(kept) < len(values))
 
 
-def _between(column: Column, low: Any, high: Any) -> Predicate:
+def _between(column: Column, low: Value, high: Value) -> Predicate:
     return And((_compare(column, ">=", low), _compare(column, "<=", high)))
 
 
-def _compare(left: Any, op: str, right: Any) -> Predicate:
+def _compare(left: Column | Value, op: str, right: Column | Value) -> Predicate:
     if isinstance(left, Column):
         if isinstance(right, Column):
             return CompareColumns(left, op, right)
@@ -196,7 +200,7 @@ class _Parser:
             return Constant(left)
         raise self.error("expected a comparison")
 
-    def comparison(self, left: Any) -> Predicate:
+    def comparison(self, left: Column | Value) -> Predicate:
         op = _SAME_OP.get(self.peek().text, self.peek().text)
         if op == "<=>":
             self.position += 1
@@ -208,7 +212,7 @@ class _Parser:
         self.position += 1
         return _compare(left, op, self.operand())
 
-    def membership(self, left: Any) -> Predicate:
+    def membership(self, left: Column | Value) -> Predicate:
         if not isinstance(left, Column):
             raise self.error("IN needs a column on its left")
         self.expect_mark("(")
@@ -218,7 +222,7 @@ class _Parser:
         self.expect_mark(")")
         return _in(left, values)
 
-    def operand(self) -> Any:
+    def operand(self) -> Column | Value:
         """A Column, or the Python value of a literal (None for NULL)."""
         token = self.peek()
         if token.kind == "quoted" or (token.kind == "word" and not self.starts_literal(token)):
@@ -250,7 +254,7 @@ class _Parser:
             return token.text
         raise self.error("expected a column name")
 
-    def literal(self) -> Any:
+    def literal(self) -> Value:
         token = self.peek()
         negative = token.text == "-"
         if token.text in ("+", "-"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 from pyhudi.model.predicate.tree import (
     And,
@@ -19,6 +18,7 @@ from pyhudi.model.predicate.tree import (
     Not,
     Or,
     Predicate,
+    Value,
 )
 
 __all__ = ["to_sql"]
@@ -64,7 +64,7 @@ def _quoted(column: Column) -> str:
     )
 
 
-def _sql_literal(value: Any) -> str:
+def _sql_literal(value: Value) -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):

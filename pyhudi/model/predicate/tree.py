@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow.compute as pc
 
 __all__ = [
     "And",
@@ -26,11 +29,14 @@ __all__ = [
     "Opaque",
     "Or",
     "Predicate",
+    "Value",
     "columns_of",
     "conjunction",
     "is_opaque",
     "without_not",
 ]
+
+Value: TypeAlias = Any  # a Python value as a column holds them: it compares with those of the same type
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -51,7 +57,7 @@ class Compare:
 
     column: Column
     op: str
-    value: Any
+    value: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ class In:
     """`column IN (values)`. `has_null`: the list held NULL, so a miss is unknown and NOT IN is never true."""
 
     column: Column
-    values: tuple[Any, ...]
+    values: tuple[Value, ...]
     has_null: bool = False
 
 
@@ -133,7 +139,7 @@ class Opaque:
     is greater than nothing. Nothing is pruned by it.
     """
 
-    expression: Any
+    expression: pc.Expression
 
     def __str__(self) -> str:
         return str(self.expression)

@@ -46,7 +46,7 @@ _NAMES = {
     "CONSISTENT_BUCKET": (f"{_JAVA}SparkConsistentBucketClusteringPlanStrategy",),
 }
 
-PLAN_STRATEGIES = Registry(
+PLAN_STRATEGIES: Registry[type[ClusteringStrategy]] = Registry(
     "clustering plan strategy",
     {
         "SIZE_BASED": f"{_HERE}SizeBased",

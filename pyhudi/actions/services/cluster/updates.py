@@ -34,7 +34,7 @@ _NAMES = {
     "DUPLICATE": "SparkConsistentBucketDuplicateUpdateStrategy",
 }
 
-UPDATE_STRATEGIES = Registry(
+UPDATE_STRATEGIES: Registry[UpdateStrategy] = Registry(
     "clustering update strategy",
     {"REJECT": f"{_HERE}REJECT", "ALLOW": f"{_HERE}ALLOW", "DUPLICATE": f"{_HERE}DUPLICATE"},
     {spelling: name for name, java in _NAMES.items() for spelling in (java, _JAVA + java)},

@@ -33,7 +33,7 @@ _JAVA_NAMES = {
     "UNBOUNDED": "UnBoundedCompactionStrategy",
 }
 
-STRATEGIES = Registry(
+STRATEGIES: Registry[type[CompactionStrategy]] = Registry(
     "compaction strategy",
     {
         "LOG_FILE_SIZE": f"{_HERE}LogFileSizeBased",

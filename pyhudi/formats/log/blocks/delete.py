@@ -217,5 +217,6 @@ def _arrow_of(plain: list[object], arrow: pa.DataType) -> pa.Array:
     if pa.types.is_date(arrow):
         return pa.array(plain, pa.int32()).cast(arrow)
     if pa.types.is_decimal(arrow):
-        return pa.array([None if v is None else decimal.Decimal(cast("decimal.Decimal", v)) for v in plain], arrow)
+        numbers = cast("list[decimal.Decimal | None]", plain)
+        return pa.array([None if number is None else decimal.Decimal(number) for number in numbers], arrow)
     return pa.array(plain, arrow)
