@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import ConfigError, CorruptFile
-from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["BLOOM_KINDS", "DYNAMIC_V0", "SIMPLE", "BloomFilter"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.types as pt
 
+from pyhudi.arrow.kinds import is_list, is_text
 from pyhudi.errors import ConfigError
-from pyhudi.formats.avro.types import is_list, is_text
 
 __all__ = ["check_text", "check_text_column", "text_checked"]
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import ConfigError
-from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["bucket_ids", "bucket_text", "java_string_hash"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from pyhudi.arrow.kinds import is_list
 from pyhudi.errors import KeyGenError
-from pyhudi.formats.avro.types import is_list
 
 __all__ = ["nested_texts"]
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from pyhudi.formats.avro.types import is_bytes, is_text
+from pyhudi.arrow.kinds import is_bytes, is_text
 from pyhudi.java.text import float_text
 
 __all__ = ["can_cast", "cast"]

@@ -15,9 +15,9 @@ from collections.abc import Collection, Sequence
 import pyarrow as pa
 import pyarrow.types as pt
 
+from pyhudi.arrow.kinds import is_bytes, is_list, is_text
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.schema import storable, without_meta
-from pyhudi.formats.avro.types import is_bytes, is_list, is_text
 from pyhudi.schema.casts import can_cast
 
 __all__ = ["evolve"]

@@ -13,8 +13,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.kinds import LIST_ARRAYS, AnyList, is_list
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.avro.types import LIST_ARRAYS, AnyList, is_list
 from pyhudi.schema.casts import can_cast, cast
 from pyhudi.schema.layout import as_type, same_layout
 

@@ -64,7 +64,8 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
     for _ in range(_LISTINGS_MAX):
         entries = storage.list(folder)
         names = frozenset(entry.name for entry in entries)
-        if len(entries) <= storage.listed_at_once or names == known:
+        # Where nothing comes at once, an empty listing does not either: its only instant may have left just now.
+        if 0 < storage.listed_at_once >= len(entries) or names == known:
             return entries
         known = names
     raise StorageError(

@@ -190,6 +190,21 @@ def test_changes_that_fall_into_a_listing_give_a_state_that_was(
     assert load_timeline(torn, table).instants in states
 
 
+def test_a_timeline_whose_only_instant_is_archived_while_the_next_completes_is_never_empty() -> None:
+    storage, table = MemoryStorage(), config(9)
+    old, new = (f".hoodie/timeline/{int(T) + n}_{int(C) + n}.commit" for n in (0, 1))
+    storage.write(old, b"")
+
+    def commit_and_archive() -> None:
+        storage.write(new, b"")
+        storage.delete(old)
+
+    # The newer name is looked at before the change, the older one after it.
+    torn = TornStorage(storage, ".hoodie/timeline", [commit_and_archive], lambda names: names[::-1])
+
+    assert [i.requested_time for i in load_timeline(torn, table).instants] == [str(int(T) + 1)]
+
+
 def test_a_timeline_that_never_keeps_still_is_an_error() -> None:
     storage = MemoryStorage()
     changes = [lambda n=n: storage.write(f".hoodie/timeline/{n:04}", b"") for n in range(1000)]

@@ -19,12 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
-from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroDecoder"]
 

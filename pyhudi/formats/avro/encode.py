@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.buffers import buffer_numbers
+from pyhudi.arrow.kinds import LIST_ARRAYS, is_list
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.named import NamedTypes
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
-from pyhudi.formats.avro.types import LIST_ARRAYS, is_list
 from pyhudi.formats.avro.varint import encode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
-from pyhudi.formats.buffers import buffer_numbers
 
 __all__ = ["AvroEncoder"]
 

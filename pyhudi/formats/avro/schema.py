@@ -18,9 +18,9 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from pyhudi.arrow.kinds import is_list, is_text
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
-from pyhudi.formats.avro.types import is_list, is_text
 from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.model.keys import META_COLUMNS
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.buffers import buffer_numbers
+from pyhudi.arrow.buffers import buffer_numbers
 
 __all__ = ["KeyRange"]
 

@@ -1,0 +1,1 @@
+"""Arrow's own matters: kinds of types, and numbers in buffers."""
