@@ -1,0 +1,71 @@
+"""Archiving goes on past savepointed commits: reads as of what lies between are told from reads of the savepoint, and
+what replaced files that a savepoint keeps stays.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from pyhudi.errors import TableError
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.history import load_table_history
+from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.compact.calls import call
+from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.savepoint import savepoint
+from pyhudi.table.run_service import serve
+from tests.actions.archived import active, archived, history, table_of
+from tests.actions.tables import TestTable
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
+VERSIONS = ("6", "8", "9")
+TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
+PAST_SAVEPOINTS = {"archive_beyond_savepoint": "true"}
+ONE_COMMIT = {"hoodie.clean.commits.retained": "1"}
+ONE_VERSION = {"hoodie.clean.fileversions.retained": "1"}
+
+
+def new_table(version: str, table_type: str = "COPY_ON_WRITE") -> TestTable:
+    table = table_of(version, datasource_write_table_type=table_type, compact_inline="false")
+    table.bulk_insert(("a", "x", 0, 0), ("b", "y", 0, 0))
+    return table
+
+
+def run(table: TestTable, service: Any, **options: str) -> Any:
+    return serve(table.storage, service, WriteOptions.parse(options), table.engine)
+
+
+def updates(table: TestTable, count: int) -> list[str]:
+    """Times of upserts of one row; on merge-on-read tables each is compacted, so that there are versions to clean."""
+    times = []
+    for n in range(1, count + 1):
+        times.append(table.upsert(("a", "x", n, n)).instant_time)
+        if table.meta.config.is_merge_on_read:
+            run(table, partial(call, COMPACTION), **{"hoodie.compact.inline.max.delta.commits": "1"})
+    return times
+
+
+@pytest.mark.parametrize("policy", [ONE_COMMIT, ONE_VERSION], ids=["by commits", "by versions"])
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cleaned_instant_that_was_archived_past_a_savepoint_is_refused(
+    version: str, table_type: str, policy: dict[str, str]
+) -> None:
+    table = new_table(version, table_type)
+    saved = run(table, savepoint).instant_time
+    then = table.rows()
+    times = updates(table, 5)
+    run(table, clean, **policy)
+    archived(table, **PAST_SAVEPOINTS)
+    assert active(table)[0] == saved
+    assert times[0] in history(table)
+
+    with pytest.raises(TableError, match=rf"as_of={times[0]} can't be read any more: cleaning has removed"):
+        table.rows(as_of=times[0])
+    assert table.rows(as_of=saved) == then
+    assert table.rows(as_of=str(int(times[0]) - 1)) == then, "nothing was committed in between"
+    readable = {entry.instant_time: entry.readable for entry in load_table_history(table.meta)}
+    assert (readable[saved], readable[times[0]], readable[active(table)[-1]]) == (True, False, True)
