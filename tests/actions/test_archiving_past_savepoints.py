@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import TableError
+from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.history import load_table_history
 from pyhudi.services.clean.cleaning import clean
+from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
-from pyhudi.services.savepoint import savepoint
+from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.run_service import serve
-from tests.actions.archived import active, archived, history, table_of
+from tests.actions.archived import active, archived, history, rows_of_one, table_of
 from tests.actions.tables import TestTable
+from tests.actions.test_conflicts import InterruptedEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 VERSIONS = ("6", "8", "9")
@@ -69,3 +72,59 @@ def test_a_cleaned_instant_that_was_archived_past_a_savepoint_is_refused(
     assert table.rows(as_of=str(int(times[0]) - 1)) == then, "nothing was committed in between"
     readable = {entry.instant_time: entry.readable for entry in load_table_history(table.meta)}
     assert (readable[saved], readable[times[0]], readable[active(table)[-1]]) == (True, False, True)
+
+
+@pytest.mark.parametrize("policy", [ONE_COMMIT, ONE_VERSION], ids=["by commits", "by versions"])
+@pytest.mark.parametrize("operation", ["insert_overwrite", "delete_partition", "cluster"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_replaced_savepointed_files_stays_until_cleaning_took_them(
+    version: str, operation: str, policy: dict[str, str]
+) -> None:
+    table = new_table(version)
+    saved = run(table, savepoint).instant_time
+    then = table.rows()
+    if operation == "cluster":
+        run(table, cluster)
+    else:
+        table.write(operation, rows_of_one("new"))
+    replacing = active(table)[-1]
+    for n in range(4):
+        table.upsert(("b", "y", n, n))
+    rows = table.rows()
+    run(table, clean, **policy)
+
+    archived(table, **PAST_SAVEPOINTS)
+    assert (table.rows(), table.rows(as_of=saved)) == (rows, then)
+    run(table, partial(delete_savepoint, instant_time=saved))
+    archived(table)
+    assert table.rows() == rows
+    assert replacing in active(table), "its replaced files are still there"
+    table.upsert(("b", "y", 5, 5))
+    run(table, clean, **policy)
+    archived(table)
+    assert table.rows() == sorted([*(row for row in rows if row[0] != "b"), ("b", "y", 5, 5)])
+    assert replacing in history(table)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_overwrite_that_completes_after_a_clean_by_versions_stays_until_the_next_one(version: str) -> None:
+    table = new_table(version)
+    table.upsert(("b", "y", 1, 1))
+    beside = TestTable(table.storage, table.options)
+    table.engine = InterruptedEngine(lambda: run(beside, clean, **ONE_VERSION))
+    overwrite = table.write("insert_overwrite", rows_of_one("new")).instant_time
+    table.engine = beside.engine
+    cleaned = [i.requested_time for i in table.meta.timeline.of([ActionKind.CLEAN])]
+    assert len(cleaned) == 1
+    assert cleaned[0] > overwrite
+    for n in range(2, 5):
+        table.upsert(("b", "y", n, n))
+    rows = table.rows()
+
+    archived(table)
+    assert table.rows() == rows
+    assert overwrite in active(table)
+    run(table, clean, **ONE_VERSION)
+    archived(table)
+    assert table.rows() == rows
+    assert overwrite in history(table)
