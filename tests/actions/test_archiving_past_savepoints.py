@@ -29,6 +29,7 @@ TYPES = ("COPY_ON_WRITE", "MERGE_ON_READ")
 PAST_SAVEPOINTS = {"archive_beyond_savepoint": "true"}
 ONE_COMMIT = {"hoodie.clean.commits.retained": "1"}
 ONE_VERSION = {"hoodie.clean.fileversions.retained": "1"}
+EACH_COMMIT = {"hoodie.compact.inline.max.delta.commits": "1"}
 
 
 def new_table(version: str, table_type: str = "COPY_ON_WRITE") -> TestTable:
@@ -47,7 +48,7 @@ def updates(table: TestTable, count: int) -> list[str]:
     for n in range(1, count + 1):
         times.append(table.upsert(("a", "x", n, n)).instant_time)
         if table.meta.config.is_merge_on_read:
-            run(table, partial(call, COMPACTION), **{"hoodie.compact.inline.max.delta.commits": "1"})
+            run(table, partial(call, COMPACTION), **EACH_COMMIT)
     return times
 
 
@@ -125,6 +126,30 @@ def test_an_overwrite_that_completes_after_a_clean_by_versions_stays_until_the_n
     assert table.rows() == rows
     assert overwrite in active(table)
     run(table, clean, **ONE_VERSION)
+    archived(table)
+    assert table.rows() == rows
+    assert overwrite in history(table)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_overwrite_of_what_a_pending_compaction_reads_stays_until_its_files_are_cleaned(version: str) -> None:
+    table = new_table(version, "MERGE_ON_READ")
+    table.upsert(("b", "y", 1, 1))
+    run(table, partial(call, COMPACTION), **EACH_COMMIT)
+    table.upsert(("a", "x", 1, 1))
+    run(table, partial(call, COMPACTION, schedule_only=True), **EACH_COMMIT)
+    overwrite = table.write("insert_overwrite", rows_of_one("new")).instant_time
+    assert run(table, clean, **ONE_VERSION).runs[0].files_deleted
+    run(table, partial(call, COMPACTION))
+    for n in range(2, 5):
+        table.upsert(("b", "y", n, n))
+        run(table, partial(call, COMPACTION), **EACH_COMMIT)
+    rows = table.rows()
+
+    archived(table)
+    assert table.rows() == rows
+    assert overwrite in active(table)
+    run(table, clean, **ONE_COMMIT)
     archived(table)
     assert table.rows() == rows
     assert overwrite in history(table)

@@ -22,7 +22,13 @@ from typing import Any
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.instant_files import decode_avro_record
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, PARTITION_FILTER, SAVEPOINTED
+from pyhudi.model.clean_plan import (
+    KEEP_LATEST_BY_HOURS,
+    KEEP_LATEST_COMMITS,
+    PARTITION_FILTER,
+    REPLACED_NEEDED,
+    SAVEPOINTED,
+)
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
@@ -194,13 +200,15 @@ def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Itera
 def _cleaned_up_to(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> str:
     """The replacecommits before this time have had their replaced files deleted.
 
-    Not so after the first savepoint, by whatever policy: it may keep what was replaced since then.
+    Not so after the first savepoint, by whatever policy, nor after a pending plan: these may keep what was replaced.
     """
     if cleaned is None:
         return ""
     earliest = str((cleaned.get("earliestInstantToRetain") or {}).get("timestamp") or "")
     earliest = earliest or _seen_up_to(timeline, cleaned)
-    saved = str((cleaned.get("extraMetadata") or {}).get(SAVEPOINTED) or "")
+    extra = cleaned.get("extraMetadata") or {}
+    earliest = min(earliest, str(extra.get(REPLACED_NEEDED) or earliest))
+    saved = str(extra.get(SAVEPOINTED) or "")
     first_saved = min((time for time in saved.split(",") if time), default=earliest)
     between = any(i.action.is_replacing and first_saved <= i.requested_time < earliest for i in timeline.completed())
     return first_saved if first_saved < earliest and between else earliest

@@ -1,8 +1,8 @@
 """Making a clean plan: what the timeline says is looked up, partitions are listed, and the rules are applied.
 
 Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
-last clean, when a savepoint is gone, or when the last clean left partitions out, at all of them. A clean that a write
-makes lists nothing unless one of these changes left something behind.
+last clean, when a savepoint is gone, or when the last clean left partitions out, or replaced files to a pending plan,
+at all of them. A clean that a write makes lists nothing unless one of these changes left something behind.
 Source: docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -19,6 +19,7 @@ from pyhudi.model.clean_plan import (
     KEEP_LATEST_FILE_VERSIONS,
     PARTITION_FILTER,
     READABLE_SINCE,
+    REPLACED_NEEDED,
     SAVEPOINTED,
     CleanMetadata,
     CleanPlan,
@@ -36,6 +37,7 @@ from pyhudi.services.clean.planning import (
     is_allowed,
     is_deserted,
     partitions_of,
+    replaced_needed,
     supersedes,
 )
 from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
@@ -55,6 +57,7 @@ class CleanDraft:
     last_commit: str = ""
     savepoints: tuple[str, ...] = ()
     partition_filter: str = ""
+    replaced_needed: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +86,8 @@ class CleanDraft:
             extra[READABLE_SINCE] = self.going.last_superseded
         if self.partition_filter:
             extra[PARTITION_FILTER] = self.partition_filter
+        if self.replaced_needed:
+            extra[REPLACED_NEEDED] = self.replaced_needed
         return extra
 
 
@@ -104,7 +109,7 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
     saved = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
     is_first = before is None or (known != "" and not _is_active(known, meta))
-    left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
+    left_behind = _lost_savepoint(before, saved) or _left_some(before)
     scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return draft
@@ -119,6 +124,7 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
         last_commit="" if last is None else last.requested_time,
         savepoints=tuple(saved),
         partition_filter=str(options.partitions) if options.partitions else "",
+        replaced_needed=replaced_needed(keep),
     )
 
 
@@ -188,9 +194,9 @@ def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
     return bool({name for name in known if name} - set(saved))
 
 
-def _left_partitions(before: CleanMetadata | None) -> bool:
-    """Was the last clean allowed to look at some partitions only?"""
-    return before is not None and PARTITION_FILTER in before.extra_metadata
+def _left_some(before: CleanMetadata | None) -> bool:
+    """Was the last clean allowed to look at some partitions only, or did it leave replaced files to a plan?"""
+    return before is not None and not before.extra_metadata.keys().isdisjoint((PARTITION_FILTER, REPLACED_NEEDED))
 
 
 def _retention(

@@ -39,6 +39,7 @@ __all__ = [
     "is_allowed",
     "is_deserted",
     "partitions_of",
+    "replaced_needed",
     "supersedes",
 ]
 
@@ -116,6 +117,18 @@ def supersedes(body: CommitMetadata) -> bool:
     if body.partition_to_replace_file_ids:
         return True
     return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
+
+
+def replaced_needed(keep: Retention) -> str:
+    """The oldest instant that replaced file groups which would go, if no pending plan read them; "" for none."""
+    by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
+    replaced = (
+        keep.replaced[path].get(file_id, "")
+        for path, needed in keep.needed.items()
+        if path in keep.replaced
+        for file_id in needed
+    )
+    return min((time for time in replaced if time and (by_versions or time < keep.earliest)), default="")
 
 
 # ---- which slices ----------------------------------------------------------------------------------------------------
