@@ -153,3 +153,21 @@ def test_an_overwrite_of_what_a_pending_compaction_reads_stays_until_its_files_a
     archived(table)
     assert table.rows() == rows
     assert overwrite in history(table)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_cleaning_finds_what_commits_left_that_were_archived_past_a_savepoint(version: str) -> None:
+    table = new_table(version)
+    run(table, savepoint)
+    for n in range(1, 4):
+        table.upsert(("a", "x", n, n))
+    assert run(table, clean, **ONE_COMMIT).runs[0].files_deleted
+    for n in range(1, 4):
+        table.upsert(("b", "y", n, n))
+    for n in range(4, 8):
+        table.upsert(("a", "x", n, n))
+    archived(table, **PAST_SAVEPOINTS)
+
+    run(table, clean, **ONE_COMMIT)
+
+    assert len([i for i in table.storage.list("y") if not i.name.startswith(".hoodie")]) == 2, "saved, and the newest"

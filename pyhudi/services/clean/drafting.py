@@ -1,8 +1,8 @@
 """Making a clean plan: what the timeline says is looked up, partitions are listed, and the rules are applied.
 
 Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
-last clean, when a savepoint is gone, or when the last clean left partitions out, or replaced files to a pending plan,
-at all of them. A clean that a write makes lists nothing unless one of these changes left something behind.
+last clean, when a savepoint is gone, or when the last clean left partitions out, at all of them. A clean that a write
+makes lists nothing unless one of these changes left something behind.
 Source: docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -109,7 +109,7 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
     saved = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
     is_first = before is None or (known != "" and not _is_active(known, meta))
-    left_behind = _lost_savepoint(before, saved) or _left_some(before)
+    left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
     scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
         return draft
@@ -183,9 +183,9 @@ def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[Co
 
 
 def _is_active(instant_time: str, meta: MetaClient) -> bool:
-    """Does the active timeline reach back to an instant?"""
-    first = next((i.requested_time for i in meta.timeline if i.action.is_write), None)
-    return first is not None and first <= instant_time
+    """Does the active timeline reach back to an instant? Savepointed commits that archiving has passed don't count."""
+    since = meta.timeline.active_since
+    return since is not None and since <= instant_time
 
 
 def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
@@ -194,9 +194,9 @@ def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:
     return bool({name for name in known if name} - set(saved))
 
 
-def _left_some(before: CleanMetadata | None) -> bool:
-    """Was the last clean allowed to look at some partitions only, or did it leave replaced files to a plan?"""
-    return before is not None and not before.extra_metadata.keys().isdisjoint((PARTITION_FILTER, REPLACED_NEEDED))
+def _left_partitions(before: CleanMetadata | None) -> bool:
+    """Was the last clean allowed to look at some partitions only?"""
+    return before is not None and PARTITION_FILTER in before.extra_metadata
 
 
 def _retention(

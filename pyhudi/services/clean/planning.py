@@ -120,15 +120,10 @@ def supersedes(body: CommitMetadata) -> bool:
 
 
 def replaced_needed(keep: Retention) -> str:
-    """The oldest instant that replaced file groups which would go, if no pending plan read them; "" for none."""
-    by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
-    replaced = (
-        keep.replaced[path].get(file_id, "")
-        for path, needed in keep.needed.items()
-        if path in keep.replaced
-        for file_id in needed
-    )
-    return min((time for time in replaced if time and (by_versions or time < keep.earliest)), default="")
+    """The oldest instant that replaced file groups which pending plans read, so that they stay; "" for none."""
+    groups = ((path, file_id) for path, needed in keep.needed.items() for file_id in needed)
+    times = (keep.replaced.get(path, {}).get(file_id) for path, file_id in groups)
+    return min((time for time in times if time is not None), default="")
 
 
 # ---- which slices ----------------------------------------------------------------------------------------------------
