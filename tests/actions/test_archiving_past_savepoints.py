@@ -17,9 +17,11 @@ from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
+from pyhudi.services.plan_schema import plan_schema
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.run_service import serve
-from tests.actions.archived import active, archived, history, rows_of_one, table_of
+from tests.actions.altered import LAST, RENAMED, Altered, first_rows
+from tests.actions.archived import BY_HAND, active, archived, history, rows_of_one, table_of
 from tests.actions.tables import TestTable
 from tests.actions.test_conflicts import InterruptedEngine
 
@@ -171,3 +173,22 @@ def test_cleaning_finds_what_commits_left_that_were_archived_past_a_savepoint(ve
     run(table, clean, **ONE_COMMIT)
 
     assert len([i for i in table.storage.list("y") if not i.name.startswith(".hoodie")]) == 2, "saved, and the newest"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pending_plan_has_the_columns_of_its_time_though_they_were_archived_past_a_savepoint(version: str) -> None:
+    table = Altered(version)
+    table.options = {**table.options, **BY_HAND}
+    table.put(*first_rows(), operation="insert")
+    run(table, savepoint)
+    renaming = table.alter(RENAMED)
+    table.put({"id": "b", "p": "y", "ts": 2, "v": 101, "title": "t1", "extra": 2})
+    table.compact_now()
+    run(table, partial(cluster, schedule_only=True))
+    (plan,) = table.meta.timeline.pending()
+    table.alter(LAST)
+    archived(table, compact_inline_max_delta_commits="1", **PAST_SAVEPOINTS)
+    assert renaming in history(table)
+    table.publish()
+
+    assert plan_schema(plan.requested_time, table.meta).columns.names == [name for name, _ in RENAMED.values()]
