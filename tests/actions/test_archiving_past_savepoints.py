@@ -57,7 +57,7 @@ def updates(table: TestTable, count: int) -> list[str]:
 @pytest.mark.parametrize("policy", [ONE_COMMIT, ONE_VERSION], ids=["by commits", "by versions"])
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_cleaned_instant_that_was_archived_past_a_savepoint_is_refused(
+def test_a_cleaned_instant_archived_past_a_savepoint_is_refused(
     version: str, table_type: str, policy: dict[str, str]
 ) -> None:
     table = new_table(version, table_type)
@@ -110,7 +110,7 @@ def test_what_replaced_savepointed_files_stays_until_cleaning_took_them(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_overwrite_that_completes_after_a_clean_by_versions_stays_until_the_next_one(version: str) -> None:
+def test_an_overwrite_that_completes_after_a_clean_by_versions_stays(version: str) -> None:
     table = new_table(version)
     table.upsert(("b", "y", 1, 1))
     beside = TestTable(table.storage, table.options)
@@ -134,7 +134,7 @@ def test_an_overwrite_that_completes_after_a_clean_by_versions_stays_until_the_n
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_overwrite_of_what_a_pending_compaction_reads_stays_until_its_files_are_cleaned(version: str) -> None:
+def test_an_overwrite_of_what_a_pending_compaction_reads_stays(version: str) -> None:
     table = new_table(version, "MERGE_ON_READ")
     table.upsert(("b", "y", 1, 1))
     run(table, partial(call, COMPACTION), **EACH_COMMIT)

@@ -108,9 +108,7 @@ def test_histories_of_real_hudi_say_what_real_hudi_can_read(
 
 
 @pytest.mark.parametrize("version", [6, 9])
-def test_a_read_between_a_savepoint_and_what_was_archived_after_it_has_the_columns_of_then(
-    tmp_path: Path, version: int
-) -> None:
+def test_a_read_past_a_savepoint_has_the_columns_of_then(tmp_path: Path, version: int) -> None:
     table = table_with(tmp_path, version, 1)
     first = table.history()[-1].instant_time
     table.savepoint(first)
