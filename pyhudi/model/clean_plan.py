@@ -14,6 +14,7 @@ __all__ = [
     "KEEP_LATEST_FILE_VERSIONS",
     "PARTITION_FILTER",
     "READABLE_SINCE",
+    "REPLACED_NEEDED",
     "SAVEPOINTED",
     "CleanMetadata",
     "CleanPlan",
@@ -26,10 +27,12 @@ KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
 KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
 
 # Extra metadata: savepoints that a clean saw, with commas; and ours: by versions, since when the table can be read; the
-# filter of a clean that was not allowed to look at all partitions.
+# filter of a clean that was not allowed to look at all partitions; the oldest replacecommit whose replaced files stayed
+# because a pending plan reads them.
 SAVEPOINTED = "savepointed_timestamps"
 READABLE_SINCE = "pyhudi.readable_since"
 PARTITION_FILTER = "pyhudi.partition_filter"
+REPLACED_NEEDED = "pyhudi.replaced_needed"
 
 
 @dataclass(frozen=True, slots=True)

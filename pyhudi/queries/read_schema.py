@@ -42,8 +42,7 @@ def _data_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | Non
         if len(schema):
             return schema
     else:
-        text = meta.commits.latest_schema_json(meta.timeline.up_to(as_of))
-        text = text or meta.commits.archived_schema_json(as_of) or meta.config.create_schema
+        text = meta.commits.schema_json_as_of(meta.timeline, as_of) or meta.config.create_schema
         if text is not None:
             return without_meta(arrow_from_avro(text))
     newest = max(view.all_base_files() if view else (), key=lambda base: base.instant_time, default=None)

@@ -43,7 +43,7 @@ def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
     known = tuple(schema for schema in history if schema.version_id <= int(instant_time))
     if not known:
         return PlanSchema(meta.stored_schema())
-    text = meta.commits.latest_schema_json(meta.timeline.up_to(instant_time))
+    text = meta.commits.schema_json_as_of(meta.timeline, instant_time)
     columns = known[0].to_arrow() if text is None else arrow_from_avro(text)
     return PlanSchema(without_meta(columns), known)
 
@@ -65,8 +65,8 @@ def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -
 
 def schema_metadata(instant_time: str, schema: PlanSchema, meta: MetaClient) -> dict[str, str]:
     """What the commit of a plan says of the schema. `meta`: the table when it completes. Raises CorruptFile."""
-    timeline = meta.timeline.up_to(instant_time) if schema.history else meta.timeline
-    text = meta.commits.latest_schema_json(timeline)
+    commits, timeline = meta.commits, meta.timeline
+    text = commits.schema_json_as_of(timeline, instant_time) if schema.history else commits.latest_schema_json(timeline)
     said = {_SCHEMA: text or avro_from_arrow(schema.columns, meta.config.table_name, with_meta=False)}
     internal = schema_json_as_of(meta.storage, meta.timeline, instant_time) if schema.history else None
     return said if internal is None else {**said, _INTERNAL_SCHEMA: internal}

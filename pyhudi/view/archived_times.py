@@ -1,11 +1,15 @@
-"""Completion times of archived instants, read from the history only when a file's slice depends on them.
+"""Times of archived writes, read from the history only when an answer depends on them.
 
 From table version 8 on a log file belongs to the newest slice that began before the log's instant completed. For a
 delta commit that began before a compaction was planned and completed after, that needs its true completion time, which
-archiving has taken off the timeline. Source: docs/formats/timeline.md, "What a reader sees".
+archiving has taken off the timeline. And where archiving has passed a savepointed commit, only the history tells what
+was committed after it. Source: docs/formats/timeline.md, "What a reader sees"; docs/formats/history.md, "Reading
+archived time".
 """
 
 from __future__ import annotations
+
+from bisect import bisect_right
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.timeline.history import load_history
@@ -14,19 +18,32 @@ __all__ = ["ArchivedTimes"]
 
 
 class ArchivedTimes:
-    """The archived part of a table's completion times, as far as it was asked for."""
+    """The archived writes of a table with their completion times, as far back as was asked for."""
 
     def __init__(self, meta: MetaClient) -> None:
         self._meta = meta
         self._known_since: str | None = None
-        self._times: dict[str, str] = {}
+        self._times: dict[str, str | None] = {}
+        self._ordered: list[str] = []
 
     def completion_of(self, instant_time: str) -> str:
         """When an archived instant completed; its own time when the history does not tell (any more)."""
+        self._read_since(instant_time)
+        return self._times.get(instant_time) or instant_time
+
+    def has_write(self, after: str, until: str) -> bool:
+        """Was a write archived that has a requested time in (after, until]?"""
+        since = self._meta.timeline.active_since
+        if until <= after or (since is not None and after >= since):
+            return False
+        self._read_since(after)
+        place = bisect_right(self._ordered, after)
+        return place < len(self._ordered) and self._ordered[place] <= until
+
+    def _read_since(self, instant_time: str) -> None:
         if self._known_since is None or instant_time < self._known_since:
             history = load_history(self._meta.storage, self._meta.config)
             for instant in history.times(instant_time, self._known_since or self._meta.timeline.active_since):
-                if instant.action.is_write and instant.completion_time is not None:
+                if instant.action.is_write:
                     self._times[instant.requested_time] = instant.completion_time
-            self._known_since = instant_time
-        return self._times.get(instant_time, instant_time)
+            self._known_since, self._ordered = instant_time, sorted(self._times)

@@ -7,12 +7,13 @@ docs/formats/timeline.md, "Savepoint and restore".
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyhudi.errors import PathNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.clean_plan import READABLE_SINCE
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.view.archived_times import ArchivedTimes
 from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["Retention", "load_retention", "readable_since"]
@@ -20,21 +21,25 @@ __all__ = ["Retention", "load_retention", "readable_since"]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """`earliest`: the instant from which on cleaning has left all files, None when it took none.
-    `saved`: savepointed commits; `newest`: the newest commit. These can be read however much was cleaned.
+    """`earliest`: the instant since which cleaning has left all files, None when it took none. `commits`: active ones.
+    The newest of them and those of `saved`, the savepointed ones, can be read however much was cleaned. `archived`: the
+    other commits.
     """
 
     earliest: str | None = None
     saved: frozenset[str] = frozenset()
     commits: tuple[str, ...] = ()
+    archived: ArchivedTimes | None = field(default=None, repr=False, compare=False)
 
     def is_readable(self, instant_time: str) -> bool:
         """Can the table be read as of this instant time?"""
         if self.earliest is None or instant_time >= self.earliest:
             return True
-        # What is seen is the newest commit until then.
+        # What is seen is the newest commit until then. Archiving may have gone past a savepointed one.
         seen = max((time for time in self.commits if time <= instant_time), default=None)
-        return seen is not None and (seen in self.saved or seen == self.commits[-1])
+        if seen is None or seen == self.commits[-1]:
+            return seen is not None
+        return seen in self.saved and not (self.archived and self.archived.has_write(seen, instant_time))
 
 
 def load_retention(meta: MetaClient) -> Retention:
@@ -42,13 +47,14 @@ def load_retention(meta: MetaClient) -> Retention:
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
     commits = tuple(i.requested_time for i in timeline.commits())
+    archived = ArchivedTimes(meta)
     cleans = meta.timeline.of([ActionKind.CLEAN]).instants
     if not cleans:
-        return Retention(None, saved, commits)
+        return Retention(None, saved, commits, archived)
     # All of them: one that retained much may have followed one that retained little.
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
         bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
-        return Retention(max(bounds, default="") or None, saved, commits)
+        return Retention(max(bounds, default="") or None, saved, commits, archived)
 
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:

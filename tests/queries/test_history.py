@@ -108,6 +108,22 @@ def test_histories_of_real_hudi_say_what_real_hudi_can_read(
 
 
 @pytest.mark.parametrize("version", [6, 9])
+def test_a_read_past_a_savepoint_has_the_columns_of_then(tmp_path: Path, version: int) -> None:
+    table = table_with(tmp_path, version, 1)
+    first = table.history()[-1].instant_time
+    table.savepoint(first)
+    wider = table.upsert([{"id": "a", "v": 1, "w": "new"}], options=BY_HAND).instant_time
+    for n in range(2):
+        table.upsert([{"id": f"b{n}", "v": 2, "w": "x", "y": 1.5}], options=BY_HAND)
+    keep = {"hoodie.keep.min.commits": "1", "hoodie.keep.max.commits": "2", "hoodie.archive.beyond.savepoint": "true"}
+    table.archive(options={**KEEP, **keep})
+    assert [e.instant_time for e in table.history() if e.is_archived][-1] == wider
+
+    assert [row["w"] for row in table.scan(as_of=wider).to_arrow().to_pylist() if row["id"] == "a"] == ["new"]
+    assert "w" not in table.scan(as_of=first).to_arrow().column_names
+
+
+@pytest.mark.parametrize("version", [6, 9])
 def test_a_read_as_of_an_archived_commit_has_the_columns_of_then(tmp_path: Path, version: int) -> None:
     table = table_with(tmp_path, version, 1)
     wider = table.upsert([{"id": "a", "v": 1, "w": "new"}], options=BY_HAND).instant_time

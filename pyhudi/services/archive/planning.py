@@ -22,7 +22,13 @@ from typing import Any
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.instant_files import decode_avro_record
-from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, PARTITION_FILTER
+from pyhudi.model.clean_plan import (
+    KEEP_LATEST_BY_HOURS,
+    KEEP_LATEST_COMMITS,
+    PARTITION_FILTER,
+    REPLACED_NEEDED,
+    SAVEPOINTED,
+)
 from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
@@ -192,18 +198,32 @@ def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Itera
 
 
 def _cleaned_up_to(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> str:
-    """The replacecommits before this time have had their replaced files deleted."""
+    """The replacecommits before this time have had their replaced files deleted.
+
+    Not so after the first savepoint, by whatever policy, nor after a pending plan: these may keep what was replaced.
+    """
     if cleaned is None:
         return ""
     earliest = str((cleaned.get("earliestInstantToRetain") or {}).get("timestamp") or "")
-    if not earliest:
-        return str(cleaned["requested_time"])  # KEEP_LATEST_FILE_VERSIONS: all that were there
-    if cleaned.get("policy") == "KEEP_LATEST_FILE_VERSIONS":
-        return earliest
-    saved = str((cleaned.get("extraMetadata") or {}).get("savepointed_timestamps") or "")
+    earliest = earliest or _seen_up_to(timeline, cleaned)
+    extra = cleaned.get("extraMetadata") or {}
+    earliest = min(earliest, str(extra.get(REPLACED_NEEDED) or earliest))
+    saved = str(extra.get(SAVEPOINTED) or "")
     first_saved = min((time for time in saved.split(",") if time), default=earliest)
     between = any(i.action.is_replacing and first_saved <= i.requested_time < earliest for i in timeline.completed())
     return first_saved if first_saved < earliest and between else earliest
+
+
+def _seen_up_to(timeline: Timeline, cleaned: Mapping[str, Any]) -> str:
+    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed beside it."""
+    planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
+    unseen = (
+        i.requested_time
+        for i in timeline
+        if i.action.is_replacing
+        and (i.completion_time is None or i.completion_time > planned or i.requested_time > (last_commit or planned))
+    )
+    return min(planned, min(unseen, default=planned))
 
 
 def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:

@@ -19,6 +19,7 @@ from pyhudi.model.clean_plan import (
     KEEP_LATEST_FILE_VERSIONS,
     PARTITION_FILTER,
     READABLE_SINCE,
+    REPLACED_NEEDED,
     SAVEPOINTED,
     CleanMetadata,
     CleanPlan,
@@ -36,6 +37,7 @@ from pyhudi.services.clean.planning import (
     is_allowed,
     is_deserted,
     partitions_of,
+    replaced_needed,
     supersedes,
 )
 from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
@@ -55,6 +57,7 @@ class CleanDraft:
     last_commit: str = ""
     savepoints: tuple[str, ...] = ()
     partition_filter: str = ""
+    replaced_needed: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -83,6 +86,8 @@ class CleanDraft:
             extra[READABLE_SINCE] = self.going.last_superseded
         if self.partition_filter:
             extra[PARTITION_FILTER] = self.partition_filter
+        if self.replaced_needed:
+            extra[REPLACED_NEEDED] = self.replaced_needed
         return extra
 
 
@@ -119,6 +124,7 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
         last_commit="" if last is None else last.requested_time,
         savepoints=tuple(saved),
         partition_filter=str(options.partitions) if options.partitions else "",
+        replaced_needed=replaced_needed(keep),
     )
 
 
@@ -177,9 +183,9 @@ def _changes(meta: MetaClient, since: str, until: Instant | None) -> Sequence[Co
 
 
 def _is_active(instant_time: str, meta: MetaClient) -> bool:
-    """Does the active timeline reach back to an instant?"""
-    first = next((i.requested_time for i in meta.timeline if i.action.is_write), None)
-    return first is not None and first <= instant_time
+    """Does the active timeline reach back to an instant? Savepointed commits that archiving has passed don't count."""
+    since = meta.timeline.active_since
+    return since is not None and since <= instant_time
 
 
 def _lost_savepoint(before: CleanMetadata | None, saved: Iterable[str]) -> bool:

@@ -39,6 +39,7 @@ __all__ = [
     "is_allowed",
     "is_deserted",
     "partitions_of",
+    "replaced_needed",
     "supersedes",
 ]
 
@@ -116,6 +117,13 @@ def supersedes(body: CommitMetadata) -> bool:
     if body.partition_to_replace_file_ids:
         return True
     return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
+
+
+def replaced_needed(keep: Retention) -> str:
+    """The oldest instant that replaced file groups which pending plans read, so that they stay; "" for none."""
+    groups = ((path, file_id) for path, needed in keep.needed.items() for file_id in needed)
+    times = (keep.replaced.get(path, {}).get(file_id) for path, file_id in groups)
+    return min((time for time in times if time is not None), default="")
 
 
 # ---- which slices ----------------------------------------------------------------------------------------------------
