@@ -13,14 +13,14 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.functions import arrow_udf
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork
+from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskT
 from pyhudi.spark.failures import translated
 from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
@@ -100,7 +100,7 @@ class SparkEngine:
         task = GroupTask(work, slot, self.schema(frame), travelling_schema(schema))
         return routed.mapInArrow(task.__call__, spark_from_arrow(schema))
 
-    def fan_out(self, tasks: Sequence[Any], work: FanOutWork, schema: pa.Schema) -> DataFrame:
+    def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> DataFrame:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
         pickled = [pickle.dumps(task, protocol=5) for task in tasks]
         shape = travelling_schema(schema)
@@ -208,6 +208,6 @@ def literal_path(path: str) -> str:
     return _GLOB.sub(r"\\\1", path)
 
 
-def _column(name: str) -> Any:
+def _column(name: str) -> Column:
     """A top-level column by its literal name, dots and all."""
     return F.col("`" + name.replace("`", "``") + "`")

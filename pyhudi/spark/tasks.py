@@ -14,12 +14,13 @@ import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import Generic
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext as SparkTaskContext
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
 from pyhudi.spark.failures import spelled_out
 
 __all__ = ["CarriedTasks", "ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
@@ -93,10 +94,10 @@ def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FanOutTask:
+class FanOutTask(Generic[TaskT]):
     """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds pickled tasks of our own making."""
 
-    work: FanOutWork
+    work: FanOutWork[TaskT]
     outgoing: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,10 +110,10 @@ class FanOutTask:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTasks:
+class CarriedTasks(Generic[TaskT]):
     """`Engine.fan_out` for mapInArrow over a frame of numbers; `tasks` holds the pickled tasks of each number."""
 
-    work: FanOutWork
+    work: FanOutWork[TaskT]
     outgoing: pa.Schema
     tasks: tuple[tuple[bytes, ...], ...]
 

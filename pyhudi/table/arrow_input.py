@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from pyhudi.engine.base import Engine
+from pyhudi.engine.base import Engine, Frame, frame_and_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
@@ -32,11 +32,11 @@ class WriteInput(Protocol):
         """The columns, which are checked. `schema`: those of the table. Raises errors of the family."""
         ...
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Any, Engine]:
+    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
         ...
 
-    def check_outlives(self, storage: Storage, rows: Any) -> None:
+    def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
         ...
 
@@ -53,10 +53,11 @@ class ArrowInput:
         self._rows = to_arrow_rows(self.data, schema)
         return tuple(self._rows.schema.names)
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Any, Engine]:
-        return (to_arrow_rows(self.data) if self._rows is None else self._rows), LocalEngine()
+    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
+        rows = to_arrow_rows(self.data) if self._rows is None else self._rows
+        return frame_and_engine(rows, LocalEngine())
 
-    def check_outlives(self, storage: Storage, rows: Any) -> None:
+    def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """A stream that reads from the table's files can't be told from another."""
 
 

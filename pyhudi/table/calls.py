@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.engine.base import Engine
+from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
@@ -55,7 +55,7 @@ class TableCalls:
 def with_engine(spark: Any, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
     """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
     if spark is None or options.engine == "local":
-        return call(LocalEngine())
+        return call(as_engine(LocalEngine()))
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
 
     with translated():
@@ -67,7 +67,7 @@ def _engine(spark: Any, options: WriteOptions) -> Engine:
     from pyhudi.spark.engine import SparkEngine
 
     engine = SparkEngine(spark)
-    return engine if options.engine == "spark" or not engine.is_local_master else LocalEngine()
+    return as_engine(engine if options.engine == "spark" or not engine.is_local_master else LocalEngine())
 
 
 def open_place(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: Any) -> Storage:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When
 from pyhudi.actions.result import WriteResult
+from pyhudi.engine.base import frame_and_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
@@ -105,7 +106,8 @@ class Merge:
         _check_on(self.on, meta)
         if not is_spark_frame(self.source):
             rows = to_arrow_rows(self.source, meta.table_schema())
-            result = change_table(self.storage, ChangeRows(self.clauses, source=rows), LocalEngine(), parsed)
+            frame, engine = frame_and_engine(rows, LocalEngine())
+            result = change_table(self.storage, ChangeRows(self.clauses, source=frame), engine, parsed)
             return replace(result, operation="MERGE")
         from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
         from pyhudi.spark.frame_input import FrameInput
