@@ -22,12 +22,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
+from pyhudi.engine.base import (
+    ColumnWork,
+    Engine,
+    FanOutWork,
+    Frame,
+    GroupWork,
+    StreamWork,
+    TaskContext,
+    TaskT,
+    frame_and_engine,
+)
 from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
 
-__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows"]
+__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "in_this_process"]
 
 Part = Callable[[], Iterator[pa.RecordBatch]]
 Result = TypeVar("Result")
@@ -227,7 +237,7 @@ class LocalEngine:
                     return ranges
                 table = taken
             table = table.combine_chunks()
-            order = pa.array(np.arange(len(table)))
+            order: pa.Array = pa.array(np.arange(len(table)))
             if keys:
                 order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
             parts = max(1, min(self._threads, table.nbytes // PART_BYTES))
@@ -313,6 +323,11 @@ class LocalEngine:
             return iter(work(self._context(0, stage), 0, itertools.chain([first], batches)))
 
         return run
+
+
+def in_this_process(rows: LocalRows) -> tuple[Frame, Engine]:
+    """Arrow rows as a frame, and the engine of this process for it, as the actions take them."""
+    return frame_and_engine(rows, LocalEngine())
 
 
 def _per_part(

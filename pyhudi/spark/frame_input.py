@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.engine.base import Engine, Frame, frame_and_engine
-from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
@@ -51,12 +51,12 @@ class FrameInput:
         """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
         rows = fetched(self.df, options, canonical_keys([*given, *self.session_options]))
         if rows is not None:
-            return frame_and_engine(rows, LocalEngine())
+            return in_this_process(rows)
         return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))
 
     def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
-        if rows is not self.df:
+        if rows is not Frame(self.df):
             return
         root = _plain_path(storage.full_path("")).rstrip("/") + "/"
         if any(_plain_path(file).startswith(root) for file in self.df.inputFiles()):

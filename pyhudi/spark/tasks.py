@@ -14,7 +14,7 @@ import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Generic
+from typing import Generic, cast
 
 import numpy as np
 import pyarrow as pa
@@ -121,7 +121,7 @@ class CarriedTasks(Generic[TaskT]):
         with spelled_out():
             context = task_context()
             for batch in batches:
-                for number in batch.column(0).to_pylist():
+                for number in cast("list[int]", batch.column(0).to_pylist()):
                     for task in self.tasks[number]:
                         for answer in self.work(context, pickle.loads(task)):
                             yield conform(answer, self.outgoing)
@@ -138,7 +138,7 @@ class ColumnTask:
     incoming: pa.Schema
     outgoing: pa.Schema
 
-    def run(self, rows: pa.Array) -> pa.Array:
+    def run(self, rows: pa.StructArray) -> pa.Array:
         with spelled_out():
             # Without columns the struct has one stand-in child: it carries the number of rows.
             batch = pa.RecordBatch.from_struct_array(rows)

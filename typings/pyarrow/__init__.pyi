@@ -5,6 +5,9 @@ it is one type, an array of something. Arrays and types of one kind (`pa.StringA
 their kind.
 """
 
+# Names that are here and in the star import are meant to differ; an array is always also an iterable of values.
+# mypy: disable-error-code="no-redef, assignment, overload-overlap"
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, overload
 

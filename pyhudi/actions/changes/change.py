@@ -43,7 +43,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import SLOT
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.queries.filters import bind
+from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.view.file_system_view import FileSystemView
@@ -67,7 +67,7 @@ class ChangeRows:
     """Change rows by clauses. `where`: only these rows of the table can change; `source`: rows to merge, with keys."""
 
     clauses: tuple[Clause, ...]
-    where: object = None
+    where: Where = None
     source: Frame | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
 
