@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING
 
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["files_listed_here", "hudi_options", "store_options"]
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
 
-from pyspark.sql import SparkSession
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["LOCAL_MASTER", "name_own_python"]
 
