@@ -12,7 +12,7 @@ Names are imported when they are used, so `import pyhudi` is light and needs no 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyhudi.errors import (
     ConfigError,
@@ -71,7 +71,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'pyhudi' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -10,10 +10,13 @@ Source: Spark's Python data source API.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["DefaultSource", "HudiReader"]
 
@@ -38,7 +41,7 @@ class DefaultSource(DataSource):  # type: ignore[misc]
     def reader(self, schema: StructType) -> DataSourceReader:
         return HudiReader(dict(self.options), schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> Any:
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
         from pyhudi.errors import ConfigError
 
         raise ConfigError(_ENABLE)
@@ -56,7 +59,7 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
 
         return [InputPartition(task) for task in source_tasks(self.options, self.schema)]
 
-    def read(self, partition: InputPartition) -> Iterator[Any]:
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from pyhudi.session.source import read_task
 
         # Spark hands over one partition without a value when the plan is empty.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +27,9 @@ from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
 __all__ = ["Action", "ActionContext", "Order", "Schedule"]
+
+PlanT = TypeVar("PlanT")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,11 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Order(Generic[PlanT]):
     """Second beat: what is to be done, and what to do it with.
 
-    `profile`: body of the inflight file, None for an empty one. `kept`: frames that the engine holds for it.
+    `profile`: body of the inflight file, None for an empty one. `frame`: None where no rows come. `plan`: what the
+    action makes of it for itself. `kept`: frames that the engine holds for it.
     `not_found`: rows of a delete whose key the index does not find in the table.
     """
 
@@ -65,9 +69,9 @@ class Order:
     schedule: Schedule
     spec: WriteSpec
     profile: CommitMetadata | None
-    frame: Frame
+    frame: Frame | None
+    plan: PlanT
     kept: tuple[Frame, ...] = ()
-    plan: Any = None
     not_found: int = 0
 
 
@@ -78,7 +82,7 @@ class Stopwatch:
     clock: Clock
     seconds: dict[str, float] = field(default_factory=dict)
 
-    def time(self, phase: str, run: Callable[[], Any]) -> Any:
+    def time(self, phase: str, run: Callable[[], Result]) -> Result:
         """Run something and book its time on a phase."""
         start = self.clock.monotonic_s()
         try:
@@ -87,7 +91,7 @@ class Stopwatch:
             self.seconds[phase] = self.seconds.get(phase, 0.0) + self.clock.monotonic_s() - start
 
 
-class Action(Protocol):
+class Action(Protocol[PlanT]):
     """One kind of write or table service."""
 
     @property
@@ -104,14 +108,16 @@ class Action(Protocol):
         """Check what can be checked, decide the schema. Raises errors of the family; nothing is on disk yet."""
         ...
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[PlanT]:
         """Turn rows into tasks."""
         ...
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, order: Order[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
         """Write data files."""
         ...
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         """Body of the completed file."""
         ...

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
@@ -172,7 +171,7 @@ def check_files_stayed(ours: Instant, began: MetaClient, now: MetaClient) -> Non
         )
 
 
-def with_retries(run: Callable[[ActionContext], WriteResult], context: ActionContext, rows: Any) -> WriteResult:
+def with_retries(run: Callable[[ActionContext], WriteResult], context: ActionContext, rows: object) -> WriteResult:
     """Run a write; with many writers run it again when it gave way, as often as the options allow.
 
     Args:   run: runs the action from its first beat. rows: what it reads.

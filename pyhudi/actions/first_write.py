@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import new_table
 from pyhudi.actions.opening import ready
+from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.locks import hold
@@ -81,10 +81,10 @@ def is_written(storage: Storage) -> bool:
 
 def options_for(
     storage: Storage,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     session: Mapping[str, str],
     config: TableConfig,
-    new: Mapping[str, Any] | None = None,
+    new: Mapping[str, object] | None = None,
 ) -> tuple[WriteOptions, bool]:
     """The options of a write to the table that is there, and whether they are those of a new table in its place.
 
@@ -112,7 +112,7 @@ def _cleared(storage: Storage, options: WriteOptions) -> bool:
     meta = MetaClient.load(storage, clock)
     if not is_unfinished(meta):
         return False
-    context, _ = ready(meta, LocalEngine(), options, clock)
+    context, _ = ready(meta, as_engine(LocalEngine()), options, clock)
     return _take_back(context)
 
 

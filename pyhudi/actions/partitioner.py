@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -141,7 +141,7 @@ class SlotPlan:
     def _spread_inserts(
         self, slots: npt.NDArray[np.int32], is_insert: npt.NDArray[np.bool_], keys: pa.Array, partitions: pa.Array
     ) -> None:
-        for partition in pc.unique(partitions.filter(pa.array(is_insert))).to_pylist():
+        for partition in cast("list[str]", pc.unique(partitions.filter(pa.array(is_insert))).to_pylist()):
             rows = np.flatnonzero(is_insert & pc.equal(partitions, partition).to_numpy(zero_copy_only=False))
             targets = self.inserts[partition]
             if len(targets) == 1:

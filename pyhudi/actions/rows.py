@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -182,7 +183,7 @@ class MoveRows:
         stored = [name for name in batch.schema.names if name.startswith(STORED_ORDERING)]
         if stored:
             existing = [batch.column(name) for name in stored]
-            incoming = [read_field(batch, name) for name in self.ordering_fields]
+            incoming = [cast("pa.Array", read_field(batch, name)) for name in self.ordering_fields]
             deletes = batch.column(IS_DELETE).to_numpy(zero_copy_only=False)
             wins = pa.array(winners(existing, incoming, deletes, self.rules.mode))
         return pc.and_(wins, pc.invert(batch.column(IS_DELETE)))
@@ -191,9 +192,7 @@ class MoveRows:
         self, batch: pa.RecordBatch, partition: pa.Array, location: pa.Array, is_delete: pa.Array
     ) -> pa.RecordBatch:
         changed = {PARTITION_PATH: partition, LOCATION: location, IS_DELETE: is_delete}
-        arrays = [
-            changed.get(name, batch.column(name) if name in batch.schema.names else None) for name in self.schema.names
-        ]
+        arrays = [changed[name] if name in changed else batch.column(name) for name in self.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyhudi.actions.action import Action, ActionContext, Order, Schedule, Stopwatch
+from pyhudi.actions.action import Action, ActionContext, Order, PlanT, Schedule, Stopwatch
 from pyhudi.actions.commit import Committed, commit
 from pyhudi.actions.concurrency import check_early, check_files_stayed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import replaced_groups
@@ -38,14 +38,14 @@ from pyhudi.timeline.write import TimelineWriter
 __all__ = ["run"]
 
 
-def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
+def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, ...] = ()) -> WriteResult:
     """Take an action from nothing to completed.
 
     Args:    rolled_back: instants that were undone before, for the result.
     Raises:  errors of the family; unless the completed file is there, nothing of the action is visible.
     """
     watch = Stopwatch(context.clock)
-    schedule: Schedule = watch.time("schedule", lambda: action.schedule(context))
+    schedule = watch.time("schedule", lambda: action.schedule(context))
     schedule, context, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, context))
     with undone_on_error(instant, context, heartbeat):
         statuses, completed, body, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
@@ -65,17 +65,22 @@ def run(action: Action, context: ActionContext, rolled_back: tuple[str, ...] = (
 
 
 def _perform(
-    action: Action, schedule: Schedule, instant: Instant, context: ActionContext, watch: Stopwatch, heartbeat: Heartbeat
+    action: Action[PlanT],
+    schedule: Schedule,
+    instant: Instant,
+    context: ActionContext,
+    watch: Stopwatch,
+    heartbeat: Heartbeat,
 ) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata, int]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
-    order: Order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
+    order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
     try:
         profile = order.profile
         body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
         check_early(instant, profile, context)
         inflight = writer.start(instant, body)
-        statuses: tuple[WriteStatus, ...] = watch.time("execute", lambda: action.execute(order, context))
+        statuses = watch.time("execute", lambda: action.execute(order, context))
     finally:
         for frame in order.kept:
             context.engine.release(frame)
@@ -89,14 +94,14 @@ def _perform(
     return statuses, completed, metadata, order.not_found
 
 
-def _may_be_empty(action: Action, options: WriteOptions) -> bool:
+def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
     """A commit without files: Hudi makes one unless told otherwise, a delete that found no row only when told to."""
     asked_for = "hoodie.allow.empty.commit" in options.explicit
     return options.commits.allow_empty and (asked_for or action.operation != OperationType.DELETE)
 
 
 def _request(
-    action: Action, schedule: Schedule, context: ActionContext
+    action: Action[PlanT], schedule: Schedule, context: ActionContext
 ) -> tuple[Schedule, ActionContext, Instant, Heartbeat]:
     """Draw the instant time and make the requested file; the context that comes back is the table as of then.
 
@@ -116,7 +121,7 @@ def _request(
 
 def _complete(
     body: CommitMetadata,
-    order: Order,
+    order: Order[PlanT],
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
     began: ActionContext,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -100,7 +101,7 @@ class _DividedPaths:
     def columns(self, batch: pa.RecordBatch, *, partition_id: int = 0, first_row: int = 0) -> KeyColumns:
         """Raises KeyGenError also for a path that readers can't divide among the fields."""
         keys = self.generator.columns(batch, partition_id=partition_id, first_row=first_row)
-        for path in pc.unique(keys.partition_path).to_pylist():
+        for path in cast("list[str]", pc.unique(keys.partition_path).to_pylist()):
             partition_values(
                 path,
                 self.config.partition_fields,

@@ -10,13 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, NewType, Protocol, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 
-__all__ = ["ColumnWork", "Engine", "FanOutWork", "Frame", "GroupWork", "StreamWork", "TaskContext"]
+__all__ = [
+    "ColumnWork",
+    "Engine",
+    "EngineOf",
+    "FanOutWork",
+    "Frame",
+    "GroupWork",
+    "StreamWork",
+    "TaskContext",
+    "as_engine",
+    "frame_and_engine",
+]
 
-Frame = Any
+# A frame of the engine at hand, whichever that is: what is made with it can be given back to it, and nothing else.
+Frame = NewType("Frame", object)
+FrameT = TypeVar("FrameT")
+TaskT = TypeVar("TaskT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +49,26 @@ class TaskContext:
 ColumnWork = Callable[[TaskContext, pa.RecordBatch], pa.RecordBatch]
 StreamWork = Callable[[TaskContext, Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 GroupWork = Callable[[TaskContext, int, Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-FanOutWork = Callable[[TaskContext, Any], Iterable[pa.RecordBatch]]
+FanOutWork = Callable[[TaskContext, TaskT], Iterable[pa.RecordBatch]]
 
 
-class Engine(Protocol):
-    """The verbs. Everything that writes or reads a table is said in them."""
+class EngineOf(Protocol[FrameT]):
+    """The verbs, of an engine with frames of this type. Everything that writes or reads a table is said in them."""
 
     @property
     def parallelism(self) -> int:
         """How many tasks run at once, as far as the engine knows."""
         ...
 
-    def schema(self, frame: Frame) -> pa.Schema:
+    def schema(self, frame: FrameT) -> pa.Schema:
         """Arrow schema of a frame, without running it. Timestamps with zone are `timestamp[us, UTC]`."""
         ...
 
-    def select(self, frame: Frame, columns: Sequence[str]) -> Frame:
+    def select(self, frame: FrameT, columns: Sequence[str]) -> FrameT:
         """Only these columns, in this order."""
         ...
 
-    def extend(self, frame: Frame, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> Frame:
+    def extend(self, frame: FrameT, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> FrameT:
         """Add columns computed batch by batch from some of the frame's columns.
 
         `work` gets a batch of just `columns` and returns a batch of `schema` with as many rows. It has no side effects
@@ -62,43 +76,43 @@ class Engine(Protocol):
         """
         ...
 
-    def map(self, frame: Frame, work: StreamWork, schema: pa.Schema) -> Frame:
+    def map(self, frame: FrameT, work: StreamWork, schema: pa.Schema) -> FrameT:
         """Run `work` once per partition over its stream of batches; rows are not moved."""
         ...
 
     def map_groups(
-        self, frame: Frame, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
-    ) -> Frame:
+        self, frame: FrameT, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+    ) -> FrameT:
         """Bring rows of the same slot (int32 column, 0 <= slot < slots) to one call of `work`, streamed.
 
         Within a slot rows come sorted by `sort`. A slot without rows gets no call.
         """
         ...
 
-    def fan_out(self, tasks: Sequence[Any], work: FanOutWork, schema: pa.Schema) -> Frame:
+    def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> FrameT:
         """Run `work` once per (small, picklable) task; no input rows."""
         ...
 
     def arrange(
         self,
-        frame: Frame,
+        frame: FrameT,
         *,
         partition_by: Sequence[str] = (),
         sort_by: Sequence[str] = (),
         scope: Literal["global", "partition"] = "partition",
-    ) -> Frame:
+    ) -> FrameT:
         """Repartition by columns (equal values meet in one task) and sort: in each task, or over the whole frame."""
         ...
 
     def join(
         self,
-        left: Frame,
-        right: Frame,
+        left: FrameT,
+        right: FrameT,
         on: Sequence[str],
         how: Literal["inner", "left"],
         *,
         right_is_large: bool = False,
-    ) -> Frame:
+    ) -> FrameT:
         """Equi-join; the key columns appear once.
 
         Args:    right_is_large: the right side is never held whole in one place. It must be said of rows that work
@@ -106,22 +120,35 @@ class Engine(Protocol):
         """
         ...
 
-    def union(self, frames: Sequence[Frame]) -> Frame:
+    def union(self, frames: Sequence[FrameT]) -> FrameT:
         """All rows of frames with the same columns, matched by name."""
         ...
 
-    def from_arrow(self, table: pa.Table) -> Frame:
+    def from_arrow(self, table: pa.Table) -> FrameT:
         """A small table as a frame."""
         ...
 
-    def cache(self, frame: Frame) -> Frame:
+    def cache(self, frame: FrameT) -> FrameT:
         """Compute once, use several times; give it back with `release`."""
         ...
 
-    def release(self, frame: Frame) -> None:
+    def release(self, frame: FrameT) -> None:
         """Forget what `cache` kept."""
         ...
 
-    def collect(self, frame: Frame) -> pa.Table:
+    def collect(self, frame: FrameT) -> pa.Table:
         """Run the frame and bring its (small) result to the planner. Raises TaskFailed with the worker's words."""
         ...
+
+
+Engine: TypeAlias = EngineOf[Frame]
+
+
+def as_engine(engine: EngineOf[FrameT]) -> Engine:
+    """An engine as the actions take it: they don't know which one it is."""
+    return cast("Engine", engine)
+
+
+def frame_and_engine(frame: FrameT, engine: EngineOf[FrameT]) -> tuple[Frame, Engine]:
+    """A frame, and the engine that it is for, as the actions take them."""
+    return Frame(frame), as_engine(engine)

@@ -15,25 +15,42 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from typing import Any, Literal
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.engine.base import (
+    ColumnWork,
+    Engine,
+    FanOutWork,
+    Frame,
+    GroupWork,
+    StreamWork,
+    TaskContext,
+    TaskT,
+    frame_and_engine,
+)
 from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
 
-__all__ = ["LocalEngine", "LocalFrame"]
+__all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "in_this_process"]
 
 Part = Callable[[], Iterator[pa.RecordBatch]]
+Result = TypeVar("Result")
 
 BATCH_ROWS = 65_536
 SORT_BYTES = 512 << 20  # rows of a stream that are sorted in memory; they are there twice while they are
 PART_BYTES = 256 << 20  # a table in memory is cut into parts of about this size, one task each
+
+
+class ArrowStream(Protocol):
+    """Whatever gives its rows by Arrow's C stream: polars, DuckDB, pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ class LocalFrame:
         return cls(table.schema, tuple(_TablePart(piece) for piece in slices))
 
     @classmethod
-    def of(cls, data: Any, tasks_max: int = 1) -> LocalFrame:
+    def of(cls, data: LocalRows, tasks_max: int = 1) -> LocalFrame:
         """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`."""
         if isinstance(data, LocalFrame):
             return data
@@ -69,6 +86,9 @@ class LocalFrame:
             f"LocalEngine can't read rows from {type(data).__module__}.{type(data).__qualname__}; give it a "
             f"pyarrow.Table, RecordBatch or RecordBatchReader, or anything with __arrow_c_stream__ (pandas, polars)."
         )
+
+
+LocalRows: TypeAlias = LocalFrame | pa.Table | pa.RecordBatch | pa.RecordBatchReader | ArrowStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +112,18 @@ class _ReaderPart:
         return iter(reader)
 
 
-class _Once:
+class _Once(Generic[Result]):
     """A value computed by the first who asks, kept for the others."""
 
-    def __init__(self, compute: Callable[[], Any]) -> None:
+    def __init__(self, compute: Callable[[], Result]) -> None:
         self._compute = compute
         self._lock = Lock()
 
     @cached_property
-    def _value(self) -> Any:
+    def _value(self) -> Result:
         return self._compute()
 
-    def __call__(self) -> Any:
+    def __call__(self) -> Result:
         with self._lock:
             return self._value
 
@@ -122,21 +142,21 @@ class LocalEngine:
     def parallelism(self) -> int:
         return self._threads
 
-    def schema(self, frame: Any) -> pa.Schema:
+    def schema(self, frame: LocalRows) -> pa.Schema:
         """Arrow schema of a frame."""
         return frame.schema if isinstance(frame, pa.Table) else self._frame(frame).schema
 
-    def from_arrow(self, table: Any) -> LocalFrame:
+    def from_arrow(self, table: LocalRows) -> LocalFrame:
         """Arrow data (table, batch, reader, stream exporter) as a frame."""
         return self._frame(table)
 
-    def select(self, frame: Any, columns: Sequence[str]) -> LocalFrame:
+    def select(self, frame: LocalRows, columns: Sequence[str]) -> LocalFrame:
         """Only these columns, in this order."""
         frame, names = self._frame(frame), list(columns)
         schema = pa.schema([frame.schema.field(name) for name in names])
         return _per_part(frame, schema, lambda _, batches: (batch.select(names) for batch in batches))
 
-    def extend(self, frame: Any, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> LocalFrame:
+    def extend(self, frame: LocalRows, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> LocalFrame:
         """Add columns computed batch by batch."""
         frame, names, stage = self._frame(frame), list(columns), next(self._stages)
         kept = [name for name in frame.schema.names if name not in schema.names]
@@ -151,13 +171,13 @@ class LocalEngine:
 
         return _per_part(frame, result, run)
 
-    def map(self, frame: Any, work: StreamWork, schema: pa.Schema) -> LocalFrame:
+    def map(self, frame: LocalRows, work: StreamWork, schema: pa.Schema) -> LocalFrame:
         """Run `work` once per part over its stream."""
         stage = next(self._stages)
         return _per_part(self._frame(frame), schema, lambda index, rows: iter(work(self._context(index, stage), rows)))
 
     def map_groups(
-        self, frame: Any, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
+        self, frame: LocalRows, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
     ) -> LocalFrame:
         """Bring rows of a slot to one call of `work`; the rows are held in memory to sort them."""
         frame, stage = self._frame(frame), next(self._stages)
@@ -179,18 +199,18 @@ class LocalEngine:
 
         return LocalFrame(schema, tuple(part(number) for number in range(slots)))
 
-    def fan_out(self, tasks: Sequence[Any], work: FanOutWork, schema: pa.Schema) -> LocalFrame:
+    def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> LocalFrame:
         """One part per task."""
         stage = next(self._stages)
 
-        def part(index: int, task: Any) -> Part:
+        def part(index: int, task: TaskT) -> Part:
             return lambda: iter(work(self._context(index, stage), task))
 
         return LocalFrame(schema, tuple(part(index, task) for index, task in enumerate(tasks)))
 
     def arrange(
         self,
-        frame: Any,
+        frame: LocalRows,
         *,
         partition_by: Sequence[str] = (),
         sort_by: Sequence[str] = (),
@@ -217,7 +237,7 @@ class LocalEngine:
                     return ranges
                 table = taken
             table = table.combine_chunks()
-            order = pa.array(np.arange(len(table)))
+            order: pa.Array = pa.array(np.arange(len(table)))
             if keys:
                 order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
             parts = max(1, min(self._threads, table.nbytes // PART_BYTES))
@@ -238,7 +258,13 @@ class LocalEngine:
         return LocalFrame(frame.schema, tuple(part(index) for index in range(self._threads)))
 
     def join(
-        self, left: Any, right: Any, on: Sequence[str], how: Literal["inner", "left"], *, right_is_large: bool = False
+        self,
+        left: LocalRows,
+        right: LocalRows,
+        on: Sequence[str],
+        how: Literal["inner", "left"],
+        *,
+        right_is_large: bool = False,
     ) -> LocalFrame:
         """Join: the left side is held in memory, of a right side of any size only rows whose key is on the left."""
         left, right, keys = self._frame(left), self._frame(right), list(on)
@@ -256,20 +282,20 @@ class LocalEngine:
 
         return LocalFrame(schema, (run,))
 
-    def union(self, frames: Sequence[Any]) -> LocalFrame:
+    def union(self, frames: Sequence[LocalRows]) -> LocalFrame:
         """All rows, columns matched by name."""
         first, *others = [self._frame(frame) for frame in frames]
         aligned = [first, *(self.select(other, first.schema.names) for other in others)]
         return LocalFrame(first.schema, tuple(part for frame in aligned for part in frame.parts))
 
-    def cache(self, frame: Any) -> LocalFrame:
+    def cache(self, frame: LocalRows) -> LocalFrame:
         """The frame's rows in memory."""
         return LocalFrame.of_table(self.collect(frame), self._threads)
 
-    def release(self, frame: Any) -> None:
+    def release(self, frame: LocalRows) -> None:
         """Nothing to do: memory goes when the frame does."""
 
-    def collect(self, frame: Any) -> pa.Table:
+    def collect(self, frame: LocalRows) -> pa.Table:
         """Run all parts, on threads, and put their rows into one table, part by part."""
         if isinstance(frame, pa.Table):
             return frame
@@ -282,7 +308,7 @@ class LocalEngine:
                 streams = list(pool.map(lambda part: list(part()), frame.parts))
         return pa.Table.from_batches([batch for stream in streams for batch in stream], schema=frame.schema)
 
-    def _frame(self, data: Any) -> LocalFrame:
+    def _frame(self, data: LocalRows) -> LocalFrame:
         return LocalFrame.of(data, self._threads)
 
     def _context(self, partition_id: int, stage_id: int) -> TaskContext:
@@ -297,6 +323,11 @@ class LocalEngine:
             return iter(work(self._context(0, stage), 0, itertools.chain([first], batches)))
 
         return run
+
+
+def in_this_process(rows: LocalRows) -> tuple[Frame, Engine]:
+    """Arrow rows as a frame, and the engine of this process for it, as the actions take them."""
+    return frame_and_engine(rows, LocalEngine())
 
 
 def _per_part(

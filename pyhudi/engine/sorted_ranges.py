@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -102,7 +101,7 @@ class _Range:
     schema: pa.Schema
     keys: tuple[str, ...] = ()
     bytes: int = 0
-    only: list[Any] | None = None
+    only: list[dict[str, object]] | None = None
     has_several: bool = False
     _writer: pa.RecordBatchStreamWriter | None = field(default=None, repr=False)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -253,8 +254,8 @@ class _PartitionedWriter:
         paths = table.column(PARTITION_PATH).combine_chunks()
         if isinstance(paths, pa.ChunkedArray):
             paths = paths.combine_chunks()
-        coded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
-        names = coded.dictionary.to_pylist()
+        coded = cast("pa.DictionaryArray", paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode())
+        names = cast("list[str]", coded.dictionary.to_pylist())
         codes = coded.indices.to_numpy(zero_copy_only=False)
         rows_of = np.bincount(codes, minlength=len(names))
         if np.count_nonzero(rows_of) == 1:

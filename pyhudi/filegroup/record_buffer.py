@@ -9,7 +9,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -209,7 +208,7 @@ class _Spill:
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
         # Deleted when this object and the tables mapped from it are gone.
         try:
-            self._file: Any = tempfile.NamedTemporaryFile(  # noqa: SIM115
+            self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115
                 prefix="pyhudi-log-records-", suffix=".arrow", dir=folder
             )
         except OSError as error:

@@ -10,6 +10,7 @@ Source: Hudi's documented layout options; G. M. Morton 1966; J. Skilling, "Progr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,8 +44,9 @@ def ordered_values(column: pa.Array | pa.ChunkedArray) -> Numbers:
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     kind = column.type
     if pa.types.is_dictionary(kind):
-        numbers = ordered_values(column.dictionary)
-        taken = pc.fill_null(column.indices, 0).to_numpy(zero_copy_only=False)
+        coded = cast("pa.DictionaryArray", column)
+        numbers = ordered_values(coded.dictionary)
+        taken = pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False)
         values = numbers[taken] if len(numbers) else np.zeros(len(column), np.uint64)
     else:
         values = _numbers(column, kind)
@@ -94,8 +96,10 @@ def _of_text(column: pa.Array) -> Numbers:
     if count == 0:
         return np.zeros(0, np.uint64)
     _, offsets_buffer, data_buffer = column.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int64)[column.offset : column.offset + count + 1]
-    data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
+    offsets = np.frombuffer(cast("memoryview", offsets_buffer), np.int64)[column.offset : column.offset + count + 1]
+    data = np.zeros(0, np.uint8)
+    if data_buffer is not None:
+        data = np.frombuffer(cast("memoryview", data_buffer), np.uint8)
     values = np.zeros(count, np.uint64)
     if not len(data):
         return values

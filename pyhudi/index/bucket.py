@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,7 +59,7 @@ class FindBucket:
         keys, partitions = batch.columns
         buckets = pa.array(bucket_ids(keys, self.hash_fields, self.bucket_num))
         location = pc.utf8_lpad(buckets.cast(pa.string()), width=BUCKET_DIGITS, padding="0")
-        for path in pc.unique(partitions).to_pylist():
+        for path in cast("list[str]", pc.unique(partitions).to_pylist()):
             file_ids = self.file_ids.get(path)
             if file_ids:
                 at = pc.index_in(buckets, value_set=pa.array(list(file_ids), pa.int32()))

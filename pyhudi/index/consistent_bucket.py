@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -77,7 +78,7 @@ class FindNode:
         codes = coded.indices.to_numpy(zero_copy_only=False)
         file_ids: list[str] = []
         location = np.zeros(batch.num_rows, np.int64)
-        for code, path in enumerate(coded.dictionary.to_pylist()):
+        for code, path in enumerate(cast("list[str]", coded.dictionary.to_pylist())):
             at = np.flatnonzero(codes == code)
             nodes = self.nodes[path]
             places = places_on_ring(keys.take(pa.array(at)), self.hash_fields, [value for value, _ in nodes])

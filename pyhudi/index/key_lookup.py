@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -154,8 +155,8 @@ def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.A
 def _may_hold(wanted: pa.Array) -> RangeTest:
     """Can a part of a file hold one of these keys, by the range of its keys?"""
     exact = len(wanted) <= _KEYS_COMPARED_MAX
-    ends = pc.min_max(wanted).as_py()
-    keys: list[str] = wanted.sort().to_pylist() if exact else [ends["min"], ends["max"]]
+    ends = pc.min_max(wanted)
+    keys = cast("list[str]", wanted.sort().to_pylist() if exact else [ends["min"].as_py(), ends["max"].as_py()])
 
     def may_match(ranges: Ranges) -> bool:
         known = ranges(Column((RECORD_KEY,)))
@@ -176,7 +177,8 @@ def _wanted(keys: pa.Table, everywhere: bool) -> dict[str | None, pa.Array]:
     runs = pc.run_end_encode(ordered.column(PARTITION_PATH).combine_chunks()) if ordered.num_rows else None
     wanted: dict[str | None, pa.Array] = {}
     start = 0
-    for path, stop in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True) if runs is not None else ():
+    ends = () if runs is None else cast("list[int]", runs.run_ends.to_pylist())
+    for path, stop in zip(() if runs is None else runs.values.to_pylist(), ends, strict=True):
         wanted[path] = pc.unique(ordered.column(RECORD_KEY).slice(start, stop - start))
         start = stop
     return wanted

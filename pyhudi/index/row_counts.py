@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,8 +40,8 @@ class CountRows:
             table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
             groups = table.group_by(list(self.columns)).aggregate([("bytes", "count"), ("bytes", "sum")])
             columns = [groups.column(c).to_pylist() for c in self.columns]
-            counted = groups.column("bytes_count").to_pylist()
-            summed = groups.column("bytes_sum").to_pylist()
+            counted = cast("list[int]", groups.column("bytes_count").to_pylist())
+            summed = cast("list[int]", groups.column("bytes_sum").to_pylist())
             # A row of this loop is a file group or a partition, not a record.
             for group, count, size in zip(zip(*columns, strict=True), counted, summed, strict=True):
                 rows[group] += count

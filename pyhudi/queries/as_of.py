@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime, time, tzinfo
-from typing import Any
+from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import format_instant_time
 from pyhudi.view.retention import load_retention
 
-__all__ = ["check_not_cleaned", "parse_as_of"]
+__all__ = ["AsOf", "check_not_cleaned", "parse_as_of"]
+
+AsOf: TypeAlias = str | int | date  # a datetime is a date
 
 _INSTANT_TIME = re.compile(r"\d{14}|\d{17}")
 
 
-def parse_as_of(as_of: Any, zone: tzinfo | None) -> str:
+def parse_as_of(as_of: AsOf, zone: tzinfo | None) -> str:
     """The instant time that a user's `as_of` means.
 
     Args:

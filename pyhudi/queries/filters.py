@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,9 +30,13 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
+from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted
 
-__all__ = ["bind", "resolve", "to_arrow", "top_level_columns"]
+__all__ = ["Where", "bind", "resolve", "to_arrow", "top_level_columns"]
+
+# What a user may hand in to say which rows are meant; see `parse_where`.
+Where: TypeAlias = "str | Predicate | pc.Expression | tuple[str, str] | tuple[str, str, Value] | Sequence[Where] | None"
 
 
 def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.DataType]:
@@ -55,6 +59,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
             )
         kind = fields[name]
         fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
+    assert kind is not None, column
     return column.path, kind
 
 
@@ -118,7 +123,7 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
     return set()
 
 
-_KERNELS: dict[str, Callable[[Any, Any], pc.Expression]] = {
+_KERNELS: dict[str, Callable[[pc.Expression, pc.Expression | pa.Scalar], pc.Expression]] = {
     "=": lambda left, right: left == right,
     "<>": lambda left, right: left != right,
     "<": lambda left, right: left < right,
@@ -160,7 +165,7 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
     raise AssertionError(predicate)
 
 
-def _is_in(column: Column, values: tuple[Any, ...], schema: pa.Schema) -> pc.Expression:
+def _is_in(column: Column, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
     """Whether the column's value is one of these; false for null."""
     kind = resolve(column, schema)[1]
     if pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.unit != "us"):
@@ -208,7 +213,10 @@ def _compare_columns(left: pc.Expression, op: str, right: pc.Expression, kinds: 
 
 
 def _fold(
-    children: tuple[Predicate, ...], schema: pa.Schema, join: Callable[[Any, Any], pc.Expression], empty: bool
+    children: tuple[Predicate, ...],
+    schema: pa.Schema,
+    join: Callable[[pc.Expression, pc.Expression], pc.Expression],
+    empty: bool,
 ) -> pc.Expression:
     expressions = [to_arrow(child, schema) for child in children]
     if not expressions:
@@ -220,7 +228,7 @@ def _fold(
     return expressions[0]
 
 
-def _literal(value: Any, kind: pa.DataType) -> pa.Scalar:
+def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_timestamp(kind):
         return pa.scalar(value, pa.timestamp("us", kind.tz))
     if pa.types.is_decimal(kind):

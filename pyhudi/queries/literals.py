@@ -9,17 +9,17 @@ from __future__ import annotations
 import contextlib
 from datetime import date, datetime, time, timezone
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
-from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Column, Compare, In, Not, Predicate
+from pyhudi.model.predicate.tree import Value
 
 __all__ = ["comparison_with_number", "fits_exactly", "fitted"]
 
 
-def fitted(value: Any, kind: pa.DataType, column: Column) -> Any:
+def fitted(value: Value, kind: pa.DataType, column: Column) -> Value:
     """`value` as the Python value that a column of this type is compared with."""
     result = None
     with contextlib.suppress(ValueError, InvalidOperation, OverflowError):
@@ -32,7 +32,7 @@ def fitted(value: Any, kind: pa.DataType, column: Column) -> Any:
     return result
 
 
-def _of_type(value: Any, kind: pa.DataType) -> Any:
+def _of_type(value: Value, kind: pa.DataType) -> Value:
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
     if isinstance(value, pa.Scalar):
@@ -59,7 +59,7 @@ def _of_type(value: Any, kind: pa.DataType) -> Any:
     return None  # nested: only IS NULL
 
 
-def _number(value: Any) -> int | float | Decimal | None:
+def _number(value: Value) -> int | float | Decimal | None:
     if isinstance(value, str):
         value = Decimal(value.strip())
     if isinstance(value, float):
@@ -73,7 +73,7 @@ def _number(value: Any) -> int | float | Decimal | None:
     return value if isinstance(value, int) else None
 
 
-def _as_date(value: Any) -> date | None:
+def _as_date(value: Value) -> date | None:
     if isinstance(value, str):
         return date.fromisoformat(value.strip())
     if isinstance(value, datetime):
@@ -81,7 +81,7 @@ def _as_date(value: Any) -> date | None:
     return value if isinstance(value, date) else None
 
 
-def _as_timestamp(value: Any, *, with_zone: bool) -> datetime | None:
+def _as_timestamp(value: Value, *, with_zone: bool) -> datetime | None:
     if isinstance(value, str):
         text = value.strip()
         value = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
@@ -99,18 +99,19 @@ def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
         bits = kind.bit_width
         signed = pa.types.is_signed_integer(kind)
         return 0, Decimal(-(2 ** (bits - 1)) if signed else 0), Decimal(2 ** (bits - 1 if signed else bits) - 1)
+    assert isinstance(kind, pa.Decimal128Type | pa.Decimal256Type), kind
     highest = Decimal((0, (9,) * kind.precision, -kind.scale))
     return kind.scale, highest.copy_negate(), highest
 
 
-def fits_exactly(value: Any, kind: pa.DataType) -> bool:
+def fits_exactly(value: Value, kind: pa.DataType) -> bool:
     """Whether an integer or decimal type can hold a number as it is."""
     digits, lowest, highest = _grid(kind)
     exact = Decimal(value)
     return exact.is_finite() and lowest <= exact <= highest and _rounded(exact, digits, ROUND_FLOOR) == exact
 
 
-def comparison_with_number(column: Column, op: str, value: Any, kind: pa.DataType) -> Predicate:
+def comparison_with_number(column: Column, op: str, value: Value, kind: pa.DataType) -> Predicate:
     """A comparison with a number that the column may be unable to hold: 1.5 or 2 ** 70 with an integer column."""
     if fits_exactly(value, kind):
         return Compare(column, op, value)

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -24,8 +23,8 @@ from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
-from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
-from pyhudi.queries.filters import bind, top_level_columns
+from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
+from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.pruning import PathValues, partition_ranges, path_values, told_values
 from pyhudi.queries.read_schema import read_schema
@@ -118,8 +117,8 @@ def plan_snapshot(
     meta: MetaClient,
     *,
     columns: Sequence[str] | None = None,
-    where: Any = None,
-    as_of: Any = None,
+    where: Where = None,
+    as_of: AsOf | None = None,
     query_type: str = "snapshot",
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
@@ -150,7 +149,7 @@ class _Query:
     """What is asked, of whichever state of a table."""
 
     columns: Sequence[str] | None
-    where: Any
+    where: Where
     instant_time: str | None
     query_type: str
     merger_classes: Sequence[str]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
 from pyhudi.actions.busy_groups import is_clustering
@@ -26,7 +26,7 @@ from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.keyed_write import commit_body
 from pyhudi.actions.writes.preparation import write_spec
-from pyhudi.engine.base import FanOutWork
+from pyhudi.engine.base import FanOutWork, TaskT
 from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.filegroup.read import SliceSpec
@@ -49,7 +49,7 @@ PlanT = TypeVar("PlanT")
 RunT = TypeVar("RunT", covariant=True)
 
 
-class Service(Protocol[PlanT, RunT]):
+class Service(Protocol[PlanT, TaskT, RunT]):
     """One kind of service: what its plans are, and the work of executing one."""
 
     @property
@@ -85,11 +85,13 @@ class Service(Protocol[PlanT, RunT]):
         """
         ...
 
-    def tasks(self, plan: PlanT, context: ActionContext) -> Sequence[Any]:
+    def tasks(self, plan: PlanT, context: ActionContext) -> Sequence[TaskT]:
         """The tasks of a run, long ones first. Raises TableError when a file of the plan is gone."""
         ...
 
-    def work(self, plan: PlanT, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:
+    def work(
+        self, plan: PlanT, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
+    ) -> FanOutWork[TaskT]:
         """What is done with a task; `run` has to be in the names of new files. Reading gives all stored columns."""
         ...
 
@@ -114,7 +116,7 @@ class Service(Protocol[PlanT, RunT]):
         ...
 
 
-def schedule_plan(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
+def schedule_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, PlanT] | None:
     """Put a plan on the timeline; None when there is nothing to do. Raises errors of the family."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
@@ -124,7 +126,7 @@ def schedule_plan(service: Service[PlanT, RunT], context: ActionContext) -> tupl
         return request(service.kind, service.encode(plan, now.meta), now), plan
 
 
-def pending_plans(service: Service[PlanT, RunT], context: ActionContext) -> tuple[Instant, ...]:
+def pending_plans(service: Service[PlanT, TaskT, RunT], context: ActionContext) -> tuple[Instant, ...]:
     """The plans of a service that are not completed, oldest first."""
     return tuple(instant for instant in context.meta.timeline.pending() if service.is_own(instant, context.meta))
 
@@ -135,7 +137,7 @@ def pending_writes(context: ActionContext) -> tuple[str, ...]:
     return tuple(instant.requested_time for instant in pending if not is_clustering(instant, context.meta))
 
 
-def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time: str) -> RunT:
+def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, instant_time: str) -> RunT:
     """Execute a plan that waits on the timeline.
 
     Raises: TableError when there is no such plan, WriteConflict when another process is running it. After any error the
@@ -162,7 +164,7 @@ def run_plan(service: Service[PlanT, RunT], context: ActionContext, instant_time
 
 
 def _start(
-    service: Service[PlanT, RunT], instant_time: str, heartbeat: Heartbeat, context: ActionContext
+    service: Service[PlanT, TaskT, RunT], instant_time: str, heartbeat: Heartbeat, context: ActionContext
 ) -> tuple[Instant, PlanT, int]:
     """The inflight instant, its plan, and a number that no other run of it has; from now on the heart beats."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
@@ -199,7 +201,12 @@ def _check_dead(instant: Instant, context: ActionContext) -> None:
 
 
 def _execute(
-    service: Service[PlanT, RunT], instant: Instant, plan: PlanT, run: int, schema: PlanSchema, context: ActionContext
+    service: Service[PlanT, TaskT, RunT],
+    instant: Instant,
+    plan: PlanT,
+    run: int,
+    schema: PlanSchema,
+    context: ActionContext,
 ) -> tuple[WriteStatus, ...]:
     meta = context.meta
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
@@ -210,7 +217,7 @@ def _execute(
 
 
 def _complete(
-    service: Service[PlanT, RunT],
+    service: Service[PlanT, TaskT, RunT],
     instant: Instant,
     plan: PlanT,
     statuses: Sequence[WriteStatus],
@@ -249,7 +256,7 @@ def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], contex
 
 def _give_up(
     heartbeat: Heartbeat,
-    service: Service[PlanT, RunT],
+    service: Service[PlanT, TaskT, RunT],
     instant: Instant,
     plan: PlanT,
     context: ActionContext,
@@ -270,7 +277,7 @@ def _give_up(
             error.add_note(note)
 
 
-def _take_back(service: Service[PlanT, RunT], instant: Instant, plan: PlanT, context: ActionContext) -> None:
+def _take_back(service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext) -> None:
     """Delete what a run has made, then its inflight file. Hold the lock."""
     meta = context.meta
     service.delete_files(instant, plan, meta, keep=(), by_listing=True)

@@ -9,18 +9,27 @@ goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, cla
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
 from pyhudi.spark.worker_python import name_own_python
+
+if TYPE_CHECKING:
+    from pyspark.sql._typing import OptionalPrimitiveType
 
 __all__ = ["FORMATS", "disable", "enable"]
 
 FORMATS = frozenset({"hudi", "org.apache.hudi"})
 
+OwnerT = TypeVar("OwnerT", SparkSession, DataFrame)
+RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter)
+RecorderT = TypeVar(
+    "RecorderT", bound="_Recorder[SparkSession, DataFrameReader] | _Recorder[DataFrame, DataFrameWriter]"
+)
 _Property = tuple[type, str]
 _originals: dict[_Property, property] = {}
 _lock = threading.Lock()
@@ -45,7 +54,7 @@ def disable(spark: SparkSession) -> None:
                 setattr(*place, original)
 
 
-def _classes(spark: Any) -> tuple[type, type]:
+def _classes(spark: object) -> tuple[type, type]:
     """The classes of this session and of its DataFrames."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
@@ -59,7 +68,7 @@ def _classes(spark: Any) -> tuple[type, type]:
     return SparkSession, ClassicFrame
 
 
-def _replace(owner: type, name: str, wrap: Callable[[Any, Any], Any]) -> None:
+def _replace(owner: type, name: str, wrap: type[HudiAwareReader] | type[HudiAwareWriter]) -> None:
     if (owner, name) in _originals:
         return
     original = owner.__dict__[name]
@@ -67,23 +76,23 @@ def _replace(owner: type, name: str, wrap: Callable[[Any, Any], Any]) -> None:
     setattr(owner, name, property(lambda self: wrap(self, original.__get__(self)), doc=original.__doc__))
 
 
-class _Recorder:
+class _Recorder(Generic[OwnerT, RealT]):
     """A stand-in for Spark's reader or writer: passes every call on, and remembers what it needs for `format("hudi")`.
 
     It says to be of Spark's own class, so that `isinstance` holds.
     """
 
-    def __init__(self, owner: Any, real: Any) -> None:
-        self._owner = owner
-        self._real = real
+    def __init__(self, owner: OwnerT, real: RealT) -> None:
+        self._owner: OwnerT = owner
+        self._real: RealT = real
         self._format: str | None = None
-        self._options: dict[str, Any] = {}
+        self._options: dict[str, OptionalPrimitiveType] = {}
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         return type(self._real)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name == "_real":  # asked for before it is set, as copying does
             raise AttributeError(name)
         return getattr(self._real, name)
@@ -91,17 +100,17 @@ class _Recorder:
     def __dir__(self) -> list[str]:
         return dir(self._real)
 
-    def format(self, source: str) -> Any:
+    def format(self: RecorderT, source: str) -> RecorderT:
         self._format = source
         self._real.format(source)
         return self
 
-    def option(self, key: str, value: Any) -> Any:
+    def option(self: RecorderT, key: str, value: OptionalPrimitiveType) -> RecorderT:
         self._options[key] = value
         self._real.option(key, value)
         return self
 
-    def options(self, **options: Any) -> Any:
+    def options(self: RecorderT, **options: OptionalPrimitiveType) -> RecorderT:
         self._options.update(options)
         self._real.options(**options)
         return self
@@ -110,7 +119,9 @@ class _Recorder:
         name = given or self._format
         return isinstance(name, str) and name.lower() in FORMATS
 
-    def _split_path(self, path: Any, more: dict[str, Any], call: str) -> tuple[str, dict[str, Any]]:
+    def _split_path(
+        self, path: object, more: Mapping[str, OptionalPrimitiveType], call: str
+    ) -> tuple[str, dict[str, OptionalPrimitiveType]]:
         """The one path of the call, and the options without it."""
         options = {**self._options, **more}
         named = [options.pop(key) for key in list(options) if key.lower() == "path"]
@@ -122,17 +133,23 @@ class _Recorder:
         return path, options
 
 
-class HudiAwareReader(_Recorder):
+class HudiAwareReader(_Recorder[SparkSession, DataFrameReader]):
     """`spark.read` after `enable`."""
 
-    _schema: Any = None
+    _schema: StructType | str | None = None
 
-    def schema(self, schema: Any) -> Any:
+    def schema(self, schema: StructType | str) -> HudiAwareReader:
         self._schema = schema
         self._real.schema(schema)
         return self
 
-    def load(self, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
+    def load(
+        self,
+        path: str | list[str] | None = None,
+        format: str | None = None,
+        schema: StructType | str | None = None,
+        **options: OptionalPrimitiveType,
+    ) -> DataFrame:
         if not self._is_hudi(format):
             return self._real.load(path, format, schema, **options)
         from pyhudi.spark.reader import read_frame
@@ -141,36 +158,36 @@ class HudiAwareReader(_Recorder):
         return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
 
 
-class HudiAwareWriter(_Recorder):
+class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
     """`df.write` after `enable`."""
 
-    def __init__(self, owner: Any, real: Any) -> None:
+    def __init__(self, owner: DataFrame, real: DataFrameWriter) -> None:
         super().__init__(owner, real)
         self._mode: str | None = None
         self._partition_by: tuple[str, ...] = ()
         self._layout_calls: list[str] = []
 
-    def mode(self, saveMode: str | None) -> Any:  # noqa: N803
+    def mode(self, saveMode: str | None) -> HudiAwareWriter:  # noqa: N803
         if saveMode:
             self._mode = saveMode
         self._real.mode(saveMode)
         return self
 
-    def partitionBy(self, *cols: Any) -> Any:  # noqa: N802
+    def partitionBy(self, *cols: str | list[str]) -> HudiAwareWriter:  # noqa: N802
         self._partition_by = _names(cols)
-        self._real.partitionBy(*cols)
+        self._real.partitionBy(*cast("tuple[str, ...]", cols))
         return self
 
-    def bucketBy(self, *args: Any) -> Any:  # noqa: N802
+    def bucketBy(self, *args: object) -> HudiAwareWriter:  # noqa: N802
         return self._layout("bucketBy", *args)
 
-    def sortBy(self, *args: Any) -> Any:  # noqa: N802
+    def sortBy(self, *args: object) -> HudiAwareWriter:  # noqa: N802
         return self._layout("sortBy", *args)
 
-    def clusterBy(self, *args: Any) -> Any:  # noqa: N802
+    def clusterBy(self, *args: object) -> HudiAwareWriter:  # noqa: N802
         return self._layout("clusterBy", *args)
 
-    def _layout(self, name: str, *args: Any) -> Any:
+    def _layout(self, name: str, *args: object) -> HudiAwareWriter:
         self._layout_calls.append(name)
         getattr(self._real, name)(*args)
         return self
@@ -180,8 +197,8 @@ class HudiAwareWriter(_Recorder):
         path: str | None = None,
         format: str | None = None,
         mode: str | None = None,
-        partitionBy: Any = None,  # noqa: N803
-        **options: Any,
+        partitionBy: str | list[str] | None = None,  # noqa: N803
+        **options: OptionalPrimitiveType,
     ) -> None:
         if not self._is_hudi(format):
             self._real.save(path, format, mode, partitionBy, **options)
@@ -202,8 +219,8 @@ class HudiAwareWriter(_Recorder):
         name: str,
         format: str | None = None,
         mode: str | None = None,
-        partitionBy: Any = None,  # noqa: N803
-        **options: Any,
+        partitionBy: str | list[str] | None = None,  # noqa: N803
+        **options: OptionalPrimitiveType,
     ) -> None:
         if self._is_hudi(format):
             raise ConfigError(
@@ -214,7 +231,7 @@ class HudiAwareWriter(_Recorder):
         self._real.saveAsTable(name, format, mode, partitionBy, **options)
 
 
-def _names(cols: Sequence[Any]) -> tuple[str, ...]:
+def _names(cols: Sequence[object]) -> tuple[str, ...]:
     if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
         cols = cols[0]
     return tuple(str(name) for name in cols)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
+from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.spark.failures import spelled_out
 from pyhudi.spark.reader import plan_read
@@ -42,7 +42,7 @@ def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
     with spelled_out():
         meta, plan = plan_read(_storage(options), _hudi(options), {}, schema.names)
     bare = replace(plan, slices=())
-    tasks: list[list[Any]] = []
+    tasks: list[list[ReadSlice]] = []
     filled = _TASK_BYTES
     for read in plan.slices:
         if filled >= _TASK_BYTES:
@@ -63,7 +63,7 @@ def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
                 yield conform(batch, target)
 
 
-def _plan(options: Mapping[str, str], columns: list[str] | None) -> Any:
+def _plan(options: Mapping[str, str], columns: list[str] | None) -> ReadPlan:
     return plan_read(_storage(options), _hudi(options), {}, columns)[1]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -19,7 +18,7 @@ __all__ = ["write_frame"]
 def write_frame(
     df: DataFrame,
     table: Storage | str,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     mode: str = "append",
     partition_by: Sequence[str] = (),
 ) -> WriteResult | None:

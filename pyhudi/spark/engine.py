@@ -13,14 +13,14 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf
+from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub does not name it
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork
+from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskT
 from pyhudi.spark.failures import translated
 from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
@@ -56,7 +56,9 @@ class SparkEngine:
         master = LOCAL_MASTER.fullmatch(self._conf("spark.master"))
         if master is None:
             cores = self._number("spark.executor.cores") * self._number("spark.executor.instances")
-            return cores or max(1, int(self.spark.conf.get("spark.sql.shuffle.partitions")) // _TASKS_PER_CORE)
+            return cores or max(
+                1, int(cast("str", self.spark.conf.get("spark.sql.shuffle.partitions"))) // _TASKS_PER_CORE
+            )
         return int(pa.cpu_count()) if master[1] == "*" else max(1, int(master[1] or 1))
 
     @property
@@ -75,7 +77,7 @@ class SparkEngine:
         incoming = self.schema(frame.select([_column(name) for name in columns])) if columns else pa.schema([])
         task = ColumnTask(work, incoming, outgoing)
 
-        def extended(rows: pa.Array) -> pa.Array:
+        def extended(rows: pa.StructArray) -> pa.Array:
             return task.run(rows)
 
         # Marked as non-deterministic so that the optimizer neither repeats the call nor pushes filters through it.
@@ -100,7 +102,7 @@ class SparkEngine:
         task = GroupTask(work, slot, self.schema(frame), travelling_schema(schema))
         return routed.mapInArrow(task.__call__, spark_from_arrow(schema))
 
-    def fan_out(self, tasks: Sequence[Any], work: FanOutWork, schema: pa.Schema) -> DataFrame:
+    def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> DataFrame:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
         pickled = [pickle.dumps(task, protocol=5) for task in tasks]
         shape = travelling_schema(schema)
@@ -208,6 +210,6 @@ def literal_path(path: str) -> str:
     return _GLOB.sub(r"\\\1", path)
 
 
-def _column(name: str) -> Any:
+def _column(name: str) -> Column:
     """A top-level column by its literal name, dots and all."""
     return F.col("`" + name.replace("`", "``") + "`")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import pyarrow as pa
 import pyarrow.types as at
@@ -152,7 +153,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(at.is_string(kind) or at.is_large_string(kind))
 
 
-def _is_list(kind: pa.DataType) -> bool:
+def _is_list(kind: pa.DataType) -> TypeGuard[pa.ListType | pa.LargeListType]:
     return bool(at.is_list(kind) or at.is_large_list(kind))
 
 

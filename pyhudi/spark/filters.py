@@ -10,9 +10,9 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from decimal import Decimal
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as F
 
 from pyhudi.model.predicate import (
@@ -28,11 +28,12 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
+from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.filters import resolve
 
 __all__ = ["to_spark"]
 
-_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+_OPERATORS: dict[str, Callable[[SparkColumn, SparkColumn], SparkColumn]] = {
     "=": lambda left, right: left == right,
     "<>": lambda left, right: left != right,
     "<": lambda left, right: left < right,
@@ -44,7 +45,7 @@ _ONLY_PREFIX = re.compile(r"[^%_\\]*%")
 _EPOCH = datetime(1970, 1, 1)
 
 
-def to_spark(predicate: Predicate, schema: pa.Schema) -> Any:
+def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
     """The predicate as a column of truth values; `schema` is that of the rows. Opaque predicates are not for Spark."""
     match predicate:
         case And(children):
@@ -70,12 +71,12 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> Any:
     raise AssertionError(predicate)
 
 
-def _column(column: Column) -> Any:
+def _column(column: Column) -> SparkColumn:
     first, *rest = column.path
     return reduce(lambda outer, name: outer.getField(name), rest, F.col("`" + first.replace("`", "``") + "`"))
 
 
-def _in(column: Column, values: tuple[Any, ...], has_null: bool, schema: pa.Schema) -> Any:
+def _in(column: Column, values: tuple[Value, ...], has_null: bool, schema: pa.Schema) -> SparkColumn:
     kind = resolve(column, schema)[1]
     if not values:
         # null IN () is unknown
@@ -85,7 +86,7 @@ def _in(column: Column, values: tuple[Any, ...], has_null: bool, schema: pa.Sche
     return answer | F.lit(None).cast("boolean") if has_null else answer
 
 
-def _literal(value: Any, kind: pa.DataType) -> Any:
+def _literal(value: Value, kind: pa.DataType) -> SparkColumn:
     """A literal of the column's type; moments go as numbers or text, so that no time zone of Python's comes in."""
     if pa.types.is_timestamp(kind):
         if kind.tz is None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pyhudi.engine.base import Engine
-from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.base import Engine, Frame, frame_and_engine
+from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
@@ -48,14 +47,16 @@ class FrameInput:
             )
         return tuple(names)
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Any, Engine]:
+    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
         rows = fetched(self.df, options, canonical_keys([*given, *self.session_options]))
-        return (rows, LocalEngine()) if rows is not None else (self.df, SparkEngine(self.df.sparkSession))
+        if rows is not None:
+            return in_this_process(rows)
+        return frame_and_engine(self.df, SparkEngine(self.df.sparkSession))
 
-    def check_outlives(self, storage: Storage, rows: Any) -> None:
+    def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
-        if rows is not self.df:
+        if rows is not Frame(self.df):
             return
         root = _plain_path(storage.full_path("")).rstrip("/") + "/"
         if any(_plain_path(file).startswith(root) for file in self.df.inputFiles()):

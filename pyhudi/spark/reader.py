@@ -14,10 +14,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -52,7 +51,9 @@ _SAME_IN_PATH: dict[pa.DataType, re.Pattern[str]] = {
 }
 
 
-def read_frame(spark: SparkSession, path: str, options: Mapping[str, Any], *, schema: Any = None) -> DataFrame:
+def read_frame(
+    spark: SparkSession, path: str, options: Mapping[str, object], *, schema: StructType | str | None = None
+) -> DataFrame:
     """The table at `path` as a DataFrame of its state now, or as of the option `as.of.instant`.
 
     Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
@@ -69,7 +70,7 @@ def read_frame(spark: SparkSession, path: str, options: Mapping[str, Any], *, sc
 
 
 def plan_read(
-    storage: Storage, options: Mapping[str, Any], session: Mapping[str, str], columns: Sequence[str] | None
+    storage: Storage, options: Mapping[str, object], session: Mapping[str, str], columns: Sequence[str] | None
 ) -> tuple[MetaClient, ReadPlan]:
     """The plan of a read by its options; `columns` None reads all."""
     asked = ReadOptions.parse(options, session)
@@ -268,7 +269,7 @@ def _read_by_python(engine: SparkEngine, storage: Storage, plan: ReadPlan, reads
 # ---- the user's schema -----------------------------------------------------------------------------------------------
 
 
-def _as_struct(spark: SparkSession, schema: Any) -> StructType | None:
+def _as_struct(spark: SparkSession, schema: StructType | str | None) -> StructType | None:
     if schema is None or isinstance(schema, StructType):
         return schema
     return spark.createDataFrame([], schema).schema
@@ -293,7 +294,7 @@ def _selected(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     return frame.selectExpr(*[_quoted(name) for name in names])
 
 
-def _named(name: str) -> Any:
+def _named(name: str) -> Column:
     return F.col(_quoted(name))
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["files_listed_here", "hudi_options", "store_options"]
 
@@ -19,12 +22,12 @@ _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 
-def hudi_options(spark: Any) -> dict[str, str]:
+def hudi_options(spark: SparkSession) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
     return {key[len(_PREFIX) :]: text for key, text in spark.conf.getAll.items() if key.startswith("spark.hoodie.")}
 
 
-def store_options(spark: Any, options: Mapping[str, Any]) -> dict[str, str]:
+def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
     """Hadoop's keys for remote stores: `fs.*` among the options, before the session's `spark.hadoop.fs.*`.
 
     Args: spark: None where there is no session to be asked.
@@ -36,7 +39,7 @@ def store_options(spark: Any, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 @contextmanager
-def files_listed_here(spark: Any, storage: Storage, files: int) -> Iterator[None]:
+def files_listed_here(spark: SparkSession, storage: Storage, files: int) -> Iterator[None]:
     """While a scan of so many files is planned: on a local disk Spark looks at them from the driver.
 
     Beyond 32 paths it starts a job of its own for that, which takes longer than the scan of a small table. A Connect
@@ -47,6 +50,7 @@ def files_listed_here(spark: Any, storage: Storage, files: int) -> Iterator[None
         return
     with _ONE_AT_A_TIME:
         before = spark.conf.get(_LISTING_JOB_FROM)
+        assert before is not None, _LISTING_JOB_FROM
         if files <= int(before):
             yield
             return

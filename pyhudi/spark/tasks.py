@@ -14,12 +14,13 @@ import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import Generic, cast
 
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext as SparkTaskContext
 
-from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext
+from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
 from pyhudi.spark.failures import spelled_out
 
 __all__ = ["CarriedTasks", "ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
@@ -93,10 +94,10 @@ def _slot_of(run: tuple[int, pa.RecordBatch]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class FanOutTask:
+class FanOutTask(Generic[TaskT]):
     """`Engine.fan_out` for mapInArrow over a frame whose column `task` holds pickled tasks of our own making."""
 
-    work: FanOutWork
+    work: FanOutWork[TaskT]
     outgoing: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,10 +110,10 @@ class FanOutTask:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTasks:
+class CarriedTasks(Generic[TaskT]):
     """`Engine.fan_out` for mapInArrow over a frame of numbers; `tasks` holds the pickled tasks of each number."""
 
-    work: FanOutWork
+    work: FanOutWork[TaskT]
     outgoing: pa.Schema
     tasks: tuple[tuple[bytes, ...], ...]
 
@@ -120,7 +121,7 @@ class CarriedTasks:
         with spelled_out():
             context = task_context()
             for batch in batches:
-                for number in batch.column(0).to_pylist():
+                for number in cast("list[int]", batch.column(0).to_pylist()):
                     for task in self.tasks[number]:
                         for answer in self.work(context, pickle.loads(task)):
                             yield conform(answer, self.outgoing)
@@ -137,7 +138,7 @@ class ColumnTask:
     incoming: pa.Schema
     outgoing: pa.Schema
 
-    def run(self, rows: pa.Array) -> pa.Array:
+    def run(self, rows: pa.StructArray) -> pa.Array:
         with spelled_out():
             # Without columns the struct has one stand-in child: it carries the number of rows.
             batch = pa.RecordBatch.from_struct_array(rows)

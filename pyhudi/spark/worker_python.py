@@ -12,7 +12,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["LOCAL_MASTER", "name_own_python"]
 
@@ -23,7 +26,7 @@ _CHOSEN_FOR_SQL = "spark.sql.execution.pyspark.python"  # of one session, and re
 _SERVER_IS_OURS = "SPARK_LOCAL_REMOTE"  # PySpark's note that remote("local...") started the server from this process
 
 
-def name_own_python(spark: Any) -> None:
+def name_own_python(spark: SparkSession) -> None:
     """Let the workers of this session run this process's Python if they are on this machine and nobody chose another.
 
     A Connect server that was started by somebody else may be on another machine, or in a container with other paths.

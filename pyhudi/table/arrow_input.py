@@ -7,17 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
-from pyhudi.engine.base import Engine
-from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.base import Engine, Frame
+from pyhudi.engine.local import ArrowStream, in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 
-__all__ = ["ArrowInput", "WriteInput", "is_spark_frame", "to_arrow_rows"]
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.dataset as ds
+
+    from pyhudi.spark.names import SparkDataFrame
+
+__all__ = ["ArrowInput", "TableInput", "WriteInput", "is_spark_frame", "to_arrow_rows"]
+
+
+class ArrowArray(Protocol):
+    """A batch of rows by Arrow's C interface."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
+
+# Rows as callers have them; what they become here is said at `to_arrow_rows`.
+TableInput: TypeAlias = (
+    "pa.Table | pa.RecordBatch | pa.RecordBatchReader | ds.Dataset | ds.Scanner | pd.DataFrame | SparkDataFrame | "
+    "ArrowStream | ArrowArray | Sequence[Mapping[str, object]]"
+)
 
 
 class WriteInput(Protocol):
@@ -32,11 +51,11 @@ class WriteInput(Protocol):
         """The columns, which are checked. `schema`: those of the table. Raises errors of the family."""
         ...
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Any, Engine]:
+    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
         """The rows as a frame, and the engine that it is for. `given`: keys of the options that the caller gave."""
         ...
 
-    def check_outlives(self, storage: Storage, rows: Any) -> None:
+    def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """Raises ConfigError when deleting the table would take rows away that have not been read yet."""
         ...
 
@@ -45,7 +64,7 @@ class WriteInput(Protocol):
 class ArrowInput:
     """Rows that are Arrow, or become it here. `data`: what `to_arrow_rows` takes."""
 
-    data: Any
+    data: TableInput
     session_options: Mapping[str, str]
     _rows: pa.Table | pa.RecordBatchReader | None = field(default=None, init=False)
 
@@ -53,20 +72,21 @@ class ArrowInput:
         self._rows = to_arrow_rows(self.data, schema)
         return tuple(self._rows.schema.names)
 
-    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Any, Engine]:
-        return (to_arrow_rows(self.data) if self._rows is None else self._rows), LocalEngine()
+    def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
+        rows = to_arrow_rows(self.data) if self._rows is None else self._rows
+        return in_this_process(rows)
 
-    def check_outlives(self, storage: Storage, rows: Any) -> None:
+    def check_outlives(self, storage: Storage, rows: Frame) -> None:
         """A stream that reads from the table's files can't be told from another."""
 
 
-def is_spark_frame(data: Any) -> bool:
+def is_spark_frame(data: object) -> TypeGuard[SparkDataFrame]:
     """True for a Spark DataFrame, classic or Connect, told by its type's name: pyspark need not be there."""
     kind = type(data)
     return kind.__module__.partition(".")[0] == "pyspark" and kind.__name__ == "DataFrame"
 
 
-def to_arrow_rows(data: Any, schema: pa.Schema | None = None) -> pa.Table | pa.RecordBatchReader:
+def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table | pa.RecordBatchReader:
     """Rows as a table (in memory already) or a reader (a stream, to be read once).
 
     Args:
@@ -87,17 +107,17 @@ def to_arrow_rows(data: Any, schema: pa.Schema | None = None) -> pa.Table | pa.R
         ) from error
 
 
-def _converted(data: Any, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
+def _converted(data: object, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
     module = type(data).__module__.partition(".")[0]
     if module == "pandas" and type(data).__name__ == "DataFrame":
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+        return pa.Table.from_pandas(cast("pd.DataFrame", data), preserve_index=False).replace_schema_metadata(None)
     if type(data).__module__.startswith("pyarrow._dataset"):
-        scanner = data if hasattr(data, "to_reader") else data.scanner()
-        return scanner.to_reader()
+        scanner = data if hasattr(data, "to_reader") else cast("ds.Dataset", data).scanner()
+        return cast("ds.Scanner", scanner).to_reader()
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
+        return pa.RecordBatchReader.from_stream(cast("ArrowStream", data))
     if hasattr(data, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(data)])
+        return pa.Table.from_batches([pa.record_batch(cast("ArrowArray", data))])
     if isinstance(data, Sequence) and not isinstance(data, str | bytes) and all(isinstance(r, Mapping) for r in data):
         return _from_dicts(data, schema)
     raise ConfigError(
@@ -128,7 +148,7 @@ def _with_typed_nulls(
     return pa.RecordBatchReader.from_batches(typed, map(filled, data))
 
 
-def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> pa.Table:
+def _from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) -> pa.Table:
     """Columns in the order of their first appearance, with the table's types where it has them."""
     if not rows and schema is not None:
         return schema.empty_table()
@@ -141,5 +161,5 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None) -> 
     return pa.Table.from_arrays(columns, names=names)
 
 
-def _name(data: Any) -> str:
+def _name(data: object) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"

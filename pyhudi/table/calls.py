@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.engine.base import Engine
+from pyhudi.engine.base import Engine, as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
@@ -16,9 +16,12 @@ from pyhudi.storage.base import Storage
 from pyhudi.table.run_service import admit_writable, serve
 from pyhudi.timeline.table_properties import load_table_config
 
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+
 __all__ = ["Options", "TableCalls", "open_place", "session_options", "with_engine"]
 
-Options = Mapping[str, Any]
+Options: TypeAlias = Mapping[str, object]
 Result = TypeVar("Result")
 
 
@@ -26,7 +29,7 @@ class TableCalls:
     """What HudiTable's parts share: the table, the session, and options that go with every call."""
 
     _meta: MetaClient
-    _spark: Any
+    _spark: SparkSession | None
     _mergers: Options
 
     def _serve(
@@ -48,29 +51,33 @@ class TableCalls:
             lambda engine: serve(storage, service, parsed, engine, dry_run=dry_run, admit=admit),
         )
 
-    def _options(self, options: Options | None, more: Options) -> dict[str, Any]:
+    def _options(self, options: Options | None, more: Options) -> dict[str, object]:
         return {**self._mergers, **merged_options(options, more)}
 
 
-def with_engine(spark: Any, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
+def with_engine(spark: SparkSession | None, options: WriteOptions, call: Callable[[Engine], Result]) -> Result:
     """Call with the engine that does work without input rows: Spark's when the session has more machines than this."""
     if spark is None or options.engine == "local":
-        return call(LocalEngine())
+        return call(as_engine(LocalEngine()))
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
 
     with translated():
         return call(_engine(spark, options))
 
 
-def _engine(spark: Any, options: WriteOptions) -> Engine:
+def _engine(spark: SparkSession, options: WriteOptions) -> Engine:
     """On a local master this process has the same cores as the executors, and needs no workers to start."""
     from pyhudi.spark.engine import SparkEngine
 
     engine = SparkEngine(spark)
-    return engine if options.engine == "spark" or not engine.is_local_master else LocalEngine()
+    if options.engine == "spark" or not engine.is_local_master:
+        return as_engine(engine)
+    return as_engine(LocalEngine())
 
 
-def open_place(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: Any) -> Storage:
+def open_place(
+    path: str | os.PathLike[str], storage_options: Mapping[str, str] | None, spark: SparkSession | None
+) -> Storage:
     """The storage of a path, by these of Hadoop's keys and behind them the session's `spark.hadoop.fs.*`."""
     given = storage_options or {}
     if spark is None:
@@ -80,7 +87,7 @@ def open_place(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     return open_storage(path, store_options(spark, given))
 
 
-def session_options(spark: Any) -> dict[str, str]:
+def session_options(spark: SparkSession | None) -> dict[str, str]:
     """The session-wide `spark.hoodie.*` options without `spark.`; none without a session."""
     if spark is None:
         return {}

@@ -7,41 +7,47 @@ table.merge(changes).when_matched_delete("source.gone").when_matched_update_all(
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When
 from pyhudi.actions.result import WriteResult
-from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
-from pyhudi.table.arrow_input import is_spark_frame, to_arrow_rows
-from pyhudi.table.calls import session_options, with_engine
+from pyhudi.table.arrow_input import TableInput, is_spark_frame, to_arrow_rows
+from pyhudi.table.calls import Options, session_options, with_engine
 from pyhudi.table.write_table import change_table
 from pyhudi.timeline.table_properties import load_table_config
 
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+
 __all__ = ["Merge", "delete_where", "update"]
 
-Options = Mapping[str, Any]
 
-
-def update(storage: Storage, where: Any, values: Mapping[str, Any], options: Options, spark: Any) -> WriteResult:
+def update(
+    storage: Storage, where: Where, values: Mapping[str, object], options: Options, spark: SparkSession | None
+) -> WriteResult:
     """`HudiTable.update`."""
     clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, dict(values))
     return _changed(storage, ChangeRows((clause,), where), options, spark, "UPDATE")
 
 
-def delete_where(storage: Storage, where: Any, options: Options, spark: Any) -> WriteResult:
+def delete_where(storage: Storage, where: Where, options: Options, spark: SparkSession | None) -> WriteResult:
     """`HudiTable.delete` with a filter."""
     change = ChangeRows((Clause(When.NOT_MATCHED_BY_SOURCE, "delete"),), where)
     return _changed(storage, change, options, spark, "DELETE")
 
 
-def _changed(storage: Storage, change: ChangeRows, options: Options, spark: Any, word: str) -> WriteResult:
+def _changed(
+    storage: Storage, change: ChangeRows, options: Options, spark: SparkSession | None, word: str
+) -> WriteResult:
     parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
     result = with_engine(spark, parsed, lambda engine: change_table(storage, change, engine, parsed))
     return replace(result, operation=word)
@@ -58,37 +64,37 @@ class Merge:
     """
 
     storage: Storage
-    source: Any
-    on: Any
+    source: TableInput
+    on: str | Sequence[str] | None
     options: Options
-    spark: Any = None
+    spark: SparkSession | None = None
     clauses: tuple[Clause, ...] = ()
 
-    def when_matched_update(self, set: Mapping[str, Any], condition: Any = None) -> Merge:
+    def when_matched_update(self, set: Mapping[str, object], condition: Where = None) -> Merge:
         """Change columns of rows whose key is in the source."""
         return self._and(When.MATCHED, "update", condition, dict(set))
 
-    def when_matched_update_all(self, condition: Any = None) -> Merge:
+    def when_matched_update_all(self, condition: Where = None) -> Merge:
         """Take all columns from the source that it has, but for key and partition columns."""
         return self._and(When.MATCHED, "update", condition)
 
-    def when_matched_delete(self, condition: Any = None) -> Merge:
+    def when_matched_delete(self, condition: Where = None) -> Merge:
         """Delete rows whose key is in the source."""
         return self._and(When.MATCHED, "delete", condition)
 
-    def when_not_matched_insert(self, values: Mapping[str, Any], condition: Any = None) -> Merge:
+    def when_not_matched_insert(self, values: Mapping[str, object], condition: Where = None) -> Merge:
         """Insert source rows with new keys; columns that are not named become null, keys are the source's."""
         return self._and(When.NOT_MATCHED, "insert", condition, dict(values))
 
-    def when_not_matched_insert_all(self, condition: Any = None) -> Merge:
+    def when_not_matched_insert_all(self, condition: Where = None) -> Merge:
         """Insert source rows with new keys, with all columns that the table has."""
         return self._and(When.NOT_MATCHED, "insert", condition)
 
-    def when_not_matched_by_source_update(self, set: Mapping[str, Any], condition: Any = None) -> Merge:
+    def when_not_matched_by_source_update(self, set: Mapping[str, object], condition: Where = None) -> Merge:
         """Change columns of rows whose key is not in the source. The whole table is read."""
         return self._and(When.NOT_MATCHED_BY_SOURCE, "update", condition, dict(set))
 
-    def when_not_matched_by_source_delete(self, condition: Any = None) -> Merge:
+    def when_not_matched_by_source_delete(self, condition: Where = None) -> Merge:
         """Delete rows whose key is not in the source. The whole table is read."""
         return self._and(When.NOT_MATCHED_BY_SOURCE, "delete", condition)
 
@@ -105,7 +111,8 @@ class Merge:
         _check_on(self.on, meta)
         if not is_spark_frame(self.source):
             rows = to_arrow_rows(self.source, meta.table_schema())
-            result = change_table(self.storage, ChangeRows(self.clauses, source=rows), LocalEngine(), parsed)
+            frame, engine = in_this_process(rows)
+            result = change_table(self.storage, ChangeRows(self.clauses, source=frame), engine, parsed)
             return replace(result, operation="MERGE")
         from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
         from pyhudi.spark.frame_input import FrameInput
@@ -118,12 +125,16 @@ class Merge:
         return replace(result, operation="MERGE")
 
     def _and(
-        self, when: When, does: Literal["update", "delete", "insert"], condition: Any, values: Any = None
+        self,
+        when: When,
+        does: Literal["update", "delete", "insert"],
+        condition: Where,
+        values: Mapping[str, object] | None = None,
     ) -> Merge:
         return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
 
 
-def _check_on(on: Any, meta: MetaClient) -> None:
+def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:
     """Rows meet by the table's key; other columns would not say which row is meant."""
     if on is None:
         return

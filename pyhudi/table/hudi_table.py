@@ -27,7 +27,12 @@ from pyhudi.text_table import html_pairs
 from pyhudi.timeline.table_properties import table_exists
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pyhudi.actions.result import WriteResult
+    from pyhudi.queries.filters import Where
+    from pyhudi.spark.names import SparkSession, StructType
+    from pyhudi.table.arrow_input import TableInput
 
 __all__ = ["HudiTable", "write_hudi"]
 
@@ -41,7 +46,7 @@ _MERGER_KEYS = (
 class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
-    def __init__(self, meta: MetaClient, spark: Any = None, options: Options | None = None) -> None:
+    def __init__(self, meta: MetaClient, spark: SparkSession | None = None, options: Options | None = None) -> None:
         self._meta = meta
         self._spark = spark
         self._mergers = {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS}
@@ -50,7 +55,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
     def open(
         cls,
         path: Path,
-        spark: Any = None,
+        spark: SparkSession | None = None,
         *,
         storage_options: Mapping[str, str] | None = None,
         options: Options | None = None,
@@ -75,17 +80,17 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
     def create(
         cls,
         path: Path,
-        schema: Any,
+        schema: pa.Schema | StructType,
         *,
         record_key: str | Sequence[str] | None = None,
         partition_by: str | Sequence[str] | None = None,
         ordering: str | Sequence[str] | None = None,
         table_name: str | None = None,
         table_type: str | None = None,
-        spark: Any = None,
+        spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> HudiTable:
         """Make an empty table.
 
@@ -116,20 +121,20 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
 
     # ---- writing
 
-    def upsert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def upsert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Insert new keys, replace rows of known ones. For `data` and options see `write_hudi`."""
         return self._write(data, "upsert", options, more)
 
-    def insert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Add rows without looking for their keys; small files are filled up."""
         return self._write(data, "insert", options, more)
 
-    def bulk_insert(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def bulk_insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
         """Add many rows at once, sorted as asked, without looking for keys or small files."""
         return self._write(data, "bulk_insert", options, more)
 
     def delete(
-        self, data: Any = None, *, where: Any = None, options: Options | None = None, **more: Any
+        self, data: TableInput | None = None, *, where: Where = None, options: Options | None = None, **more: object
     ) -> WriteResult:
         """Delete rows: those whose keys are in `data`, or those that pass `where` (see `scan`).
 
@@ -145,14 +150,15 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
             )
         if where is not None:
             return delete_where(self._meta.storage, where, self._options(options, more), self._spark)
+        assert data is not None
         return self._write(data, "delete", options, more)
 
-    def delete_where(self, where: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def delete_where(self, where: Where, *, options: Options | None = None, **more: Any) -> WriteResult:
         """`delete(where=...)`."""
         return self.delete(where=where, options=options, **more)
 
     def update(
-        self, where: Any = None, *, set: Mapping[str, Any], options: Options | None = None, **more: Any
+        self, where: Where = None, *, set: Mapping[str, object], options: Options | None = None, **more: object
     ) -> WriteResult:
         """Change columns of the rows that pass `where` (see `scan`; None: of all rows).
 
@@ -164,7 +170,14 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
         """
         return update(self._meta.storage, where, set, self._options(options, more), self._spark)
 
-    def merge(self, source: Any, on: Any = None, *, options: Options | None = None, **more: Any) -> Merge:
+    def merge(
+        self,
+        source: TableInput,
+        on: str | Sequence[str] | None = None,
+        *,
+        options: Options | None = None,
+        **more: object,
+    ) -> Merge:
         """Describe a merge of other rows into the table; nothing happens before its `execute`.
 
         Args:
@@ -173,7 +186,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
         """
         return Merge(self._meta.storage, source, on, self._options(options, more), self._spark)
 
-    def _write(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
+    def _write(self, data: TableInput, operation: str, options: Options | None, more: Options) -> WriteResult:
         given = self._options(options, {**more, "operation": operation})
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None
@@ -204,14 +217,14 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
 
 def write_hudi(
     path: Path | Storage,
-    data: Any,
+    data: TableInput,
     operation: str | None = None,
     *,
     mode: str = "append",
-    spark: Any = None,
+    spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
     options: Options | None = None,
-    **more: Any,
+    **more: object,
 ) -> WriteResult | None:
     """Write rows to a table, which is made when there is none.
 

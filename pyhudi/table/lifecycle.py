@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
@@ -21,7 +20,7 @@ class TableLifecycle(TableCalls):
     """rollback, savepoint, restore, upgrade."""
 
     def rollback(
-        self, instant_time: str | None = None, *, to: str | None = None, options: Options | None = None, **more: Any
+        self, instant_time: str | None = None, *, to: str | None = None, options: Options | None = None, **more: object
     ) -> RollbackResult:
         """Undo completed writes: the newest one, or all that came after an instant.
 
@@ -43,7 +42,7 @@ class TableLifecycle(TableCalls):
         user: str = "",
         comment: str = "",
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> Savepoint:
         """Save a commit (None: the newest): cleaning leaves its files, and `restore` can take the table back to it.
 
@@ -51,7 +50,7 @@ class TableLifecycle(TableCalls):
         """
         return self._serve(partial(savepoint, instant_time=instant_time, user=user, comment=comment), options, more)
 
-    def delete_savepoint(self, instant_time: str, *, options: Options | None = None, **more: Any) -> None:
+    def delete_savepoint(self, instant_time: str, *, options: Options | None = None, **more: object) -> None:
         """Give a saved commit free again. Raises: TableError when it has no savepoint."""
         self._serve(partial(delete_savepoint, instant_time=instant_time), options, more)
 
@@ -59,7 +58,7 @@ class TableLifecycle(TableCalls):
         """The savepoints, oldest first; prints as a table."""
         return load_savepoints(self._meta.reload())
 
-    def restore(self, to: str, *, options: Options | None = None, **more: Any) -> RestoreResult:
+    def restore(self, to: str, *, options: Options | None = None, **more: object) -> RestoreResult:
         """Take the table back to a savepoint, or to another commit whose files are all there.
 
         Nobody may write meanwhile. What came after is gone for good. A restore that died is finished by the next write
@@ -71,7 +70,7 @@ class TableLifecycle(TableCalls):
         """
         return self._serve(partial(restore, to=to), options, more)
 
-    def upgrade(self, to: int = 9, *, options: Options | None = None, **more: Any) -> VersionChange:
+    def upgrade(self, to: int = 9, *, options: Options | None = None, **more: object) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
 
         Failed writes are undone and log files folded first. A call that died is finished by calling again.
@@ -79,7 +78,7 @@ class TableLifecycle(TableCalls):
         """
         return self._change_version(to, True, options, more)
 
-    def downgrade(self, to: int, *, options: Options | None = None, **more: Any) -> VersionChange:
+    def downgrade(self, to: int, *, options: Options | None = None, **more: object) -> VersionChange:
         """Take the table to a lower version (9 → 8 → 6), for readers and writers of older releases. See `upgrade`."""
         return self._change_version(to, False, options, more)
 

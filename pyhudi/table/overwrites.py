@@ -17,6 +17,7 @@ from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
+    from pyhudi.table.arrow_input import TableInput
 
 __all__ = ["TableOverwrites"]
 
@@ -29,11 +30,11 @@ class TableOverwrites(TableCalls):
 
     def insert_overwrite(
         self,
-        data: Any,
+        data: TableInput,
         *,
         partitions: Iterable[str] | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> WriteResult:
         """Put rows in the place of all rows of their partitions, in one commit. For `data` and options: `write_hudi`.
 
@@ -45,7 +46,9 @@ class TableOverwrites(TableCalls):
         named = {} if partitions is None else {_STATIC_PARTITIONS: _listed(partitions)}
         return self._overwrite(data, "insert_overwrite", options, {**more, **named})
 
-    def insert_overwrite_table(self, data: Any, *, options: Options | None = None, **more: Any) -> WriteResult:
+    def insert_overwrite_table(
+        self, data: TableInput, *, options: Options | None = None, **more: object
+    ) -> WriteResult:
         """Put rows in the place of all rows of the table, in one commit. For `data` and options: `write_hudi`."""
         return self._overwrite(data, "insert_overwrite_table", options, more)
 
@@ -55,7 +58,7 @@ class TableOverwrites(TableCalls):
         *,
         matching: str | Iterable[str] = (),
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> WriteResult:
         """Take whole partitions out of the table, in one commit.
 
@@ -80,7 +83,7 @@ class TableOverwrites(TableCalls):
         """Take all rows out of the table, in one commit; the table stays, and its history can be read."""
         return self.delete_partitions(matching="*", options=options, **more)
 
-    def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> TtlResult:
+    def run_ttl(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> TtlResult:
         """Delete the partitions that have expired, by `hoodie.partition.ttl.strategy.days.retain` and its like.
 
         Args:    dry_run: only say which.
@@ -89,7 +92,7 @@ class TableOverwrites(TableCalls):
         run = partial(expire_partitions, dry_run=dry_run)
         return self._serve(run, options, more, dry_run=dry_run)
 
-    def _overwrite(self, data: Any, operation: str, options: Options | None, more: Options) -> WriteResult:
+    def _overwrite(self, data: TableInput, operation: str, options: Options | None, more: Options) -> WriteResult:
         given = self._options(options, {**more, "operation": operation})
         result = write(self._meta.storage, data, given, "append", self._spark)
         assert result is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -13,7 +13,8 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
-from pyhudi.queries.as_of import parse_as_of
+from pyhudi.queries.as_of import AsOf, parse_as_of
+from pyhudi.queries.filters import Where
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.table.calls import Options, TableCalls, session_options
@@ -21,12 +22,16 @@ from pyhudi.table.scan import FILES_SCHEMA, Scan
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.steady_read import read_steadily
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["TableReads"]
 
 _QUERY_TYPE, _AS_OF = "hoodie.datasource.query.type", "as.of.instant"
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
+Said = TypeVar("Said")
 
 
 class TableReads(TableCalls):
@@ -60,8 +65,8 @@ class TableReads(TableCalls):
         limit: int | None = None,
         *,
         archived: bool = True,
-        since: Any = None,
-        until: Any = None,
+        since: AsOf | None = None,
+        until: AsOf | None = None,
     ) -> History:
         """The newest `limit` instants (None: all), newest first; prints as a table.
 
@@ -105,8 +110,8 @@ class TableReads(TableCalls):
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: Any = None,
-        as_of: Any = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
         query_type: str | None = None,
         *,
         options: Options | None = None,
@@ -137,11 +142,15 @@ class TableReads(TableCalls):
             memory=asked.memory,
         )
 
-    def to_arrow(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> pa.Table:
+    def to_arrow(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pa.Table:
         """`scan(...).to_arrow()`."""
         return self.scan(columns, where, as_of).to_arrow()
 
-    def to_pandas(self, columns: Sequence[str] | None = None, where: Any = None, as_of: Any = None) -> Any:
+    def to_pandas(
+        self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None
+    ) -> pd.DataFrame:
         """`scan(...).to_pandas()`."""
         return self.scan(columns, where, as_of).to_pandas()
 
@@ -150,7 +159,7 @@ class TableReads(TableCalls):
         return self._meta
 
 
-def _said_once(key: str, name: str, argument: Any, option: str | None, given: Options) -> Any:
+def _said_once(key: str, name: str, argument: Said | None, option: Said, given: Options) -> Said:
     """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
     if argument is None:
         return option

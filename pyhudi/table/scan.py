@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
-from pyhudi.queries.as_of import parse_as_of
+from pyhudi.queries.as_of import AsOf, parse_as_of
+from pyhudi.queries.filters import Where
 from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.text_table import readable_bytes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pyhudi.spark.names import SparkDataFrame, SparkSession
 
 __all__ = ["FILES_SCHEMA", "Scan"]
 
@@ -43,10 +50,10 @@ class Scan:
         meta: MetaClient,
         *,
         columns: Sequence[str] | None = None,
-        where: Any = None,
-        as_of: Any = None,
+        where: Where = None,
+        as_of: AsOf | None = None,
         query_type: str = "snapshot",
-        spark: Any = None,
+        spark: SparkSession | None = None,
         merger_classes: Sequence[str] = (),
         memory: MemoryOptions = DEFAULT_MEMORY,
     ) -> None:
@@ -93,11 +100,11 @@ class Scan:
         """All rows in memory."""
         return self.to_batches(threads=threads).read_all()
 
-    def to_pandas(self, **options: Any) -> Any:
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
         """All rows as a pandas DataFrame; `options` go to `pyarrow.Table.to_pandas`."""
         return self.to_arrow().to_pandas(**options)
 
-    def to_spark(self, spark: Any = None) -> Any:
+    def to_spark(self, spark: SparkSession | None = None) -> SparkDataFrame:
         """The rows as a Spark DataFrame, planned natively by Spark.
 
         Args:    spark: the session; None: the one that the table was opened with.
@@ -150,9 +157,10 @@ class Scan:
             lines.append("  schema      columns matched by id (schema on read)")
         return "\n".join(lines)
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Lets polars, DuckDB and others take the rows."""
-        return self.to_batches().__arrow_c_stream__(requested_schema)
+        rows: ArrowStream = self.to_batches()
+        return rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         parts = [f"columns={list(self._columns)}" if self._columns is not None else ""]

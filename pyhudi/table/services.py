@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
 from pyhudi.services.archive.archiving import archive
@@ -33,7 +32,7 @@ class TableServices(TableCalls):
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> CompactionResult:
         """Merge-on-read: fold log files into base files. Plans that wait are executed first.
 
@@ -53,7 +52,7 @@ class TableServices(TableCalls):
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> CompactionResult:
         """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
         run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
@@ -66,7 +65,7 @@ class TableServices(TableCalls):
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> CleanResult:
         """Delete files that no allowed query needs: older versions of files, and what overwrites have replaced.
 
@@ -81,7 +80,7 @@ class TableServices(TableCalls):
         run = partial(clean, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
         return self._serve(run, options, more, dry_run=dry_run)
 
-    def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: Any) -> ArchiveResult:
+    def archive(self, *, dry_run: bool = False, options: Options | None = None, **more: object) -> ArchiveResult:
         """Move old instants from the active timeline to the history, where `history` still finds them.
 
         Writes do it by themselves. Nothing goes that a reader, a savepoint, pending work or cleaning still needs.
@@ -100,7 +99,7 @@ class TableServices(TableCalls):
         schedule_only: bool = False,
         instant_time: str | None = None,
         options: Options | None = None,
-        **more: Any,
+        **more: object,
     ) -> ClusteringResult:
         """Rewrite small file groups as larger ones, with rows in the order that options ask for. Plans that wait are
         executed first.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -26,7 +27,7 @@ from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete import delete
 from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
 from pyhudi.actions.writes.insert import insert
-from pyhudi.actions.writes.insert_overwrite import InsertOverwrite, insert_overwrite, insert_overwrite_table
+from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite
 from pyhudi.actions.writes.upsert import upsert
 from pyhudi.engine.base import Engine, Frame
@@ -45,7 +46,7 @@ __all__ = ["OPERATIONS", "change_table", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
 
-DataWrite = KeyedWrite | BulkInsert | InsertOverwrite | DeletePartitions
+DataWrite = KeyedWrite | BulkInsert | Overwrite | DeletePartitions
 OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
     "upsert": upsert,
     "insert": insert,
@@ -126,7 +127,7 @@ def change_table(
         check_files_writable(meta.config)  # whoever merges nothing needs no merger
     else:
         check_writable(meta.config, options)
-        change = replace(change, source=_checked_text(change.source))
+        change = replace(change, source=None if change.source is None else _checked_text(change.source))
         change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
@@ -150,10 +151,10 @@ def _checked_text(frame: Frame) -> Frame:
     """Rows in this process, their texts checked: those in memory now, a stream as it is read; tasks check Spark's."""
     if isinstance(frame, pa.Table | pa.RecordBatch):
         check_text(frame)
-    return text_checked(frame) if isinstance(frame, pa.RecordBatchReader) else frame
+    return Frame(text_checked(frame)) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
-def _run(action: Action, context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:
+def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:
     """Run a write, and the table services that the options want after it. `rows`: what it reads."""
     result = with_retries(lambda now: run(action, now, undone), context, rows)
     served, seconds = serve_after_write(context)

@@ -6,8 +6,8 @@ LocalEngine. Source: Hudi's meaning of Spark's save modes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -23,10 +23,13 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
-from pyhudi.table.arrow_input import ArrowInput, WriteInput, is_spark_frame
-from pyhudi.table.calls import session_options
+from pyhudi.table.arrow_input import ArrowInput, TableInput, WriteInput, is_spark_frame
+from pyhudi.table.calls import Options, session_options
 from pyhudi.table.write_table import write_table
 from pyhudi.timeline.table_properties import table_exists
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession, StructType
 
 __all__ = ["SAVE_MODES", "create", "write"]
 
@@ -36,7 +39,7 @@ _PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
 _NAME_KEYS = (_NAME, "hoodie.datasource.write.table.name")
 
 
-def create(storage: Storage, schema: Any, options: Mapping[str, Any], spark: Any) -> None:
+def create(storage: Storage, schema: pa.Schema | StructType, options: Options, spark: SparkSession | None) -> None:
     """Make an empty table of these columns. Raises TableExists, ConfigError."""
     columns = without_meta(_arrow_schema(schema))
     if not len(columns):
@@ -50,10 +53,10 @@ def create(storage: Storage, schema: Any, options: Mapping[str, Any], spark: Any
 
 def write(
     storage: Storage,
-    data: Any,
-    options: Mapping[str, Any],
+    data: TableInput,
+    options: Options,
     mode: str,
-    spark: Any,
+    spark: SparkSession | None,
     partition_by: Sequence[str] = (),
     *,
     is_named: bool = True,
@@ -99,7 +102,7 @@ def write(
     return write_table(storage, rows, engine, parsed)
 
 
-def _input(data: Any, spark: Any) -> WriteInput:
+def _input(data: TableInput, spark: SparkSession | None) -> WriteInput:
     if not is_spark_frame(data):
         return ArrowInput(data, session_options(spark))
     from pyhudi.spark.frame_input import FrameInput  # pyspark is loaded only when it is used
@@ -107,7 +110,7 @@ def _input(data: Any, spark: Any) -> WriteInput:
     return FrameInput(data)
 
 
-def _with_partition_by(options: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
+def _with_partition_by(options: Options, columns: Sequence[str]) -> dict[str, object]:
     """The options with `partitionBy` as the partition fields."""
     given = dict(options)
     if not columns:
@@ -124,7 +127,7 @@ def _with_partition_by(options: Mapping[str, Any], columns: Sequence[str]) -> di
     return given
 
 
-def _arrow_schema(schema: Any) -> pa.Schema:
+def _arrow_schema(schema: pa.Schema | StructType) -> pa.Schema:
     if isinstance(schema, pa.Schema):
         return schema
     if type(schema).__module__.startswith("pyspark"):
@@ -134,7 +137,7 @@ def _arrow_schema(schema: Any) -> pa.Schema:
     raise ConfigError(f"The schema is of type {type(schema).__name__}; give a pyarrow.Schema or a Spark StructType.")
 
 
-def _with_name(options: Mapping[str, Any], storage: Storage) -> dict[str, Any]:
+def _with_name(options: Options, storage: Storage) -> dict[str, object]:
     """The options of a new table; without a name it gets its folder's."""
     if any(options.get(key) for key in _NAME_KEYS):
         return dict(options)

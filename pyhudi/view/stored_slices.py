@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +79,7 @@ class SliceRules:
         if whole.true_count < len(whole):
             column, parts = column.filter(whole), parts.filter(whole)
         ends = pc.list_element(parts, 2).dictionary_encode()
-        times = [_instant_time_of(end) for end in ends.dictionary.to_pylist()]
+        times = [_instant_time_of(end) for end in cast("list[str]", ends.dictionary.to_pylist())]
         committed = [time is not None and self._is_committed(time) for time in times]
         instants = pa.array(times, pa.string()).take(ends.indices)
         rows = pa.Table.from_arrays([pc.list_element(parts, 0), instants, column], schema=_FILES)
@@ -128,7 +129,8 @@ def slices_of_files(files: pa.Table) -> pa.Table:
     files = files.combine_chunks()
     if not files.num_rows:
         return STORED_SLICES.empty_table()
-    file_ids, instants, names = (column.chunk(0) for column in files.columns)
+    # The stubs take a chunk for another column in chunks.
+    file_ids, instants, names = cast("list[pa.Array]", [column.chunk(0) for column in files.columns])
     # Few instants and their ranks make one number per slice: sorting numbers is much cheaper than sorting names.
     groups, times = file_ids.dictionary_encode(), instants.dictionary_encode()
     ranks = np.argsort(np.argsort(np.array(times.dictionary.to_pylist())))
@@ -137,7 +139,7 @@ def slices_of_files(files: pa.Table) -> pa.Table:
     order = np.argsort(slices, kind="stable")
     starts = np.flatnonzero(np.diff(slices[order], prepend=-1))
     firsts, ends = order[starts], np.append(starts, len(order)).astype(np.int32)
-    grouped = pa.ListArray.from_arrays(ends, names.take(order))
+    grouped = pa.ListArray.from_arrays(pa.array(ends), names.take(order))
     return pa.Table.from_arrays([file_ids.take(firsts), instants.take(firsts), grouped], schema=STORED_SLICES)
 
 

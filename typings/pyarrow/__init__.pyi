@@ -5,6 +5,9 @@ it is one type, an array of something. Arrays and types of one kind (`pa.StringA
 their kind.
 """
 
+# Names that are here and in the star import are meant to differ; an array is always also an iterable of values.
+# mypy: disable-error-code="no-redef, assignment, overload-overlap"
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, overload
 
@@ -20,6 +23,7 @@ __version__: str
 Array: TypeAlias = lib.Array[Any]
 ChunkedArray: TypeAlias = lib.ChunkedArray[Any]
 DictionaryArray: TypeAlias = lib.DictionaryArray[Any, Any]
+ExtensionArray: TypeAlias = lib.ExtensionArray[Any]
 Field: TypeAlias = lib.Field[Any]
 FixedSizeListType: TypeAlias = lib.FixedSizeListType[Any, Any]
 LargeListType: TypeAlias = lib.LargeListType[Any]
@@ -29,6 +33,7 @@ MapArray: TypeAlias = lib.MapArray[Any, Any]
 MapType: TypeAlias = lib.MapType[Any, Any, Any]
 ListType: TypeAlias = lib.ListType[Any]
 ListViewType: TypeAlias = lib.ListViewType[Any]
+RunEndEncodedArray: TypeAlias = lib.RunEndEncodedArray[Any, Any]
 Scalar: TypeAlias = lib.Scalar[Any]
 TimestampType: TypeAlias = lib.TimestampType[Any, Any]
 

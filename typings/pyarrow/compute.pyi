@@ -4,6 +4,9 @@ The installed stubs ask for kinds of arrays that columns of any schema don't hav
 pyarrow does, and lack some functions. A function that is not here is added when it is first called.
 """
 
+# Arrays and chunked arrays have no common subclass, which types can't say.
+# mypy: disable-error-code="overload-overlap"
+
 from collections.abc import Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal

@@ -43,7 +43,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import SLOT
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.queries.filters import bind
+from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.view.file_system_view import FileSystemView
@@ -67,7 +67,7 @@ class ChangeRows:
     """Change rows by clauses. `where`: only these rows of the table can change; `source`: rows to merge, with keys."""
 
     clauses: tuple[Clause, ...]
-    where: object = None
+    where: Where = None
     source: Frame | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
 
@@ -108,12 +108,12 @@ class ChangeRows:
             )
         check_keys(table_keygen(context, PROBE_TIME), schema)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[ChangePlan]:
         plan = plan_snapshot(context.meta, where=self.where, merger_classes=context.options.merger_classes)
         if self.source is None:
             keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
             spec = write_spec(schedule, keygen, instant, context)
-            order = Order(instant, schedule, spec, None, None, plan=SlotPlan((), {}, {}))
+            order = Order(instant, schedule, spec, None, None, SlotPlan((), {}, {}))
             reads: Sequence[ReadSlice] = plan.slices
         else:
             rules = Rules(self.operation, combines=False, drop_unknown=not self._inserts, moves=False)
@@ -123,11 +123,16 @@ class ChangeRows:
         return self._with_work(order, plan, reads, instant, context)
 
     def _with_work(
-        self, order: Order, plan: ReadPlan, alone: Sequence[ReadSlice], instant: Instant, context: ActionContext
-    ) -> Order:
+        self,
+        order: Order[SlotPlan],
+        plan: ReadPlan,
+        alone: Sequence[ReadSlice],
+        instant: Instant,
+        context: ActionContext,
+    ) -> Order[ChangePlan]:
         """The order with what its tasks do; `alone`: slices that no source row belongs to and that may change."""
         own = _slots_of(alone, instant, context)
-        keyed: SlotPlan = order.plan
+        keyed = order.plan
         first = len(keyed.tasks)
         slots = dict(keyed.updates)
         slots |= {group: first + slot for group, slot in own.updates.items()}
@@ -158,10 +163,11 @@ class ChangeRows:
         )
         numbers = tuple(range(first, first + len(own.tasks)))
         profile = order.profile or profile_of(_counts(alone), own, self.operation)
-        return replace(order, spec=spec, profile=profile, plan=ChangePlan(work, first, numbers))
+        made = ChangePlan(work, first, numbers)
+        return Order(order.instant, order.schedule, spec, profile, order.frame, made, order.kept, order.not_found)
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
-        plan: ChangePlan = order.plan
+    def execute(self, order: Order[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan = order.plan
         engine, statuses = context.engine, []
         if order.frame is not None and plan.slots:
             written = engine.map_groups(order.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
@@ -172,7 +178,9 @@ class ChangeRows:
         groups_to_keep_off((FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses), context)
         return tuple(statuses)
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[ChangePlan], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)
 
     def _bound(self, context: ActionContext) -> tuple[BoundClause, ...]:

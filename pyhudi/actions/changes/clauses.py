@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from pyhudi.merge.base import Mask
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.filters import bind, to_arrow
+from pyhudi.queries.filters import Where, bind, to_arrow
 
 __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses"]
 
@@ -37,8 +37,8 @@ class Clause:
 
     when: When
     does: Literal["update", "delete", "insert"]
-    condition: Any = None
-    values: Mapping[str, Any] | None = None
+    condition: Where = None
+    values: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ def _updates(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assi
 def _inserts(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assignment]:
     assert columns.source is not None
     shared = [name for name in columns.stored.names if name in columns.source.names]
+    given: dict[str, object]
     if clause.values is None:
         given = {name: pc.field(SOURCE, name) for name in shared}
     else:

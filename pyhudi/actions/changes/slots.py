@@ -107,13 +107,13 @@ class ChangeSlot:
         for name, column in values.items():
             check_text_column(name, column)  # functions of the caller's make them
         data = []
-        for column in self.schema:
-            if column.name in values:
-                data.append(whole(values[column.name]))
-            elif column.name in rows.column_names:
-                data.append(whole(rows.column(column.name)))
+        for wanted in self.schema:
+            if wanted.name in values:
+                data.append(whole(values[wanted.name]))
+            elif wanted.name in rows.column_names:
+                data.append(whole(rows.column(wanted.name)))
             else:
-                data.append(pa.nulls(count, column.type))
+                data.append(pa.nulls(count, wanted.type))
         made = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
         gone = pa.repeat(pa.scalar(clause.does == "delete"), count)
         if made is not None and clause.does != "delete":

@@ -9,9 +9,9 @@ sees:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +82,7 @@ class Assignment:
     """A column and what it is set to: a scalar of its type, an expression, or a function."""
 
     column: pa.Field
-    value: pa.Scalar | pc.Expression | Callable[..., Any]
+    value: pa.Scalar | pc.Expression | Callable[..., object]
 
     def of(self, seen: Seen) -> pa.ChunkedArray:
         """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
@@ -103,7 +103,7 @@ class Assignment:
             found = pa.chunked_array([found])
         if not isinstance(found, pa.ChunkedArray):
             try:
-                found = pa.chunked_array([pa.array(found, self.column.type)])
+                found = pa.chunked_array([pa.array(cast("Iterable[object]", found), self.column.type)])
             except (pa.ArrowException, TypeError) as error:
                 raise ConfigError(
                     f"The function for the column {self.column.name!r} returned {type(found).__name__}; expected an "
@@ -116,7 +116,7 @@ class Assignment:
         return found
 
 
-def assignment(column: pa.Field, value: Any, seen: pa.Schema) -> Assignment:
+def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
     """Check what a caller wants to set a column to.
 
     Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
@@ -147,7 +147,7 @@ def assignment(column: pa.Field, value: Any, seen: pa.Schema) -> Assignment:
     return Assignment(column, scalar)
 
 
-def _constant(column: pa.Field, value: Any) -> pa.Scalar:
+def _constant(column: pa.Field, value: object) -> pa.Scalar:
     try:
         if isinstance(value, pa.Scalar):
             return value.cast(column.type)

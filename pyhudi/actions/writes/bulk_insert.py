@@ -62,19 +62,22 @@ class BulkInsert:
     def schedule(self, context: ActionContext) -> Schedule:
         return schedule_write(self.frame, table_keygen(context, PROBE_TIME), context)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[KeyGenerator]:
         keygen = table_keygen(context, instant.requested_time)
         spec = write_spec(schedule, keygen, instant, context)
         rows = self._arranged(data_columns(self.frame, context), keygen, context)
         # What goes where is known only when it is written, so there is no profile, as in Hudi.
-        return Order(instant, schedule, spec, None, rows, plan=keygen)
+        return Order(instant, schedule, spec, None, rows, keygen)
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, order: Order[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
         work = WritePartitioned(order.spec, order.plan, context.clock)
+        assert order.frame is not None
         written = context.engine.map(order.frame, work, STATUS_SCHEMA)
         return tuple(from_table(context.engine.collect(written)))
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)
 
     def _arranged(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:

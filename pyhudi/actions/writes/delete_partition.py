@@ -96,31 +96,34 @@ class DeletePartitions:
         body = encode_requested_replace(self.operation, extra_metadata={}) if named else encode_requested_replace()
         return replace(schedule_unchanged(context), body=body)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[Groups]:
         groups = self._groups(context)
         check_not_planned(groups, context, self.operation, compactions=True)
         # No row is written, so neither keys nor the table's merger are asked for, which may be unknown here.
         spec = write_spec(schedule, None, instant, context, MergeRules())
-        return Order(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, plan=groups)
+        return Order(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, groups)
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, order: Order[Groups], context: ActionContext) -> tuple[WriteStatus, ...]:
         return ()
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[Groups], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         return replacing(commit_body(self.operation, order.schedule, statuses, context), order.plan)
 
     def _groups(self, context: ActionContext) -> Groups:
         everything = existing_groups(context)
         if self.frame is not None:
-            named = set(self._partitions_of_rows(context))
+            named = set(_partitions_of(self.frame, context))
         else:
             exact = {pattern for pattern in self.patterns if self.may_be_paths and pattern in everything}
             _check_no_patterns(self.paths, everything, context)
             named = {*self.paths, *exact, *matching(set(self.patterns) - exact, everything)}
         return {path: groups for path, groups in everything.items() if path in named}
 
-    def _partitions_of_rows(self, context: ActionContext) -> tuple[str, ...]:
-        engine, keygen = context.engine, table_keygen(context, PROBE_TIME)
-        rows = data_columns(self.frame, context)
-        columns = list(keygen.input_columns) or list(engine.schema(rows).names)
-        return tuple(batch_by_partition(engine, engine.extend(rows, columns, AddKeyColumns(keygen), _KEY_SCHEMA)))
+
+def _partitions_of(frame: Frame, context: ActionContext) -> tuple[str, ...]:
+    engine, keygen = context.engine, table_keygen(context, PROBE_TIME)
+    rows = data_columns(frame, context)
+    columns = list(keygen.input_columns) or list(engine.schema(rows).names)
+    return tuple(batch_by_partition(engine, engine.extend(rows, columns, AddKeyColumns(keygen), _KEY_SCHEMA)))

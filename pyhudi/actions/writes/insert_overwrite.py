@@ -12,37 +12,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias
 
-from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.action import Action, ActionContext, Order, PlanT, Schedule
+from pyhudi.actions.partitioner import SlotPlan
 from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
 from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["InsertOverwrite", "insert_overwrite", "insert_overwrite_table"]
+__all__ = ["InsertOverwrite", "Overwrite", "insert_overwrite", "insert_overwrite_table"]
 
 _SORT_KEYS = frozenset(
     {"hoodie.bulkinsert.sort.mode", "hoodie.bulkinsert.user.defined.partitioner.sort.columns"},
 )
 
 
-def insert_overwrite(frame: Frame, options: WriteOptions) -> InsertOverwrite:
+def insert_overwrite(frame: Frame, options: WriteOptions) -> Overwrite:
     """The action for the partitions that get rows, or for those that the options name."""
     return _action(OperationType.INSERT_OVERWRITE, frame, options)
 
 
-def insert_overwrite_table(frame: Frame, options: WriteOptions) -> InsertOverwrite:
+def insert_overwrite_table(frame: Frame, options: WriteOptions) -> Overwrite:
     """The action for all partitions."""
     return _action(OperationType.INSERT_OVERWRITE_TABLE, frame, options)
 
 
-def _action(operation: str, frame: Frame, options: WriteOptions) -> InsertOverwrite:
+def _action(operation: str, frame: Frame, options: WriteOptions) -> Overwrite:
     if options.explicit & _SORT_KEYS and options.index_type.upper() != "BUCKET":
         return InsertOverwrite(BulkInsert(frame), operation)
     rules = Rules(
@@ -52,10 +55,10 @@ def _action(operation: str, frame: Frame, options: WriteOptions) -> InsertOverwr
 
 
 @dataclass(frozen=True, slots=True)
-class InsertOverwrite:
+class InsertOverwrite(Generic[PlanT]):
     """`writing`: the road that the rows take to files."""
 
-    writing: KeyedWrite | BulkInsert
+    writing: Action[PlanT]
     operation: str
     kind: ActionKind = field(default=ActionKind.REPLACECOMMIT)
 
@@ -65,7 +68,7 @@ class InsertOverwrite:
             check_not_planned(self._replaced((), context), context, self.operation, compactions=False)
         return replace(schedule, body=encode_requested_replace())
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[PlanT]:
         order = self.writing.prepare(schedule, instant, context)
         if order.profile is None:
             return replace(order, profile=CommitMetadata({}, operation_type=self.operation))
@@ -73,10 +76,12 @@ class InsertOverwrite:
         check_not_planned(groups, context, self.operation, compactions=False)
         return order
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, order: Order[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
         return self.writing.execute(order, context)
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         body = replace(self.writing.summarise(order, statuses, context), operation_type=self.operation)
         groups = self._replaced(body.partition_to_write_stats, context)
         check_not_planned(groups, context, self.operation, compactions=False)
@@ -101,3 +106,6 @@ class InsertOverwrite:
                 "Nothing was changed."
             )
         return existing_groups(context, named)
+
+
+Overwrite: TypeAlias = InsertOverwrite[SlotPlan] | InsertOverwrite[KeyGenerator]

@@ -111,7 +111,7 @@ class KeyedWrite:
         delete_flag_columns(context.engine.schema(self.frame))
         return schedule_write(self.frame, keygen, context)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[SlotPlan]:
         engine = context.engine
         keygen = self._keygen(instant.requested_time, context)
         spec = write_spec(schedule, keygen, instant, context)
@@ -139,13 +139,14 @@ class KeyedWrite:
         profile = profile_of(listed, plan, self.operation)
         not_found = sum(c.rows for c in listed if (c.partition_path, c.file_id) not in plan.updates)
         return Order(
-            instant, schedule, spec, profile, slotted, kept, plan, not_found=not_found if self.rules.deletes else 0
+            instant, schedule, spec, profile, slotted, plan, kept, not_found=not_found if self.rules.deletes else 0
         )
 
-    def execute(self, order: Order, context: ActionContext) -> tuple[WriteStatus, ...]:
-        plan: SlotPlan = order.plan
+    def execute(self, order: Order[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan = order.plan
         if not plan.tasks:
             return ()
+        assert order.frame is not None
         combining = self._combining(context) if self.rules.combines else None
         options = context.options
         logs = log_options(options)
@@ -155,7 +156,9 @@ class KeyedWrite:
         # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
         return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 
-    def summarise(self, order: Order, statuses: tuple[WriteStatus, ...], context: ActionContext) -> CommitMetadata:
+    def summarise(
+        self, order: Order[SlotPlan], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
         return commit_body(self.operation, order.schedule, statuses, context)
 
     def _keygen(self, instant_time: str, context: ActionContext) -> KeyGenerator:

@@ -6,6 +6,7 @@ Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "F
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import pyarrow as pa
 
@@ -100,7 +101,7 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
 
 def _type_of(schema: pa.Schema, path: str) -> pa.DataType:
     top, *rest = path.split(".") if path not in schema.names else [path]
-    kind = schema.field(top).type
+    kind: pa.DataType = schema.field(top).type
     for name in rest:
-        kind = kind.field(name).type
+        kind = cast("pa.StructType", kind).field(name).type
     return kind

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,6 +32,8 @@ __all__ = ["WriteSlot"]
 
 _CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW)
 _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
+
+Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +114,15 @@ class WriteSlot:
             if rows.num_rows:
                 yield self._fitted(rows)
 
-    def _fitted(self, rows: pa.Table | pa.RecordBatch) -> pa.Table | pa.RecordBatch:
+    def _fitted(self, rows: Rows) -> Rows:
         """Data columns in the table's types, keys and delete flags beside them."""
-        control = [name for name in _CONTROL if name in rows.schema.names]
+        control: list[str] = [name for name in _CONTROL if name in rows.schema.names]
         data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
         if not data:
             return rows.select(control)
         if not self.spec.texts_are_checked:
             check_text(rows.select(data))
-        fitted = project(rows.select(data), self.spec.schema)
+        fitted: Rows = project(rows.select(data), self.spec.schema)
         columns = [*(fitted.column(i) for i in range(fitted.num_columns)), *(rows.column(name) for name in control)]
         schema = pa.schema([*fitted.schema, *(rows.schema.field(name) for name in control)])
-        return type(rows).from_arrays(columns, schema=schema)
+        return type(rows).from_arrays(cast("list[pa.Array]", columns), schema=schema)  # a table takes chunked ones too

@@ -11,13 +11,13 @@ history has, and deletes them. Source: docs/formats/history.md, "Archive log", "
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.archive_entries import archive_entry
+from pyhudi.formats.bodies import NewBody
 from pyhudi.formats.history_files import HISTORY_SCHEMA
 from pyhudi.locks import hold
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
@@ -133,7 +133,7 @@ def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -
     return (*made, *folded)
 
 
-def _row(instant: Instant, files: Files, storage: Storage) -> dict[str, Any]:
+def _row(instant: Instant, files: Files, storage: Storage) -> NewBody:
     body, plan = b"", None
     for action, state, info in _states(instant, files):
         if state is State.COMPLETED:
@@ -169,7 +169,7 @@ def _to_log(instants: Iterable[Instant], files: Files, context: ActionContext) -
     return () if path is None else (path.rpartition("/")[2],)
 
 
-def _entries(instant: Instant, files: Files, context: ActionContext) -> list[dict[str, Any]]:
+def _entries(instant: Instant, files: Files, context: ActionContext) -> list[NewBody]:
     storage, zone = context.meta.storage, context.meta.config.timeline_zone
     return [
         archive_entry(instant.requested_time, action, state, storage.read(info.path), time_of(info.modified_ms, zone))

@@ -14,13 +14,13 @@ Source: docs/formats/history.md, "What may be archived".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import takewhile
-from typing import Any
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_BY_HOURS,
@@ -187,7 +187,7 @@ def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[Archiv
         yield ArchiveLimit(kept.requested_time, "the delta commits that the next compaction waits for")
 
 
-def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Iterator[ArchiveLimit]:
+def _of_replaced(timeline: Timeline, cleaned: Body | None) -> Iterator[ArchiveLimit]:
     bound = _cleaned_up_to(timeline, cleaned)
     first = next((i for i in timeline if i.action.is_replacing and i.requested_time >= bound), None)
     if first is not None:
@@ -197,7 +197,7 @@ def _of_replaced(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> Itera
         )
 
 
-def _cleaned_up_to(timeline: Timeline, cleaned: Mapping[str, Any] | None) -> str:
+def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
     """The replacecommits before this time have had their replaced files deleted.
 
     Not so after the first savepoint, by whatever policy, nor after a pending plan: these may keep what was replaced.
@@ -234,7 +234,7 @@ def _of_schema(context: ActionContext) -> Iterator[ArchiveLimit]:
             return
 
 
-def _clean_plans(context: ActionContext) -> Iterator[Mapping[str, Any]]:
+def _clean_plans(context: ActionContext) -> Iterator[Body]:
     """Plans of completed cleans with their `requested_time`, newest first, up to one that looked at all partitions."""
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
         body = context.meta.reader.read_body(clean, State.REQUESTED)
@@ -245,6 +245,6 @@ def _clean_plans(context: ActionContext) -> Iterator[Mapping[str, Any]]:
             return
 
 
-def _is_whole(plan: Mapping[str, Any]) -> bool:
+def _is_whole(plan: Body) -> bool:
     """Did a clean look at all partitions that had something to clean?"""
     return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import overload
+from typing import cast, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -46,7 +46,9 @@ class Deletions(Sequence[Deletion]):
     @classmethod
     def of(cls, partition_path: str, slices: pa.Table, reasons: pa.Array, superseded: pa.Array) -> Deletions:
         """Those of a partition. `slices`: rows of STORED_SLICES; the arrays have a value for each of them."""
-        paths = pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), len(reasons)), [partition_path])
+        paths = pa.DictionaryArray.from_arrays(
+            pa.repeat(pa.scalar(0, pa.int32()), len(reasons)), pa.array([partition_path])
+        )
         return cls(pa.Table.from_arrays([paths, *slices.columns, reasons, superseded], schema=_SCHEMA))
 
     @classmethod
@@ -67,7 +69,8 @@ class Deletions(Sequence[Deletion]):
         """Partition paths, and names of the files that go there; a path may come several times."""
         for batch in self.rows.to_batches():
             if batch.num_rows:
-                yield batch.column("partition_path")[0].as_py(), batch.column("names").flatten().to_pylist()
+                names = cast("pa.ListArray", batch.column("names"))
+                yield batch.column("partition_path")[0].as_py(), cast("list[str]", names.flatten().to_pylist())
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)

@@ -18,6 +18,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -169,7 +170,7 @@ class _Slices:
         if path in keep.needed:
             self.is_needed = _mask(pc.greater_equal(self.instants, self.needed))
         if path in keep.saved and len(file_ids):
-            names = _column(partition.slices, "names")
+            names = cast("pa.ListArray", _column(partition.slices, "names"))
             hits = _mask(pc.is_in(names.flatten(), pa.array(keep.saved[path], pa.string())))
             self.is_saved = np.logical_or.reduceat(hits, names.offsets.to_numpy()[:-1] - names.offsets[0].as_py())
 
@@ -199,7 +200,7 @@ def _first_read(slices: _Slices, keep: Retention) -> npt.NDArray[np.int64]:
 def _told(words: str, instants: pa.Array) -> pa.Array:
     """A text for each instant, null for none. There are few instants."""
     known = instants.dictionary_encode()
-    texts = pa.array([words + instant for instant in known.dictionary.to_pylist()], pa.string())
+    texts = pa.array([words + instant for instant in cast("list[str]", known.dictionary.to_pylist())], pa.string())
     return texts.take(known.indices)
 
 

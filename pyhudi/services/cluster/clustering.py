@@ -117,7 +117,7 @@ class Clustering:
 
     def work(
         self, plan: ClusteringPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
-    ) -> FanOutWork:
+    ) -> FanOutWork[ClusterGroup]:
         own = context.options.clustering
         order = _row_order(_layout(plan, own.layout))
         order.check(reading.schema)

@@ -52,7 +52,7 @@ def plan_compaction(context: ActionContext) -> CompactionPlan:
     return CompactionPlan(ordered(operations, options))
 
 
-def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:
+def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:
     return CompactSlices(spec, reading, run, context.clock)
 
 

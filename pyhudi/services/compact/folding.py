@@ -34,7 +34,7 @@ class Folding:
     kind: ActionKind
     operation: str
     planning: Callable[[ActionContext], CompactionPlan]
-    working: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork]
+    working: Callable[[ActionContext, WriteSpec, SliceSpec, int], FanOutWork[FileSlice]]
 
     def plan(self, context: ActionContext) -> CompactionPlan | None:
         plan = self.planning(context)
@@ -57,7 +57,7 @@ class Folding:
 
     def work(
         self, plan: CompactionPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
-    ) -> FanOutWork:
+    ) -> FanOutWork[FileSlice]:
         return self.working(context, spec, reading, run)
 
     def delete_files(

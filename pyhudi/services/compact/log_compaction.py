@@ -18,6 +18,7 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.model.commit import OperationType
+from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.services.compact.compaction import check_merge_on_read, operation_of
@@ -63,7 +64,7 @@ def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
     return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
-def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork:
+def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:
     options = context.options
     logs = LogOptions(options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes)
     return CompactLogs(spec, reading, run, context.clock, logs)

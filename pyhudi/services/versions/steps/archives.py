@@ -7,14 +7,14 @@ again. Source: docs/formats/history.md, "Archive log", "Merge tree"; docs/format
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.archive_entries import archive_entry
+from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.history_files import HISTORY_SCHEMA
 from pyhudi.formats.instant_files import encode_avro_record, encode_commit
 from pyhudi.meta_client import MetaClient
@@ -81,7 +81,7 @@ def history_to_archive(meta: MetaClient, target: TableConfig) -> int:
 # ---- an archive's entries as a row of the history
 
 
-def _row(archived: ArchiveLogInstant, table_version: int) -> dict[str, Any]:
+def _row(archived: ArchiveLogInstant, table_version: int) -> NewBody:
     instant = archived.instant
     return {
         "instantTime": instant.requested_time,
@@ -101,7 +101,7 @@ def _metadata(archived: ArchiveLogInstant, table_version: int) -> bytes | None:
     return None if completed is None else _body_in([completed], _BODIES)
 
 
-def _body_in(entries: Any, records: Mapping[str, str]) -> bytes | None:
+def _body_in(entries: Iterable[Body], records: Mapping[str, str]) -> bytes | None:
     """The first body of one of these fields, as the file that it came from."""
     for entry in entries:
         for name, record in records.items():
@@ -113,7 +113,7 @@ def _body_in(entries: Any, records: Mapping[str, str]) -> bytes | None:
 # ---- a row of the history as entries of an archive
 
 
-def _entries(archived: LsmInstant) -> Sequence[Mapping[str, Any]]:
+def _entries(archived: LsmInstant) -> Sequence[Body]:
     """One entry per state, as version 6 archives them. When the pending files were made is not in the history."""
     instant = archived.instant
     time, completed_at = instant.requested_time, instant.completion_time or instant.requested_time

@@ -7,10 +7,11 @@ docs/formats/merging.md, "Mode of a table", "Payload classes".
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
+from pyhudi.formats.bodies import Body
 from pyhudi.formats.json_text import pretty_json
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.merge_mode import (
@@ -132,7 +133,7 @@ def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converte
     return Converted()
 
 
-def _change_definitions(context: ActionContext, changed: Any) -> None:
+def _change_definitions(context: ActionContext, changed: Callable[[Body], Body | None]) -> None:
     storage = context.meta.storage
     try:
         data = storage.read(INDEX_DEFINITIONS_PATH)
