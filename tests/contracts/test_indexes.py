@@ -8,7 +8,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
 from pyhudi.model.file_group import FileGroupId
-from tests.actions.tables import Row, TestTable, sorted_rows
+from tests.support.tables.small import Row, TestTable, sorted_rows
 
 ROWS: list[Row] = [(f"key-{n:03d}", f"p{n % 3}", 1, n) for n in range(60)]
 BUCKETS = {"hoodie.bucket.index.num.buckets": "4"}

@@ -16,7 +16,7 @@ from pyhudi.keygen.settings import parse_settings
 from pyhudi.model.options import spec_of
 from pyhudi.model.options.declare import Values, parse, topic
 from pyhudi.registry import Registry
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 
 def examples(page: str) -> list[str]:

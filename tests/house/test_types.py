@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 STUBS = {"pyarrow": ROOT / "typings/pyarrow/__init__.pyi", "pyarrow.compute": ROOT / "typings/pyarrow/compute.pyi"}
 
