@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.actions.writes import looking_up
+from pyhudi.index import chosen
 from pyhudi.index.base import IndexSettings
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
@@ -151,7 +151,7 @@ def _stored_rows(storage: Storage) -> list[tuple[Any, ...]]:
 def large_from(monkeypatch: pytest.MonkeyPatch, key_bytes: int) -> None:
     """Batches of more bytes than this are large to indexes."""
     monkeypatch.setattr(
-        looking_up, "IndexSettings", lambda **given: IndexSettings(**given, key_bytes_in_tasks_max=key_bytes)
+        chosen, "IndexSettings", lambda **given: IndexSettings(**given, key_bytes_in_tasks_max=key_bytes)
     )
 
 
