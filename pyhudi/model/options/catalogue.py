@@ -121,8 +121,11 @@ def resolve(
              release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and about
              options without effect.
     """
-    rows = _rows({**(session or {}), **options}, door)
-    merged = {**_known(session or {}, door, rows), **_known(options, door, rows)}
+    classes = _own_classes({**(session or {}), **options})
+    rows = _rows(classes) if door is Door.WRITE else _BY_KEY
+    # A read asks no class of the user's and imports none: what is unknown there may well be an option of it.
+    warns = door is Door.WRITE or not classes
+    merged = {**_known(session or {}, door, rows, warns), **_known(options, door, rows, warns)}
     quiet: dict[str, list[str]] = {}
     result = {}
     for key, text in merged.items():
@@ -138,14 +141,13 @@ def resolve(
     return result
 
 
-def _rows(options: Mapping[str, object], door: Door) -> Mapping[str, OptionSpec]:
-    """Key → row for this call: the catalogue, and what the user's own classes declare that the call names.
+def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]:
+    """Key → row for this call: the catalogue, and what the user's own classes declare.
 
-    Raises ConfigError for a declared key that is an option of ours already. A read asks no such class, so it imports
-    none: whoever only reads need not have it.
+    Raises ConfigError for a declared key that is an option of ours already.
     """
     own: dict[str, OptionSpec] = {}
-    for asking, name in _own_classes(options) if door is Door.WRITE else ():
+    for asking, name in classes:
         for row in own_rows(asking.key, name):
             known = next((key for key in (row.key, *row.aliases) if _is_honoured(key)), None)
             if known is not None:
@@ -167,7 +169,9 @@ def _is_honoured(key: str) -> bool:
     return key in _BY_KEY and _BY_KEY[key].support is Support.HONOURED
 
 
-def _known(options: Mapping[str, object], door: Door, rows: Mapping[str, OptionSpec]) -> dict[str, str]:
+def _known(
+    options: Mapping[str, object], door: Door, rows: Mapping[str, OptionSpec], warns_unknown: bool
+) -> dict[str, str]:
     """Canonical key → normalised text for the keys of this door; user keys stay as they are."""
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
@@ -180,7 +184,7 @@ def _known(options: Mapping[str, object], door: Door, rows: Mapping[str, OptionS
         if spec is None:
             if key.startswith(_USER_PREFIXES):
                 result[key] = text_of(value)
-            else:
+            elif warns_unknown:
                 _warn_unknown(key, rows)
             continue
         if door not in spec.doors:

@@ -38,7 +38,8 @@ def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
     """
     if not is_own_class(name):
         return ()
-    declared = getattr(Registry[type](option_key, {}).load(name), "options_class", None)
+    classes: Registry[type] = Registry(option_key, {})
+    declared = getattr(classes.load(name), "options_class", None)
     if declared is None:
         return ()
     rows = tuple(specs_of(declared)) if is_dataclass(declared) and isinstance(declared, type) else ()
