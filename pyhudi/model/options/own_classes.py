@@ -2,7 +2,7 @@
 
 The class names in `options_class` a frozen dataclass whose fields are made by `option` (`declare.py`). Then these keys
 are known where the class is named: they are checked, have defaults and older spellings, and a wrong one is told the
-nearest. docs/contributing/add-a-lock-provider.md and add-an-index.md walk through examples.
+nearest. docs/contributing/add-a-lock-provider.md and docs/contributing/add-an-index.md walk through examples.
 """
 
 from __future__ import annotations
