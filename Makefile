@@ -34,7 +34,7 @@ test: $(READY)  ## all tests: without Spark, on classic Spark, then the Spark te
 	@$(JAVA) && PYHUDI_SPARK=connect $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
-	@bash tests/servers/install.sh
+	@bash tests/support/servers/install.sh
 	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks -m servers $(ARGS)
 
 fmt: $(READY)  ## format the code and mend what ruff can mend

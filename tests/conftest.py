@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+# What an assert of shared code compared is told as for a test's own; said before any of it is imported.
+pytest.register_assert_rewrite("tests.support")
 
-GoldenTable = tuple[Path, dict[str, Any]]
+from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
 
 # A machine that is busy with other work makes no test fail: by default Hypothesis gives an example 200 ms.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
-
-
-def shared_folder() -> Path:
-    """The folder with specification, golden tables and judge; its absence fails in CI and skips elsewhere."""
-    if not SHARED.is_dir():
-        if os.environ.get("CI") == "true":
-            pytest.fail("shared/ is absent beside the project, and CI=true")
-        pytest.skip("shared/ is absent")
-    return SHARED
 
 
 @pytest.fixture(scope="session")

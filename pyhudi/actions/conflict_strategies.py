@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pyhudi.index.bucket import BUCKET_DIGITS, bucket_of_file_id
+from pyhudi.index.chosen import index_class
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.options import WriteOptions
 from pyhudi.registry import Registry
@@ -83,7 +84,8 @@ CONFLICT_STRATEGIES: Registry[type[ConflictStrategy]] = Registry(
 
 
 def conflict_strategy(options: WriteOptions) -> ConflictStrategy:
-    """The strategy that the options name; with the bucket index by bucket. Raises ConfigError."""
-    name = options.concurrency.conflict_strategy or ("BUCKET" if options.index_type == "BUCKET" else "SIMPLE")
+    """The strategy that the options name; by bucket with an index that hashes keys. Raises ConfigError."""
+    usual = "BUCKET" if index_class(options).hashes_keys else "SIMPLE"
+    name = options.concurrency.conflict_strategy or usual
     strategy: ConflictStrategy = CONFLICT_STRATEGIES.load(name)()
     return strategy

@@ -8,9 +8,10 @@ Source: docs/formats/indexes.md, "Finding keys".
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import pyarrow as pa
 
@@ -19,23 +20,38 @@ from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
+from pyhudi.model.options.own_classes import own_options
+from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.view.file_system_view import FileSystemView
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 __all__ = ["LOCATION_PARTITION", "STORED_ORDERING", "Index", "IndexSettings", "Lookup", "PartitionRows", "Tagged"]
 
 LOCATION_PARTITION = "_pyhudi_file_partition"  # string: partition of the file group in LOCATION
+Options = TypeVar("Options", bound="DataclassInstance")
 STORED_ORDERING = "_pyhudi_stored_ordering_"  # + number of the ordering field
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """What the caller set for indexes. `update_partition_path`: a global index moves rows to their new partition."""
+    """What the caller set for indexes.
+
+    `update_partition_path`: a global index moves rows to their new partition. `own_texts`: options of a user's own
+    index, key → text.
+    """
 
     update_partition_path: bool = True
     bucket_num: int = 256
     bucket_hash_fields: tuple[str, ...] = ()
     key_bytes_in_tasks_max: int = 64 << 20  # of keys and their places; a larger batch is joined by the engine
+    own_texts: Mapping[str, str] = field(default_factory=dict)
+
+    def own(self, kind: type[Options]) -> Options:
+        """The options that a user's own index declares in its class `kind`. Raises ConfigError for wrong values."""
+        return own_options(kind, self.own_texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +125,39 @@ class Tagged:
     kept: tuple[Frame, ...] = ()
 
 
-class Index(Protocol):
-    """One kind of index. Made from `IndexSettings`."""
+@dataclass(frozen=True, slots=True)
+class Index(ABC):
+    """One kind of index, made from what the caller set; a user's own derives from this class as well.
 
-    @property
-    def is_global(self) -> bool:
-        """True: a key is unique in the table, not in its partition."""
-        ...
+    What else the house has to know of an index stands in the class, so that nobody asks for names:
 
-    @property
-    def settings(self) -> IndexSettings:
-        """What the caller set."""
-        ...
+    is_global          a key is unique in the table, not in its partition
+    places_inserts     the index also decides the file group of new keys, so all inserts go through it
+    hashes_keys        the file group of a key is computed from it, so no other file groups may hold rows
+    lists_file_groups  it keeps a list of its file groups beside them, so none of them may be replaced by others
+    resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: there is none
+    """
 
-    @property
-    def places_inserts(self) -> bool:
-        """True: the index also decides the file group of new keys, so plain inserts go through it too."""
-        ...
+    settings: IndexSettings = field(default_factory=IndexSettings)
+    is_global: ClassVar[bool] = False
+    places_inserts: ClassVar[bool] = False
+    hashes_keys: ClassVar[bool] = False
+    lists_file_groups: ClassVar[bool] = False
+    resize_strategy: ClassVar[str | None] = None
+    options_class: ClassVar[type | None] = None  # of a user's own index: the class that declares its options
 
+    @abstractmethod
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         """Add LOCATION to rows that carry RECORD_KEY and PARTITION_PATH; the frame may be read several times."""
-        ...
 
     def new_file_id(self, location: str, new_uuid: str) -> str:
-        """File id for a LOCATION that names no file group yet (bucket index only)."""
-        ...
+        """File id for a LOCATION that names no file group yet; only an index that `places_inserts` has such."""
+        raise AssertionError(f"location {location} is a file id that the view does not know")
+
+    def everywhere(self) -> Index | None:
+        """The global form of this index, for rows that don't say their partition; None when it has none."""
+        return None
+
+    def check_table(self, config: TableConfig, root: str) -> None:
+        """Raises ConfigError when this index is not for such a table; most are for all."""
+        return

@@ -8,15 +8,15 @@ Source: docs/formats/indexes.md, "Buckets".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import TableError
-from pyhudi.index.base import IndexSettings, Lookup, Tagged
+from pyhudi.index.base import Index, Lookup, Tagged
 from pyhudi.java.hashes import bucket_ids
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
@@ -26,12 +26,11 @@ BUCKET_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class BucketIndex:
+class BucketIndex(Index):
     """Where a key lives is computed. Unique per partition."""
 
-    settings: IndexSettings = field(default_factory=IndexSettings)
-    is_global: bool = False
-    places_inserts: bool = True
+    places_inserts: ClassVar[bool] = True
+    hashes_keys: ClassVar[bool] = True
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         work = FindBucket(

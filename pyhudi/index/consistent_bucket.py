@@ -7,30 +7,32 @@ Source: docs/formats/indexes.md, "Consistent hashing".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import Frame, TaskContext
-from pyhudi.errors import TableError, UnsupportedTable
+from pyhudi.errors import ConfigError, TableError, UnsupportedTable
 from pyhudi.formats.hash_ring import HashRing, places_on_ring
-from pyhudi.index.base import IndexSettings, Lookup, Tagged
+from pyhudi.index.base import Index, Lookup, Tagged
 from pyhudi.index.consistent_hashing import load_or_make_ring
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.table_config import TableConfig
 
 __all__ = ["ConsistentBucketIndex"]
 
 
 @dataclass(frozen=True, slots=True)
-class ConsistentBucketIndex:
+class ConsistentBucketIndex(Index):
     """Where a key lives is computed. Unique per partition."""
 
-    settings: IndexSettings = field(default_factory=IndexSettings)
-    is_global: bool = False
-    places_inserts: bool = True
+    places_inserts: ClassVar[bool] = True
+    hashes_keys: ClassVar[bool] = True
+    lists_file_groups: ClassVar[bool] = True
+    resize_strategy: ClassVar[str | None] = "CONSISTENT_BUCKET"
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         rings = {path: self._ring(path, lookup) for path in lookup.batch}
@@ -43,6 +45,13 @@ class ConsistentBucketIndex:
 
     def new_file_id(self, location: str, new_uuid: str) -> str:
         return location
+
+    def check_table(self, config: TableConfig, root: str) -> None:
+        if not config.is_merge_on_read:
+            raise ConfigError(
+                f"{root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read tables; this one is "
+                f"{config.table_type}. Use the engine SIMPLE."
+            )
 
     def _ring(self, partition_path: str, lookup: Lookup) -> HashRing:
         buckets, version = self.settings.bucket_num, lookup.table_version

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +30,7 @@ _GUARD = Lock()
 class InMemoryIndex(KeyLookupIndex):
     """INMEMORY, the index of that name in Hudi, global as there."""
 
-    is_global: bool = True
+    is_global: ClassVar[bool] = True
 
     def find(self, keys: pa.Table, found: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         stored, wanted = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))

@@ -15,8 +15,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
+from typing import ClassVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,7 @@ from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.statistics import Ranges, RangeTest
 from pyhudi.formats.bloom import BloomFilter
-from pyhudi.index.base import LOCATION_PARTITION, IndexSettings, Lookup, Tagged
+from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
 from pyhudi.index.key_join import keys_in_several_places, tag_by_join
 from pyhudi.index.rows_in_memory import counted, located
 from pyhudi.index.stored_keys import Candidate, StoredKeys, StoredRows, candidates, in_shares
@@ -40,13 +40,10 @@ _HIT_BYTES = 48  # of a hit beside its key and partition path: the file id, and 
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLookupIndex:
+class KeyLookupIndex(Index):
     """An index that reads key columns of base files."""
 
-    settings: IndexSettings = field(default_factory=IndexSettings)
-    is_global: bool = False
-    places_inserts: bool = False
-    uses_bloom: bool = False
+    uses_bloom: ClassVar[bool] = False
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         if self._is_large(lookup):
@@ -68,9 +65,6 @@ class KeyLookupIndex:
         shares = in_shares(found, lookup.engine.parallelism * 3)
         hits: pa.Table = lookup.engine.collect(lookup.engine.fan_out(shares, work, work.stored.schema))
         return hits
-
-    def new_file_id(self, location: str, new_uuid: str) -> str:
-        raise AssertionError(f"location {location} is a file id that the view does not know")
 
     @property
     def _key_columns(self) -> list[str]:

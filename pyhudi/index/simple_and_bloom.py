@@ -10,6 +10,7 @@ Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pyhudi.index.key_lookup import KeyLookupIndex
 
@@ -20,29 +21,30 @@ __all__ = ["BloomIndex", "GlobalBloomIndex", "GlobalSimpleIndex", "SimpleIndex"]
 class SimpleIndex(KeyLookupIndex):
     """SIMPLE."""
 
-    is_global: bool = False
-    uses_bloom: bool = False
+    def everywhere(self) -> GlobalSimpleIndex:
+        return GlobalSimpleIndex(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalSimpleIndex(KeyLookupIndex):
     """GLOBAL_SIMPLE."""
 
-    is_global: bool = True
-    uses_bloom: bool = False
+    is_global: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
 class BloomIndex(KeyLookupIndex):
     """BLOOM."""
 
-    is_global: bool = False
-    uses_bloom: bool = True
+    uses_bloom: ClassVar[bool] = True
+
+    def everywhere(self) -> GlobalBloomIndex:
+        return GlobalBloomIndex(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalBloomIndex(KeyLookupIndex):
     """GLOBAL_BLOOM."""
 
-    is_global: bool = True
-    uses_bloom: bool = True
+    is_global: ClassVar[bool] = True
+    uses_bloom: ClassVar[bool] = True

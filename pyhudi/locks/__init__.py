@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyhudi.errors import LockTimeout
-from pyhudi.locks.base import LockOptions, LockProvider
+from pyhudi.locks.base import LockOptions, LockProvider, own_options
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock"]
+__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock", "own_options"]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
 _AWS_PACKAGE = "org.apache.hudi.aws.transaction.lock."

@@ -6,11 +6,21 @@ of a table must use the same provider. It is not re-entrant. Source: docs/format
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-from pyhudi.model.options import LockOptions
+from pyhudi.model.options import LockOptions, own_classes
 
-__all__ = ["LockOptions", "LockProvider"]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+__all__ = ["LockOptions", "LockProvider", "own_options"]
+
+Options = TypeVar("Options", bound="DataclassInstance")
+
+
+def own_options(settings: LockOptions, kind: type[Options]) -> Options:
+    """The options that a user's own provider declares in its `options_class`. Raises ConfigError for a wrong value."""
+    return own_classes.own_options(kind, settings.own_texts)
 
 
 @runtime_checkable

@@ -11,9 +11,9 @@ from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.timeline.history import archive_log, lsm_history
-from tests.actions.archived import archived
-from tests.actions.tables import TestTable
-from tests.actions.test_restore import (
+from tests.support.tables.archived import archived
+from tests.support.tables.small import TestTable
+from tests.support.tables.undone import (
     clustering,
     compact,
     delete,

@@ -14,7 +14,8 @@ from pyhudi.storage.memory import InjectedFault
 from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.retention import load_retention
-from tests.actions.archived import (
+from tests.support.storages.torn import TornStorage
+from tests.support.tables.archived import (
     KEEP,
     ONE_CLEANED,
     active,
@@ -26,9 +27,8 @@ from tests.actions.archived import (
     table_of,
     upserts,
 )
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import TestTable
-from tests.storage.torn import TornStorage
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import TestTable
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 

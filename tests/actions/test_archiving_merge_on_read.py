@@ -9,13 +9,13 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.archived import (
+from tests.support.tables.archived import (
     active,
     archived,
     history,
     upserts,
 )
-from tests.actions.merge_on_read import VERSIONS, MergeOnRead
+from tests.support.tables.merge_on_read import VERSIONS, MergeOnRead
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 

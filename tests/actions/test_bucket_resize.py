@@ -16,22 +16,12 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
 from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.timeline.write import TimelineWriter
-from tests.actions.clustered import Clustered
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.test_consistent_hashing import ENGINE, many, ringed, rings
-from tests.actions.versioned import take_to
+from tests.support.tables.clustered import Clustered
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.rings import ENGINE, RESIZE, many, resized, ringed, rings
+from tests.support.tables.versioned import take_to
 
-RESIZE = {
-    **ENGINE,
-    "clustering_plan_strategy_class": "org.apache.hudi.client.clustering.plan.strategy."
-    "SparkConsistentBucketClusteringPlanStrategy",
-}
-SPLIT = {**RESIZE, "parquet_max_file_size": "1", "bucket_index_max_num_buckets": "6"}
 MERGE = {**RESIZE, "bucket_index_min_num_buckets": "2"}
-
-
-def resized(table: Clustered, **options: Any) -> Any:
-    return table.cluster(**{**SPLIT, **options})
 
 
 @pytest.mark.parametrize("version", VERSIONS)

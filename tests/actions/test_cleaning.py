@@ -10,8 +10,8 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import TableError
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, State
-from tests.actions.cleaned import NEVER, RETAINED, VERSIONS, call, cleans, commits, files, table_of, update
-from tests.actions.tables import rows_of
+from tests.support.tables.cleaned import NEVER, RETAINED, VERSIONS, call, cleans, commits, files, table_of, update
+from tests.support.tables.small import rows_of
 
 # ---- after writes ----------------------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table.run_service import serve
 from pyhudi.view.retention import load_retention
-from tests.actions.tables import TestTable
-from tests.conftest import shared_folder
+from tests.support.golden.folder import shared_folder
+from tests.support.tables.small import TestTable
 
 FAMILIES = ("cow_", "state_", "failed_write_", "history_", "mdt_all_", "g2_savepoint", "g2_cluster", "upgrade_a_mor_6")
 POLICIES = ({"hoodie.clean.commits.retained": 1}, {"hoodie.clean.fileversions.retained": 1})

@@ -12,8 +12,8 @@ from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.cleaned import NEVER, RETAINED, call, commits, files, table_of, update
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.cleaned import NEVER, RETAINED, call, commits, files, table_of, update
+from tests.support.tables.small import TestTable, rows_of
 
 
 def test_a_number_alone_says_the_policy() -> None:

@@ -21,9 +21,9 @@ from pyhudi.services.clean.drafting import CleanDraft
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.memory import InjectedFault
 from pyhudi.table.run_service import serve
-from tests.actions.cleaned import NEVER, RETAINED, START, VERSIONS, call, commits, files, table_of, update
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
-from tests.actions.test_conflicts import WatchedStorage
+from tests.support.tables.cleaned import NEVER, RETAINED, START, VERSIONS, call, commits, files, table_of, update
+from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
+from tests.support.writers.interrupted import WatchedStorage
 
 
 def test_savepointed_files_stay_until_the_savepoint_is_gone() -> None:

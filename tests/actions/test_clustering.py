@@ -13,25 +13,11 @@ from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services.cluster import clustering
 from pyhudi.services.cluster.staleness import StalePlan
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import Row, TestTable
+from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import Row, TestTable
 
 META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "id", "v")
-
-
-def made(version: str = "9", table_type: str = "COPY_ON_WRITE", **options: str) -> Clustered:
-    """Two partitions; three file groups in x, with an updated and a deleted row, and one in y."""
-    table = Clustered(version, table_type, **options)
-    table.insert(("a", "x", 1, 10), ("b", "x", 1, 20))
-    table.insert(("c", "x", 1, 5), ("d", "x", 1, 40))
-    table.insert(("e", "x", 1, 1), ("f", "y", 1, 7))
-    table.upsert(("a", "x", 2, 11))
-    table.delete(("d", "x"))
-    return table
-
-
-ROWS: list[Row] = [("a", "x", 2, 11), ("b", "x", 1, 20), ("c", "x", 1, 5), ("e", "x", 1, 1), ("f", "y", 1, 7)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -10,14 +10,9 @@ import pytest
 
 from pyhudi.errors import WriteConflict
 from pyhudi.storage.local import LocalStorage
-from tests.actions.clustered import Clustered
-from tests.actions.tables import Row
+from tests.support.tables.clustered import OPTIMISTIC, Clustered
+from tests.support.tables.small import Row
 
-OPTIMISTIC = {
-    "write_concurrency_mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
-    "write_lock_provider": "IN_PROCESS",
-    "clean_failed_writes_policy": "LAZY",
-}
 WRITES = 8
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import Instant
 from pyhudi.services.cluster.staleness import StalePlan
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.tables import Row, rows_of
+from tests.support.tables.clustered import TYPES, Clustered
+from tests.support.tables.small import Row, rows_of
 
 PLAN = "clustering_plan_strategy_"
 STRATEGIES: list[dict[str, str]] = [

@@ -13,9 +13,8 @@ from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.test_clustering import ROWS, made
+from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
+from tests.support.tables.merge_on_read import VERSIONS
 
 WRITES: dict[str, Callable[[Clustered], object]] = {
     "upsert": lambda table: table.upsert(("b", "x", 3, 21)),

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import SchemaMismatch
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.small import TestTable, rows_of
 
 ALLOWED = {"pyhudi_schema_allow_kind_change": "true"}
 

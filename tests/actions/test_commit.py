@@ -18,7 +18,7 @@ from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import TestTable
+from tests.support.tables.small import TestTable
 
 
 def made(version: str = "9") -> TestTable:

@@ -9,7 +9,7 @@ from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.clean.drafting import last_clean
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.small import TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
 ROLLING = {"hoodie.write.rolling.metadata.keys": "_offset,_other"}

@@ -23,9 +23,9 @@ from pyhudi.services.compact.result import CompactionResult
 from pyhudi.table.run_service import serve
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.compacted import EVERYTHING, ROWS, Compacted
-from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS
-from tests.actions.tables import TestTable
+from tests.support.tables.compacted import EVERYTHING, ROWS, Compacted
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
+from tests.support.tables.small import TestTable
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.compacted import Compacted
-from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS
-from tests.actions.tables import sorted_rows
-from tests.actions.test_merge_on_read_histories import PAYLOADS, ROWS, Model
+from tests.support.tables.compacted import Compacted
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS
+from tests.support.tables.model import PAYLOADS, ROWS, Model
+from tests.support.tables.small import sorted_rows
 
 WRITES = ("upsert", "upsert", "upsert", "mark_deleted", "delete")
 SERVICES = ("compact", "schedule", "log_compact", "schedule_logs")

@@ -13,8 +13,8 @@ from pyhudi.model.filenames import heartbeat_path, marker_folder
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.compacted import ROWS, Compacted
-from tests.actions.merge_on_read import VERSIONS, MergeOnRead
+from tests.support.tables.compacted import ROWS, Compacted
+from tests.support.tables.merge_on_read import VERSIONS, MergeOnRead
 
 
 class Broken(Exception):

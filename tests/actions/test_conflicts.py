@@ -17,27 +17,14 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.storage import FixedClock, MemoryStorage
-from tests.actions.tables import DEFAULTS, Row, TestTable, rows_of
+from pyhudi.storage import FixedClock
+from tests.support.tables.small import DEFAULTS, Row, TestTable, rows_of
+from tests.support.writers.interrupted import InterruptedEngine, WatchedStorage
 
 MODE = "hoodie.write.concurrency.mode"
 MANY = {MODE: "OPTIMISTIC_CONCURRENCY_CONTROL", "hoodie.write.lock.provider": "IN_PROCESS"}
 RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 STRATEGY = "hoodie.write.lock.conflict.resolution.strategy"
-
-
-class InterruptedEngine(LocalEngine):
-    """Lets another write happen just before the tasks of its own run."""
-
-    def __init__(self, other: Any) -> None:
-        super().__init__(1)
-        self._other = other
-
-    def map_groups(self, *args: Any, **kwargs: Any) -> Any:
-        other, self._other = self._other, None
-        if other is not None:
-            other()
-        return super().map_groups(*args, **kwargs)
 
 
 def race(table: TestTable, ours: Any, theirs: pa.Table, options: dict[str, str] | None = None) -> WriteResult:
@@ -215,17 +202,6 @@ def race_in_tasks(table: TestTable, options: dict[str, str], theirs: tuple[Row, 
     watched = WatchedStorage(table.storage, begin_another)
     lazy(watched, options).upsert(("a", "x", 3, 12))
     return seen[1:]
-
-
-class WatchedStorage(MemoryStorage):
-    """Tells of each `open_output` before it is done."""
-
-    def __init__(self, storage: Any, told: Callable[[str, str], None]) -> None:
-        self._content, self._name, self._told = storage._content, storage._name, told
-
-    def open_output(self, path: str) -> Any:
-        self._told("open_output", path)
-        return super().open_output(path)
 
 
 def test_a_file_group_that_a_live_writer_has_announced_is_left_to_it(table: TestTable) -> None:

@@ -13,12 +13,11 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.pending_clusterings import clustering_plan_of
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.merge_on_read import VERSIONS, MergeOnRead
-from tests.actions.tables import Row, TestTable
-from tests.actions.test_conflicts import InterruptedEngine
-from tests.faults.dying import on_clone
+from tests.support.tables.clustered import TYPES, Clustered
+from tests.support.tables.merge_on_read import VERSIONS, MergeOnRead
+from tests.support.tables.small import Row, TestTable
+from tests.support.writers.dying import on_clone
+from tests.support.writers.interrupted import InterruptedEngine
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 NOON_MS = 1_760_000_000_000
@@ -121,7 +120,7 @@ def test_a_write_gives_way_to_a_clustering_of_its_file_groups_that_was_planned_m
         table.upsert(("a", "x", 2, 11))
 
     (plan,) = table.meta.timeline.pending()
-    assert clustering_plan_of(plan, table.meta) is not None, "it is the plan that stays"
+    assert table.meta.reader.clustering_plan(plan) is not None, "it is the plan that stays"
     assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.table.run_service import serve
-from tests.actions.tables import Row, TestTable, rows_of
-from tests.actions.test_conflicts import InterruptedEngine
+from tests.support.tables.small import Row, TestTable, rows_of
+from tests.support.writers.interrupted import InterruptedEngine
 
 NON_BLOCKING = {
     "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
@@ -113,7 +113,7 @@ def compact(table: TestTable) -> None:
     from pyhudi.model.options import WriteOptions
     from pyhudi.services.compact.calls import call
     from pyhudi.services.compact.compaction import COMPACTION
-    from tests.actions.tables import DEFAULTS
+    from tests.support.tables.small import DEFAULTS
 
     given = {**DEFAULTS, **table.options}
     options = WriteOptions.parse({k: v for k, v in given.items() if v}, table=table.meta.config)

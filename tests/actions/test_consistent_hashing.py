@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from pyhudi.errors import ConfigError, TableError, UnsupportedTable
-from pyhudi.formats.hash_ring import decode_ring, initial_ring
-from tests.actions.clustered import Clustered
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import Row, rows_of
-
-ENGINE = {
-    "index_type": "BUCKET",
-    "index_bucket_engine": "CONSISTENT_HASHING",
-    "bucket_index_num_buckets": "4",
-}
-
-
-def ringed(version: str = "9", **options: str) -> Clustered:
-    return Clustered(version, "MERGE_ON_READ", **{**ENGINE, **options})
-
-
-def many(count: int, ts: int = 1) -> list[Row]:
-    return [(f"key{number:03d}", "xy"[number % 2], ts, number) for number in range(count)]
-
-
-def rings(table: Clustered, path: str) -> list[Any]:
-    folder = f".hoodie/.bucket_index/consistent_hashing_metadata/{path}"
-    names = [info.path for info in table.storage.list(folder) if info.name.endswith(".hashing_meta")]
-    return [decode_ring(table.storage.read(name), name) for name in names]
+from pyhudi.formats.hash_ring import initial_ring
+from tests.support.tables.clustered import Clustered
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.rings import ENGINE, many, ringed, rings
+from tests.support.tables.small import rows_of
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -12,7 +12,7 @@ import pytest
 from pyhudi import ConfigError, HudiTable, UnsupportedTable, write_hudi
 from pyhudi.storage import open_storage
 from pyhudi.timeline.table_properties import update_table_config
-from tests.contracts.test_merge_modes import NewestParts, example
+from tests.support.values.mergers import NewestParts, example
 
 orders = example("order_events")
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"

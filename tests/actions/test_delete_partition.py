@@ -18,7 +18,7 @@ from pyhudi.services.compact.calls import call
 from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.small import TestTable, rows_of
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-02-01")
 START = [("a", DAYS[0], 1, 1), ("b", DAYS[1], 1, 2), ("c", DAYS[2], 1, 3)]

@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.small import TestTable, rows_of
 
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "false"}
 START = [("a", "x", 1, 1), ("a", "y", 1, 2), ("b", "x", 1, 3), ("c", "z", 1, 4)]
@@ -108,7 +108,7 @@ def test_a_partition_column_that_is_part_of_the_key_is_no_half_said_partition() 
 
 
 def test_a_generator_of_ones_own_needs_the_partition_column_by_name() -> None:
-    own = {"hoodie.datasource.write.keygenerator.class": "tests.actions.test_key_traps:ShoutedKey"}
+    own = {"hoodie.datasource.write.keygenerator.class": "tests.support.values.own_keys:ShoutedKey"}
     with pytest.raises(ConfigError, match=r"partition column p, .*whole rows only"):
         loaded(**own).write("delete", keys("a"))
 

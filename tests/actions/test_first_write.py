@@ -9,14 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable, write_hudi, writing
+from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, TableExists
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table import write_table
 from pyhudi.table.writes import write
 from pyhudi.timeline.table_properties import table_exists
-from tests.actions.tables import SCHEMA, TestTable, rows_of
-from tests.faults.dying import died_before_completing
+from tests.support.tables.small import SCHEMA, TestTable, rows_of
+from tests.support.writers.dying import died_before_completing
 
 _LOCKS = "org.apache.hudi.client.transaction.lock."
 NULL_KEY = pa.table({"id": ["a", None], "k": ["x", "y"], "p": ["q", "r/s"]})
@@ -103,20 +104,20 @@ def test_a_table_that_another_writer_has_taken_up_meanwhile_stays() -> None:
 def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     storage = MemoryStorage()
     table = TestTable(storage)
-    ready = writing.ready
+    ready = write_table.ready
 
     def then_taken_back(*args: Any) -> Any:
-        monkeypatch.setattr(writing, "ready", ready)
+        monkeypatch.setattr(write_table, "ready", ready)
         made = ready(*args)
         storage.delete_tree(".hoodie")
         return made
 
     with pytest.MonkeyPatch.context() as dying:
-        dying.setattr(writing, "leaving_nothing", lambda _: 1 / 0)  # the other one has made the table
+        dying.setattr(write_table, "leaving_nothing", lambda _: 1 / 0)  # the other one has made the table
         with pytest.raises(ZeroDivisionError):
             table.upsert(("a", "x", 1, 1))
     assert table_exists(storage)
-    monkeypatch.setattr(writing, "ready", then_taken_back)
+    monkeypatch.setattr(write_table, "ready", then_taken_back)
     table.upsert(("b", "x", 1, 1))
 
     assert table.rows() == [("b", "x", 1, 1)]

@@ -13,8 +13,8 @@ import pytest
 
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.storage.local import LocalStorage
-from tests.actions.tables import TestTable
-from tests.conftest import shared_folder
+from tests.support.golden.folder import shared_folder
+from tests.support.tables.small import TestTable
 
 FAMILIES = ("keys_", "types_", "cow_", "evolution_", "state_", "index_", "upgrade_", "failed_write_", "mdt_all_cow")
 # What a writer of Hudi must say itself: the properties don't hold it.

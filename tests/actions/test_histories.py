@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.actions.tables import Row, TestTable, rows_of, sorted_rows
+from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
 
 KEYS = st.sampled_from([f"k{n}" for n in range(12)])
 PARTITIONS = st.sampled_from(["x", "y"])

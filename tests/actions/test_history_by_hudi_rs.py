@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from pyhudi.storage.local import LocalStorage
-from tests.actions.archived import archived, upserts
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import SCHEMA
-from tests.actions.test_read_by_hudi_rs import read_by_hudi_rs, rows
-from tests.actions.test_restore import TABLES, compact, restored, saved
+from tests.support.tables.archived import archived, upserts
+from tests.support.tables.hudi_rs import read_by_hudi_rs, rows
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import SCHEMA
+from tests.support.tables.undone import TABLES, compact, restored, saved
 
 pytest.importorskip("hudi", reason="the hudi package is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.errors import ConfigError, KeyGenError
-from tests.actions.tables import TestTable
+from tests.support.tables.small import TestTable
 
 COMPLEX = {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
 
@@ -56,7 +56,7 @@ def test_the_table_s_generator_may_be_named_in_any_way() -> None:
 
 
 def test_a_user_s_own_generator_is_named_by_every_writer() -> None:
-    own = {"hoodie.datasource.write.keygenerator.class": "tests.actions.test_key_traps:ShoutedKey"}
+    own = {"hoodie.datasource.write.keygenerator.class": "tests.support.values.own_keys:ShoutedKey"}
     table = TestTable(options=own)
     table.upsert(("a", "x", 1, 10))
     table.upsert(("a", "x", 2, 11))
@@ -64,17 +64,3 @@ def test_a_user_s_own_generator_is_named_by_every_writer() -> None:
 
     with pytest.raises(ConfigError, match="module:Class"):
         TestTable(table.storage).upsert(("a", "x", 3, 12))
-
-
-class ShoutedKey:
-    """The key in capitals, the partition as it is."""
-
-    def __init__(self, record_fields: tuple[str, ...], partition_fields: tuple[str, ...]) -> None:
-        self.record_field, self.partition_field = record_fields[0], partition_fields[0]
-
-    def columns(self, batch):  # type: ignore[no-untyped-def]
-        import pyarrow.compute as pc
-
-        from pyhudi.keygen import KeyColumns
-
-        return KeyColumns(pc.utf8_upper(batch.column(self.record_field)), batch.column(self.partition_field))

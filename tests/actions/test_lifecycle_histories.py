@@ -17,7 +17,7 @@ from pyhudi.errors import TableError, WriteConflict
 from pyhudi.services.archive.archiving import archive
 from pyhudi.timeline.history import load_history
 from pyhudi.view.retention import load_retention
-from tests.actions.test_clean_histories import KEYS, POLICIES, SERVICES, WRITES, Cleaned
+from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 LIFE = ("archive", "archive", "archive", "rollback", "restore")
 STEPS = st.lists(st.tuples(st.sampled_from(WRITES + WRITES + SERVICES + LIFE), KEYS), min_size=8, max_size=22)

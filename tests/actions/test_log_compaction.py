@@ -6,8 +6,8 @@ import pytest
 
 from pyhudi.model.instant import ActionKind
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.compacted import EVERYTHING, ROWS, Compacted
-from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS
+from tests.support.tables.compacted import EVERYTHING, ROWS, Compacted
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
 
 
 @pytest.mark.parametrize("version", VERSIONS)

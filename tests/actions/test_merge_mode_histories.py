@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
-from tests.actions.compacted import Compacted
-from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS
-from tests.actions.tables import DEFAULTS, rollback_write
+from tests.support.tables.compacted import Compacted
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
+from tests.support.tables.small import DEFAULTS, rollback_write
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("a", pa.int64()), ("b", pa.string())])
 MODEL = "org.apache.hudi.common.model."

@@ -13,9 +13,9 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
-from tests.actions.tables import rollback_write, rows_of
-from tests.actions.test_conflicts import InterruptedEngine
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
+from tests.support.tables.small import rollback_write, rows_of
+from tests.support.writers.interrupted import InterruptedEngine
 
 BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pyhudi.storage.local import LocalStorage
-from tests.actions.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
-from tests.actions.tables import Row
-from tests.actions.test_read_by_hudi_rs import read_by_hudi_rs, rows
+from tests.support.tables.hudi_rs import read_by_hudi_rs, rows
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS, MergeOnRead
+from tests.support.tables.small import Row
 
 COLUMNS = ["_hoodie_commit_time", "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_file_name", "id", "p", "v"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pyhudi.storage.local import LocalStorage
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import TestTable
-from tests.conftest import shared_folder
+from tests.support.golden.folder import shared_folder
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.small import TestTable
 
 INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets")  # what a writer of Hudi must say itself
 

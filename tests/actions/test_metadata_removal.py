@@ -10,7 +10,7 @@ import pytest
 
 from pyhudi.metadata.removal import MetadataTableRemoved, has_metadata_table
 from pyhudi.storage.local import LocalStorage
-from tests.actions.tables import TestTable
+from tests.support.tables.small import TestTable
 
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])

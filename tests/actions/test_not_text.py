@@ -10,8 +10,8 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.keygen import KeyColumns
-from tests.actions.tables import TestTable, rows_of
-from tests.formats.not_text import WRONG, as_text, nested
+from tests.support.tables.small import TestTable, rows_of
+from tests.support.values.not_text import WRONG, as_text, nested
 
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "false"}
 KINDS = pytest.mark.parametrize("kind", [{}, MERGE_ON_READ], ids=["cow", "mor"])

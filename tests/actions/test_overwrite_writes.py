@@ -17,8 +17,8 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
-from tests.actions.test_conflicts import InterruptedEngine
+from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
+from tests.support.writers.interrupted import InterruptedEngine
 
 START = [("a", "x", 1, 1), ("b", "x", 1, 2), ("c", "y", 1, 3)]
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")

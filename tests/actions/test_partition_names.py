@@ -8,8 +8,8 @@ import pytest
 
 from pyhudi.errors import KeyGenError
 from pyhudi.storage.local import LocalStorage
-from tests.actions.tables import TestTable
-from tests.actions.test_rollback import die_before_completing
+from tests.support.tables.small import TestTable
+from tests.support.writers.dying import die_before_completing
 
 TEMPORARY = ".pyhudi-x.tmp"
 READABLE = [

@@ -15,7 +15,7 @@ from pyhudi.services.partition_ttl import TtlResult, expire_partitions
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import TestTable, rows_of
+from tests.support.tables.small import TestTable, rows_of
 
 DAY_MS = 86_400_000
 START_MS = int(datetime(2024, 5, 1, tzinfo=timezone.utc).timestamp() * 1000)

@@ -14,7 +14,7 @@ import pytest
 from pyhudi import ConfigError, HudiTable, UnsupportedTable
 from pyhudi.storage import open_storage
 from pyhudi.timeline.table_properties import load_table_config, update_table_config
-from tests.conftest import SHARED, shared_folder
+from tests.support.golden.folder import SHARED, shared_folder
 
 MODEL = "org.apache.hudi.common.model."
 OVERWRITE, DEFAULT = f"{MODEL}OverwriteWithLatestAvroPayload", f"{MODEL}DefaultHoodieRecordPayload"

@@ -8,10 +8,9 @@ import pytest
 
 from pyhudi.errors import WriteConflict
 from pyhudi.model.filenames import heartbeat_path
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.tables import TestTable
-from tests.actions.test_clustering_beside_writers import OPTIMISTIC
-from tests.actions.test_conflicts import InterruptedEngine
+from tests.support.tables.clustered import OPTIMISTIC, TYPES, Clustered
+from tests.support.tables.small import TestTable
+from tests.support.writers.interrupted import InterruptedEngine
 
 PREFER = {**OPTIMISTIC, "write_lock_conflict_resolution_strategy": "PREFER_WRITER"}
 SIMPLE = {**OPTIMISTIC, "write_lock_conflict_resolution_strategy": "SIMPLE"}

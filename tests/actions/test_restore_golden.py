@@ -31,8 +31,8 @@ from pyhudi.model.savepoints import RestoreMetadata
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.storage import open_storage
 from pyhudi.table.run_service import serve
-from tests.conftest import GoldenTable
-from tests.golden.rows import differences
+from tests.support.golden.folder import GoldenTable
+from tests.support.golden.rows import differences
 
 Golden = Callable[[str, str], GoldenTable]
 VERSIONS = ("0.15.0", "1.0.2", "1.2.0")

@@ -11,8 +11,8 @@ import pytest
 
 from pyhudi.engine.base import GroupWork, StreamWork, TaskContext
 from pyhudi.engine.local import LocalEngine, LocalFrame
-from tests.actions.clustered import TYPES, Clustered
-from tests.actions.merge_on_read import VERSIONS
+from tests.support.tables.clustered import TYPES, Clustered
+from tests.support.tables.merge_on_read import VERSIONS
 
 
 @dataclass(frozen=True)

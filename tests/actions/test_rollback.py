@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pyhudi.actions.undo.restore_result import RollbackResult
-from pyhudi.errors import HudiError, TableError
+from pyhudi.errors import TableError
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan, encode_rollback_plan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
@@ -17,8 +16,9 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.small import DEFAULTS, TestTable, rollback_write
+from tests.support.writers.dying import die_before_completing
 
 
 @pytest.fixture(params=["6", "8", "9"])
@@ -30,20 +30,6 @@ def table(request: pytest.FixtureRequest) -> TestTable:
 
 def roll_back(table: TestTable, instant_time: str) -> RollbackResult:
     return rollback_write(table.storage, instant_time, WriteOptions.parse(DEFAULTS), table.engine)
-
-
-def die_before_completing(table: TestTable, *rows: Any) -> str:
-    """An upsert whose process dies when all files are written; the instant that it leaves behind."""
-    rehearsal = TestTable(table.memory.clone(), table.options, engine=table.engine)
-    rehearsal.upsert(*rows)
-    log = rehearsal.memory.log
-    last = max(n for n, (verb, path) in enumerate(log, 1) if verb == "create_new" and path.endswith(".commit"))
-    table.memory.fail_at(last)
-    with pytest.raises(HudiError):
-        table.upsert(*rows)
-    table.memory.reset_faults()
-    (pending,) = table.meta.timeline.pending().instants
-    return pending.requested_time
 
 
 def test_the_next_writer_undoes_a_dead_one(table: TestTable) -> None:

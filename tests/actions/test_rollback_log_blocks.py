@@ -14,10 +14,10 @@ import pytest
 from pyhudi.filegroup.markers import APPEND, create_marker, delete_markers
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.archived import active, archived
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import Row, rows_of
-from tests.faults.dying import died_before_completing
+from tests.support.tables.archived import active, archived
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.small import Row, rows_of
+from tests.support.writers.dying import died_before_completing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 

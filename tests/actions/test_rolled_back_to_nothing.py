@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.model.options import WriteOptions
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.small import DEFAULTS, TestTable, rollback_write
 
 
 @pytest.mark.parametrize("version", ["6", "8", "9"])

@@ -12,9 +12,9 @@ from pyhudi import HudiTable
 from pyhudi.errors import UnsupportedTable
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.altered import DROPPED, LAST, NAMES, RENAMED, ROWS, Altered, altered, first_rows
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.versioned import take_to
+from tests.support.tables.altered import DROPPED, LAST, NAMES, RENAMED, ROWS, Altered, altered, first_rows
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.versioned import take_to
 
 
 def rows(table: Altered, names: tuple[str, ...] = NAMES, **query: Any) -> list[tuple[Any, ...]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.actions.merge_on_read import BLOCK_FORMATS, EVENT_TIME, VERSIONS, MergeOnRead
-from tests.actions.tables import rows_of, sorted_rows
-from tests.actions.test_merge_on_read_histories import PAYLOADS, ROWS, Model
-from tests.actions.versioned import take_to
+from tests.support.tables.merge_on_read import BLOCK_FORMATS, EVENT_TIME, VERSIONS, MergeOnRead
+from tests.support.tables.model import PAYLOADS, ROWS, Model
+from tests.support.tables.small import rows_of, sorted_rows
+from tests.support.tables.versioned import take_to
 
 WRITES = st.tuples(st.sampled_from(("upsert", "upsert", "mark_deleted", "delete", "compact")), ROWS)
 CHANGES = st.tuples(st.just("version"), st.sampled_from((6, 8, 9)))

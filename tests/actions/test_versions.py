@@ -15,31 +15,8 @@ from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import DEFAULTS, TestTable, rollback_write, rows_of
-from tests.actions.versioned import all_reads, take_to
-
-BY_VALUE = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
-
-
-def copy_on_write(version: str) -> TestTable:
-    table = TestTable(MemoryStorage(), {"hoodie.write.table.version": version})
-    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 5, 30))
-    table.upsert(("a", "x", 2, 11), ("d", "z", 1, 40))
-    table.delete(("b", "x"))
-    return table
-
-
-def merge_on_read(version: str) -> TestTable:
-    """With a compaction in the middle, and log files before and after it."""
-    table = MergeOnRead(version, datasource_write_payload_class=BY_VALUE)
-    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 5, 30))
-    table.upsert(("a", "x", 2, 11), ("c", "y", 4, 99))
-    table.delete(("b", "x"))
-    table.compact_now()
-    table.upsert(("a", "x", 3, 12), ("d", "z", 1, 40))
-    table.upsert(("a", "x", 2, 99), ("c", "y", 6, 31))
-    return table
+from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
+from tests.support.tables.versioned import all_reads, copy_on_write, merge_on_read, take_to
 
 
 @pytest.mark.parametrize("make", [copy_on_write, merge_on_read])

@@ -16,9 +16,9 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import rows_of
-from tests.actions.versioned import take_to
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.small import rows_of
+from tests.support.tables.versioned import take_to
 
 HISTORY = ".hoodie/.schema"
 

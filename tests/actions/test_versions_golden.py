@@ -19,9 +19,9 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.table_properties import load_table_config
-from tests.actions.versioned import take_to
-from tests.conftest import GoldenTable
-from tests.golden.rows import differences
+from tests.support.golden.folder import GoldenTable
+from tests.support.golden.rows import differences
+from tests.support.tables.versioned import take_to
 
 Golden = Callable[[str, str], GoldenTable]
 

@@ -7,7 +7,7 @@ import pytest
 
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
 from pyhudi.model.instant import State
-from tests.actions.tables import SCHEMA, TestTable, rows_of
+from tests.support.tables.small import SCHEMA, TestTable, rows_of
 
 VERSIONS = ("6", "8", "9")
 

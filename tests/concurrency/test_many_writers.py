@@ -18,8 +18,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.storage.local import LocalStorage
-from tests.concurrency.player import call_service
-from tests.concurrency.plays import PLAYS, SEED, Reader, attempt, write
+from tests.support.writers.player import call_service
+from tests.support.writers.plays import PLAYS, SEED, Reader, attempt, write
 
 PROJECT = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ class Player:
 
     @classmethod
     def start(cls, log: Path, *arguments: object) -> Player:
-        command = [sys.executable, "-m", "tests.concurrency.player", *map(str, arguments)]
+        command = [sys.executable, "-m", "tests.support.writers.player", *map(str, arguments)]
         environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
         with log.open("ab") as out:
             return cls(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=out, stderr=out), log)

@@ -19,12 +19,12 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import count_rows, read_batches
 from pyhudi.storage import MemoryStorage
-from tests.actions.clustered import TYPES
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import SCHEMA
-from tests.concurrency.meanwhile import MEANWHILE, made
-from tests.faults.dying import on_clone
-from tests.storage.film import Files, FilmedStorage, ShownStorage
+from tests.support.storages.film import Files, FilmedStorage, ShownStorage
+from tests.support.tables.clustered import TYPES
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import SCHEMA
+from tests.support.writers.dying import on_clone
+from tests.support.writers.meanwhile import MEANWHILE, made
 
 Answer = Any
 _SOME = ("commits, clean", "clustering, clean", "dropped partition, clean", "rollback", "restore, commit")

@@ -17,10 +17,10 @@ from pyhudi.errors import LockTimeout, PathNotFound, WriteConflict
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.table.run_service import serve
-from tests.actions.clustered import Clustered
-from tests.concurrency.meanwhile import made, rows
-from tests.faults.dying import on_clone
-from tests.storage.film import InterruptedStorage
+from tests.support.storages.film import InterruptedStorage
+from tests.support.tables.clustered import Clustered
+from tests.support.writers.dying import on_clone
+from tests.support.writers.meanwhile import made, rows
 
 _MANY = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",

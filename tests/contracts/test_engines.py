@@ -153,7 +153,7 @@ def test_a_large_frame_is_arranged_into_parts_that_keep_equal_values_together(mo
 
 
 def test_rows_of_several_slots_in_one_task_have_sequence_numbers_of_their_own() -> None:
-    from tests.actions.tables import TestTable
+    from tests.support.tables.small import TestTable
 
     class OneTask(LocalEngine):
         """As Spark with more slots than tasks: every slot runs in task 0."""

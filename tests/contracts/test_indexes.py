@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from pyhudi.actions.conflict_strategies import BucketStrategy, SimpleStrategy, conflict_strategy
 from pyhudi.errors import ConfigError
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
 from pyhudi.model.file_group import FileGroupId
-from tests.actions.tables import Row, TestTable, sorted_rows
+from pyhudi.model.options import WriteOptions
+from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
 
 ROWS: list[Row] = [(f"key-{n:03d}", f"p{n % 3}", 1, n) for n in range(60)]
 BUCKETS = {"hoodie.bucket.index.num.buckets": "4"}
@@ -147,6 +149,30 @@ def test_one_row_is_left_of_a_key_that_the_batch_has_in_two_partitions(index_nam
     table.upsert(("a", "z", 4, 12), ("a", "x", 3, 13))
 
     assert table.rows() == [("a", "z", 4, 12)]
+
+
+@pytest.mark.parametrize("name", ["BUCKET", "bucket", "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex"])
+@pytest.mark.parametrize("operation", ["bulk_insert", "insert_overwrite"])
+def test_rows_go_to_buckets_whatever_the_index_is_called(operation: str, name: str) -> None:
+    """Sorted bulk inserts and overwrites pass by an index, unless it places inserts."""
+    table = table_of(name)
+    table.write(operation, rows_of(*ROWS), bulkinsert_sort_mode="GLOBAL_SORT")
+
+    assert {found.file_id[:8] for found, *_ in groups(table).values()} == {f"{n:08d}" for n in range(4)}
+    assert table.upsert(*((key, p, 2, v) for key, p, _, v in ROWS)).updated == 60
+
+
+def test_two_writers_of_a_new_bucket_conflict_whatever_the_index_is_called() -> None:
+    for name in ("BUCKET", "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex"):
+        assert conflict_strategy(WriteOptions.parse({"hoodie.index.type": name})) == BucketStrategy()
+    assert conflict_strategy(WriteOptions.parse({})) == SimpleStrategy()
+
+
+def test_work_that_looks_for_no_keys_is_done_with_an_index_that_there_is_not() -> None:
+    table = TestTable(options={"hoodie.index.type": "RECORD_INDEX"})
+    table.bulk_insert(("a", "x", 1, 1))
+
+    assert table.rows() == [("a", "x", 1, 1)]
 
 
 def test_indexes_that_need_the_metadata_table_are_refused_by_name() -> None:

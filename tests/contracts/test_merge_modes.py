@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import pickle
-import sys
-import types
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,42 +18,12 @@ from pyhudi import ConfigError
 from pyhudi.merge import MERGE_MODES
 from pyhudi.merge.base import Place
 from pyhudi.merge.combine import ordering_columns
-from pyhudi.merge.custom import Merged, RowMerger
+from pyhudi.merge.custom import Merged
 from pyhudi.merge.pairs import combine_input, pair_merger
 from pyhudi.merge.rules import FILL_UNAVAILABLE, IGNORE_DEFAULTS, MergeRules
 from pyhudi.merge.versions import PairMerger, Versions, fold
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
-from tests.house.source import ROOT
-
-
-def example(name: str) -> types.ModuleType:
-    """A file of `examples/` as a module that mergers can be named in."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-        assert spec is not None
-        assert spec.loader is not None
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
-class NewestParts(RowMerger):
-    """The rule of the example, a row at a time."""
-
-    strategy_id = "0d3f2c44-90f1-4f1f-8c7e-55b1b7a1c001"
-
-    def merge(self, older: dict[str, Any] | None, newer: dict[str, Any] | None, context: Any) -> dict[str, Any] | None:
-        assert older is not None
-        assert newer is not None
-        base = newer if newer["seq"] >= older["seq"] else older
-        result = dict(base)
-        for part in ("order", "payment"):
-            number = f"{part}_seq"
-            sides = [side for side in (older, newer) if side[number] is not None]
-            if sides:
-                latest = max(enumerate(sides), key=lambda pair: (pair[1][number], pair[0]))[1]
-                result |= {number: latest[number], f"{part}_info": latest[f"{part}_info"]}
-        return result
+from tests.support.values.mergers import SCHEMA, NewestParts
 
 
 class NothingAfterCancelled:
@@ -74,7 +41,6 @@ class NothingAfterCancelled:
         return Merged(pa.RecordBatch.from_arrays(rows, schema=older.schema), gone)
 
 
-SCHEMA = example("order_events").SCHEMA
 STORED = pa.schema([pa.field(RECORD_KEY, pa.string()), *SCHEMA])
 MODES = {name: MergeRules(name, ("seq",)) for name in MERGE_MODES.entries}
 RULES: dict[str, MergeRules] = {
@@ -84,7 +50,7 @@ RULES: dict[str, MergeRules] = {
 }
 MERGERS = {
     "the example": MergeRules("EVENT_TIME_ORDERING", ("seq",), merger="order_events:OrderEvents"),
-    "the example, by rows": MergeRules("EVENT_TIME_ORDERING", ("seq",), merger=f"{__name__}:NewestParts"),
+    "the example, by rows": MergeRules("EVENT_TIME_ORDERING", ("seq",), merger=f"{NewestParts.__module__}:NewestParts"),
 }
 # What rows that fill each other promise is less, in real Hudi as well: a delete takes no columns along that a row would
 # have filled, and a merged row has one ordering value for columns of several versions.

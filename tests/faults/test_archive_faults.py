@@ -11,8 +11,8 @@ from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
 from pyhudi.timeline.history import archive_log, load_history
 from pyhudi.timeline.table_properties import load_table_config
-from tests.actions.tables import TestTable
-from tests.faults.dying import deaths, on_clone
+from tests.support.tables.small import TestTable
+from tests.support.writers.dying import deaths, on_clone
 
 KEEP = {
     "hoodie.keep.min.commits": "1",

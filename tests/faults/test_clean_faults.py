@@ -11,9 +11,9 @@ from pyhudi.errors import TableError
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.table.run_service import serve
-from tests.actions.tables import TestTable, rows_of
-from tests.faults.dying import deaths, on_clone
-from tests.faults.test_every_storage_call import NEXT, empty, empty_merge_on_read, in_order
+from tests.support.tables.small import TestTable, rows_of
+from tests.support.writers.dying import deaths, on_clone
+from tests.support.writers.every_fault import NEXT, empty, empty_merge_on_read, in_order
 
 OPTIONS = {"hoodie.clean.commits.retained": "2"}
 NEVER = {"hoodie.clean.automatic": "false"}

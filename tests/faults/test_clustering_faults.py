@@ -9,9 +9,9 @@ import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
-from tests.actions.clustered import Clustered
-from tests.actions.tables import Row
-from tests.faults.dying import deaths, died_before_completing, on_clone
+from tests.support.tables.clustered import Clustered
+from tests.support.tables.small import Row
+from tests.support.writers.dying import deaths, died_before_completing, on_clone
 
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30), ("d", "x", 1, 4)]
 ENGINE = {"index_type": "BUCKET", "index_bucket_engine": "CONSISTENT_HASHING"}

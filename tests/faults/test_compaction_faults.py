@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from pyhudi.engine.local import LocalEngine
-from tests.actions.compacted import Compacted
-from tests.actions.merge_on_read import VERSIONS
-from tests.actions.tables import Row
-from tests.faults.dying import deaths, died_before_completing, on_clone
+from tests.support.tables.compacted import Compacted
+from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import Row
+from tests.support.writers.dying import deaths, died_before_completing, on_clone
 
 ROWS: list[Row] = [("a", "x", 2, 11), ("c", "y", 5, 30)]
 LATER: Row = ("a", "x", 9, 99)

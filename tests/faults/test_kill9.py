@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from pyhudi.storage.local import LocalStorage
-from tests.actions.tables import TestTable
+from tests.support.tables.small import TestTable
 
 ROUNDS = 20
 PROJECT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ PROJECT = Path(__file__).parents[2]
 def kill_after(folder: Path, number: int, wait_s: float) -> list[int]:
     """Run the writer, kill it `wait_s` after its first commit; the commits that it reported."""
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    command = [sys.executable, "-m", "tests.faults.writer", str(folder), str(number)]
+    command = [sys.executable, "-m", "tests.support.writers.writer", str(folder), str(number)]
     with subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         first = process.stdout.readline()

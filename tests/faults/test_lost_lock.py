@@ -29,8 +29,8 @@ from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from tests.actions.tables import Row, TestTable, rows_of, sorted_rows
-from tests.faults.dying import READING, dies, on_clone
+from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
+from tests.support.writers.dying import READING, dies, on_clone
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 UPDATE: Row = ("a", "x", 2, 11)

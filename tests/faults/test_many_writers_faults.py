@@ -10,8 +10,8 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.storage.clock import FixedClock
 from pyhudi.storage.memory import MemoryStorage
-from tests.actions.tables import Row, TestTable
-from tests.faults.dying import READING, dies, places_to_die
+from tests.support.tables.small import Row, TestTable
+from tests.support.writers.dying import READING, dies, places_to_die
 
 START: list[Row] = [("a", "x", 1, 10), ("b", "y", 1, 20)]
 NEXT: Row = ("next", "y", 1, 99)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.actions.tables import TestTable, rows_of
-from tests.faults.test_every_storage_call import START, WITH_LOGS, Rows, loaded, survive_every_fault, with_logs
+from tests.support.tables.small import TestTable, rows_of
+from tests.support.writers.every_fault import START, WITH_LOGS, Rows, loaded, survive_every_fault, with_logs
 
 NEW = [("n", "x", 1, 5), ("m", "z", 1, 6)]
 

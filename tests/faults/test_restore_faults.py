@@ -16,9 +16,9 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
 from pyhudi.services.savepoint import delete_savepoint, savepoint
-from tests.actions.tables import TestTable
-from tests.actions.test_restore import clustering, compact, copy_on_write, data_files, merge_on_read, served
-from tests.faults.dying import deaths, dies, on_clone
+from tests.support.tables.small import TestTable
+from tests.support.tables.undone import clustering, compact, copy_on_write, data_files, merge_on_read, served
+from tests.support.writers.dying import deaths, dies, on_clone
 
 
 def made(make: Callable[[str], TestTable], version: str) -> tuple[TestTable, str, list[list[tuple[Any, ...]]]]:

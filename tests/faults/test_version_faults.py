@@ -9,14 +9,12 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.storage.memory import FaultKind, MemoryStorage
-from tests.actions.altered import NAMES, ROWS, altered
-from tests.actions.merge_on_read import MergeOnRead
-from tests.actions.tables import TestTable
-from tests.actions.test_bucket_resize import resized
-from tests.actions.test_consistent_hashing import many, ringed
-from tests.actions.test_versions import copy_on_write, merge_on_read
-from tests.actions.versioned import all_reads, take_to
-from tests.faults.dying import dies, places_to_die
+from tests.support.tables.altered import NAMES, ROWS, altered
+from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.rings import many, resized, ringed
+from tests.support.tables.small import TestTable
+from tests.support.tables.versioned import all_reads, copy_on_write, merge_on_read, take_to
+from tests.support.writers.dying import dies, places_to_die
 
 
 def clone(table: TestTable) -> TestTable:

@@ -19,7 +19,7 @@ from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, PARTITION_PATH, RECORD_KEY, SLOT
-from tests.filegroup.conftest import FIRST, SCHEMA, TASK, Table
+from tests.support.tables.file_groups import FIRST, SCHEMA, TASK, Table
 
 
 def rows(count: int, partitions: int = 1, city: str = "Oslo") -> pa.Table:

@@ -19,8 +19,8 @@ from pyhudi.formats.bloom import BloomFilter
 from pyhudi.keygen import from_options
 from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
-from tests.filegroup.conftest import FIRST, SCHEMA, SECOND, TASK, THIRD, Table, base_of
-from tests.filegroup.model import Row, later_wins
+from tests.support.tables.file_groups import FIRST, SCHEMA, SECOND, TASK, THIRD, Table, base_of
+from tests.support.values.reduced_rows import Row, later_wins
 
 EVENT = "EVENT_TIME_ORDERING"
 COMMIT = "COMMIT_TIME_ORDERING"

@@ -20,7 +20,7 @@ from pyhudi.merge.rules import merge_rules
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import META_COLUMNS, RECORD_KEY
 from pyhudi.view.file_system_view import FileSystemView
-from tests.actions.merge_on_read import COMMIT_TIME, EVENT_TIME, MergeOnRead
+from tests.support.tables.merge_on_read import COMMIT_TIME, EVENT_TIME, MergeOnRead
 
 MODES = (EVENT_TIME, COMMIT_TIME)
 

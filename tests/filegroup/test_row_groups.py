@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.actions.tables import TestTable
+from tests.support.tables.small import TestTable
 
 
 def newest_file(table: TestTable) -> pq.ParquetFile:

@@ -16,8 +16,8 @@ from pyhudi.model.options import ReadOptions, WriteOptions
 from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
-from tests.actions.compacted import Compacted
-from tests.actions.merge_on_read import BLOCK_FORMATS
+from tests.support.tables.compacted import Compacted
+from tests.support.tables.merge_on_read import BLOCK_FORMATS
 
 PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
 

@@ -22,8 +22,8 @@ from pyhudi.formats.avro.schema import (
 )
 from pyhudi.formats.instant_files import decode_commit
 from pyhudi.model.keys import META_COLUMNS
-from tests.formats.golden_bodies import AVRO_MAGIC, golden_bodies
-from tests.schema.strategies import RELAXED, SCHEMAS, tables
+from tests.support.golden.bodies import AVRO_MAGIC, golden_bodies
+from tests.support.values.strategies import RELAXED, SCHEMAS, tables
 
 
 def record(*fields: dict[str, Any]) -> str:

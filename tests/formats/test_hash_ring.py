@@ -25,7 +25,7 @@ from pyhudi.formats.hash_ring import (
 )
 from pyhudi.formats.xx_hash import xx_hash32
 from pyhudi.java.hashes import bucket_text
-from tests.conftest import GoldenTable
+from tests.support.golden.folder import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]
 FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"

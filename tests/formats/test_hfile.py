@@ -28,8 +28,8 @@ from pyhudi.formats.hfile.trailer import Trailer, encode_file_info
 from pyhudi.formats.log.envelope import BlockType
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.storage.memory import MemoryStorage
-from tests.conftest import shared_folder
-from tests.formats.damage import assert_refused_or_read
+from tests.support.golden.folder import shared_folder
+from tests.support.values.damage import assert_refused_or_read
 
 Entry = tuple[bytes, bytes]
 

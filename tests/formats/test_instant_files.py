@@ -21,8 +21,8 @@ from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
-from tests.formats.golden_bodies import Body, golden_bodies
-from tests.schema.strategies import RELAXED
+from tests.support.golden.bodies import Body, golden_bodies
+from tests.support.values.strategies import RELAXED
 
 TOP_LEVEL = {
     "HoodieCommitMetadata",

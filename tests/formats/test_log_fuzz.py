@@ -16,9 +16,9 @@ from pyhudi.formats.log.writer import data_block
 from pyhudi.formats.properties import parse_properties
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.memory import MemoryStorage
-from tests.conftest import shared_folder
-from tests.formats.damage import assert_refused_or_read
-from tests.timeline.conftest import load_golden
+from tests.support.golden.folder import shared_folder
+from tests.support.golden.timelines import load_golden
+from tests.support.values.damage import assert_refused_or_read
 
 INSTANT = "20240101000000000"
 COLUMNS = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("tags", pa.list_(pa.string())), ("v", pa.float64())])

@@ -7,7 +7,7 @@ import pytest
 
 from pyhudi.errors import ConfigError
 from pyhudi.formats.valid_text import check_text, text_checked
-from tests.formats.not_text import WRONG, as_text, nested
+from tests.support.values.not_text import WRONG, as_text, nested
 
 TEXTS = [pa.string(), pa.large_string(), pa.string_view()]
 

@@ -12,7 +12,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
 from pyhudi.timeline.history import load_history
-from tests.timeline.test_history import Golden
+from tests.support.golden.folder import Golden
 
 KEEP = {
     "hoodie.keep.min.commits": "1",

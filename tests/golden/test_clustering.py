@@ -14,8 +14,8 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.formats.avro.container import decode_container
 from pyhudi.model.instant import ActionKind
-from tests.conftest import GoldenTable
-from tests.golden.cases import golden_names
+from tests.support.golden.cases import golden_names
+from tests.support.golden.folder import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]
 WRITERS = ("0.15.0", "1.0.2", "1.2.0")

@@ -11,8 +11,8 @@ import pytest
 
 from pyhudi import HudiTable, WriteConflict
 from pyhudi.model.instant import ActionKind
-from tests.conftest import GoldenTable
-from tests.golden.cases import golden_names
+from tests.support.golden.cases import golden_names
+from tests.support.golden.folder import GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]
 # Below version 8 no plan is made while a write is pending, and here one is, for the table shows just that.

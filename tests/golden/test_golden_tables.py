@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, TableError
-from tests.conftest import GoldenTable, shared_folder
-from tests.golden.cases import NUMBERS_AS_TEXT, Query, fixture_names, golden_names, open_fixture, queries
-from tests.golden.rows import differences
+from tests.support.golden.cases import NUMBERS_AS_TEXT, Query, fixture_names, golden_names, open_fixture, queries
+from tests.support.golden.folder import GoldenTable, shared_folder
+from tests.support.golden.rows import differences
 
 Golden = Callable[[str, str], GoldenTable]
 NOT_IN_FIXTURES = ("_hoodie_file_name", "_hoodie_commit_seqno")

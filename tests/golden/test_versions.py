@@ -12,8 +12,8 @@ from pyhudi import HudiTable
 from pyhudi.errors import HudiError, UnsupportedTable
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.model.table_config import TableConfig
-from tests.conftest import SHARED
-from tests.golden.cases import golden_names
+from tests.support.golden.cases import golden_names
+from tests.support.golden.folder import SHARED
 
 PATHS = {6: (9, 6), 8: (6, 9), 9: (8, 6, 9)}
 COMPLEX_KEYS = {"hoodie.write.complex.keygen.validation.enable": "false"}

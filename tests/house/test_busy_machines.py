@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.servers.process import free_port
+from tests.support.servers.process import free_port
 
 
 def test_an_example_of_hypothesis_may_take_as_long_as_it_takes() -> None:
@@ -41,7 +41,7 @@ def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
         numbers = random.Random(port)
         turns = itertools.chain([port - 10_000], (numbers.randrange(22_000) for _ in itertools.count()))
         monkeypatch.setattr("random.SystemRandom.randrange", lambda *_: next(turns))
-        monkeypatch.setattr("tests.servers.process._PROCESSES", 1)
+        monkeypatch.setattr("tests.support.servers.process._PROCESSES", 1)
         monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
 
         assert free_port() != port
@@ -49,7 +49,7 @@ def test_a_port_that_is_taken_is_not_given(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_request_in_two_steps_is_one_at_the_s3_server_of_the_tests() -> None:
     pytest.importorskip("moto.server")
-    from tests.servers.moto_server import OneAtATime
+    from tests.support.servers.moto_server import OneAtATime
 
     stored: list[bytes] = []
     looked = threading.Barrier(2)

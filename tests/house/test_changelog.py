@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changes.__main__ import changelog, fragments
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 EARLIER = (
     "# Changelog\n\n## 0.2.0\n\n### Reading\n\nOld text of this version.\n\n## 0.1.0\n\n### Locks\n\nThe first lock.\n"

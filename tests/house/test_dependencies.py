@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 if sys.version_info >= (3, 11):
     import tomllib

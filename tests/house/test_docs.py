@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "changes").glob("*.md")])
 # A decision and a change speak of their own day.
 PAGES_OF_TODAY = [
     page for page in PAGES if page.parent.name not in ("decisions", "changes") and page.name != "CHANGELOG.md"
 ]
+# What the pages in docs/contributing tell one to write.
+TO_BE_WRITTEN = (
+    "pyhudi/formats/log/blocks/arrow_data.py",
+    "pyhudi/index/tenant.py",
+    "pyhudi/keygen/hashed.py",
+    "pyhudi/locks/sqlite.py",
+    "pyhudi/services/trim.py",
+)
 _LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#|mailto:)([^)#\s]+)")
 _TARGET = re.compile(r"\]\([^)]*\)|<?https?:\S+|`tests/[^`]*::[^`]*`")
 _MODULE_FILE = re.compile(r"`((?:pyhudi|pyspark_hudi|tests|demo|bench|docs|examples)/[\w./-]+)`")
@@ -28,10 +36,8 @@ def test_links_of_a_page_lead_to_files(page: Path):
 
 @pytest.mark.parametrize("page", PAGES_OF_TODAY, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_that_a_page_names_exist(page: Path):
-    missing = [
-        name for name in _MODULE_FILE.findall(page.read_text()) if not (ROOT / name).exists() and "hashed" not in name
-    ]
-    assert missing == []
+    named = [name for name in _MODULE_FILE.findall(page.read_text()) if name not in TO_BE_WRITTEN]
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

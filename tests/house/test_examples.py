@@ -16,7 +16,9 @@ from pyhudi.keygen.settings import parse_settings
 from pyhudi.model.options import spec_of
 from pyhudi.model.options.declare import Values, parse, topic
 from pyhudi.registry import Registry
-from tests.house.source import ROOT
+from tests.support.source import ROOT
+
+KEY_GENERATOR = "docs/contributing/add-a-key-generator.md"
 
 
 def examples(page: str) -> list[str]:
@@ -47,16 +49,16 @@ def test_the_option_worked_through_is_read_and_has_its_row(monkeypatch: pytest.M
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """The worked example of CONTRIBUTING as the module that it tells one to write."""
-    code = next(text for text in examples("CONTRIBUTING.md") if "class HashedKey" in text)
+    """The worked example of the page as the module that it tells one to write."""
+    code = next(text for text in examples(KEY_GENERATOR) if "class HashedKey" in text)
     module = types.ModuleType("pyhudi.keygen.hashed")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(code, "CONTRIBUTING.md", "exec"), module.__dict__)
+    exec(compile(code, KEY_GENERATOR, "exec"), module.__dict__)
     return module
 
 
 def test_the_key_generator_worked_through_makes_keys(hashed: types.ModuleType):
-    row = next(text for text in examples("CONTRIBUTING.md") if text.startswith("_ENTRIES"))
+    row = next(text for text in examples(KEY_GENERATOR) if text.startswith("_ENTRIES"))
     namespace: dict[str, dict[str, str]] = {}
     exec(row, {}, namespace)
     registry = Registry("key generator", namespace["_ENTRIES"])

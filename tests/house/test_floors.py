@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.house.source import attribute_chains, imported_names, modules
+from tests.support.source import attribute_chains, imported_names, modules
 
 _CLOCK = (
     "time.time",
@@ -34,7 +34,8 @@ def _imports(prefix: str) -> list[str]:
 
 
 def test_pyspark_is_imported_in_the_spark_folders_only():
-    elsewhere = [at for at in _imports("pyspark") if not at.startswith(("pyhudi/spark/", "pyhudi/session/", "pyspark_hudi/"))]
+    allowed = ("pyhudi/spark/", "pyhudi/session/", "pyspark_hudi/")
+    elsewhere = [at for at in _imports("pyspark") if not at.startswith(allowed)]
     assert elsewhere == []
 
 
@@ -61,7 +62,8 @@ def test_the_clock_and_random_ids_are_asked_for_in_one_file():
 
 
 def test_no_module_unpickles():
-    allowed = ("pyhudi/spark/", "pyhudi/session/")  # tasks travel to executors as Spark itself sends them; table files never
+    # Tasks travel to executors as Spark itself sends them; table files never.
+    allowed = ("pyhudi/spark/", "pyhudi/session/")
     found = [at for name in ("pickle", "cloudpickle", "marshal", "shelve") for at in _imports(name)]
     assert [at for at in found if not at.startswith(allowed)] == []
 

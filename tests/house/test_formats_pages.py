@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOT, modules
+from tests.support.source import ROOT, modules
 
 PAGES = sorted((ROOT / "docs" / "formats").glob("*.md"))
 WITH_ANCHORS = [*PAGES, ROOT / "docs" / "glossary.md"]

@@ -18,7 +18,7 @@ import pytest
 from pyhudi.errors import ConfigError
 from pyhudi.model import options as package
 from pyhudi.model.options import OPTIONS, Door, HudiOptionWarning, Kind, OptionSpec, ReadOptions, Support, WriteOptions
-from tests.house.source import attribute_chains, modules
+from tests.support.source import attribute_chains, modules
 
 PARSE: dict[Door, Callable[[dict[str, str]], Any]] = {Door.WRITE: WriteOptions.parse, Door.READ: ReadOptions.parse}
 HONOURED = [

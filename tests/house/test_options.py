@@ -26,7 +26,7 @@ from pyhudi.model.options import (
 )
 from pyhudi.model.options.declare import specs_of
 from pyhudi.model.options.page import options_page
-from tests.house.source import modules
+from tests.support.source import modules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 KEY = "hoodie.datasource.write.recordkey.field"

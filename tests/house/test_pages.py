@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 # README first: other pages go on with its table. Pages of Spark and of one's own classes are run by their own tests.
 PAGES = ("README", "reading", "updating", "history", "savepoints", "clustering", "cleaning", "overwriting")

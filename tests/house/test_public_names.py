@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import pyhudi
-from tests.house.source import ROOT, modules
+from tests.support.source import ROOT, modules
 
 
 def test_public_names_are_sorted():

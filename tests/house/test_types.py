@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 STUBS = {"pyarrow": ROOT / "typings/pyarrow/__init__.pyi", "pyarrow.compute": ROOT / "typings/pyarrow/compute.pyi"}
 

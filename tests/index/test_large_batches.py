@@ -16,8 +16,8 @@ from pyhudi.index.row_counts import count_groups
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from tests.index.large_batches import CASES, collects_keys, large_from, play
-from tests.index.remote_engine import RemoteEngine
+from tests.support.large_batches import CASES, collects_keys, large_from, play
+from tests.support.remote_engine import RemoteEngine
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from pyhudi.java.floats import double_texts, float_texts
 from pyhudi.java.text import float_text
-from tests.schema.strategies import RELAXED
+from tests.support.values.strategies import RELAXED
 
 
 @pytest.mark.parametrize(

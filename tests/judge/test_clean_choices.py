@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, Step, Story, rows
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, Step, Story, rows
 
 QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
 # How each of the two is asked.

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from tests.golden.rows import differences
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import (
+from tests.support.golden.rows import differences
+from tests.support.judge.compactions import kept, pending, upsert
+from tests.support.judge.comparing import as_json, assert_pyhudi_reads, assert_same, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import (
     BY_VALUE,
     DDL,
     KEYS,
@@ -22,9 +24,6 @@ from tests.judge.stories import (
     rows,
     standard_steps,
 )
-from tests.judge.test_compaction import kept, pending, upsert
-from tests.judge.test_hudi_writes import as_json
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, write
 
 SLOW = pytest.mark.slow
 TABLES = [

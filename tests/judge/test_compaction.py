@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pyhudi import HudiTable, write_hudi
-from tests.golden.rows import differences
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps, rows
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, write
+from pyhudi import HudiTable
+from tests.support.golden.rows import differences
+from tests.support.judge.compactions import call, kept, pending, upsert
+from tests.support.judge.comparing import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps
 
-NOT_KEPT = ("_hoodie_file_name",)
 VERSIONS = [9, pytest.param(8, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
 
 
@@ -21,28 +20,6 @@ def story_of(version: int) -> Story:
     options = {**KEYS, **MERGE_ON_READ, **(BY_VALUE if version < 8 else {})}
     check = {**NO_COMPACTION, **(BY_VALUE if version < 8 else {})}
     return Story(f"compacted_v{version}", version, options, log_steps(revives=version != 8), check_options=check)
-
-
-def upsert(table: Path, story: Story, numbers: range, ts: int) -> None:
-    step = story.steps[1]
-    write_hudi(str(table), story.data(type(step)("upsert", rows(numbers, ts))), **story.write_options())
-
-
-def call(judge: Judge, table: Path, hudi: str, operation: str) -> None:
-    options = "hoodie.compact.inline.max.delta.commits=1"
-    sql = f"call run_compaction(op => '{operation}', table => '{{table}}', options => '{options}')"
-    answer = judge.ask(command="sql", sql=sql, table=str(table), hudi=hudi)
-    assert answer["ok"], answer
-
-
-def kept(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows without what a compaction may change, in one order."""
-    plain = [{name: value for name, value in row.items() if name not in NOT_KEPT} for row in found]
-    return sorted(plain, key=lambda row: (row["_hoodie_partition_path"], row["_hoodie_record_key"]))
-
-
-def pending(table: Path) -> list[str]:
-    return [instant.requested_time for instant in HudiTable.open(str(table)).timeline.pending()]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

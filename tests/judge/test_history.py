@@ -16,9 +16,9 @@ from pyhudi.storage import open_storage
 from pyhudi.timeline.archive_log import ArchiveLogInstant
 from pyhudi.timeline.history import load_history
 from pyhudi.timeline.lsm_history import LsmInstant
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BY_VALUE, DDL, KEYS, MERGE_ON_READ, SCHEMA, Story, row, rows
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads
+from tests.support.judge.comparing import assert_pyhudi_reads
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BY_VALUE, DDL, KEYS, MERGE_ON_READ, SCHEMA, Story, row, rows
 
 KEEP = {
     "hoodie.keep.min.commits": "2",

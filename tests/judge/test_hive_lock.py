@@ -13,9 +13,9 @@ import pytest
 from pyhudi.locks import LockOptions, LockProvider, open_lock
 from pyhudi.model.options.locks import HiveLockOptions
 from pyhudi.storage import MemoryStorage, SystemClock
-from tests.judge.conftest import Judge
-from tests.judge.hudi_on_s3 import Holder, classes_of_the_lock
-from tests.servers.metastore import OPENED, hive_metastore
+from tests.support.judge.hudi_on_s3 import Holder, classes_of_the_lock
+from tests.support.judge.real_hudi import Judge
+from tests.support.servers.metastore import OPENED, hive_metastore
 
 pytest.importorskip("pymetastore")
 pytestmark = [pytest.mark.slow, pytest.mark.servers]

@@ -11,18 +11,10 @@ from pathlib import Path
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from tests.golden.rows import differences
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BARE_KEYS, DDL, KEYS, SCHEMA, Row, Step, Story, rows, standard_steps
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same
-
-
-def as_json(given: list[Row]) -> list[dict[str, object]]:
-    """Rows as the judge's `write` takes them."""
-    return [
-        {**row, "amount": float(row["amount"]), "at": row["at"].isoformat(), "day": row["day"].isoformat()}
-        for row in given
-    ]
+from tests.support.golden.rows import differences
+from tests.support.judge.comparing import as_json, assert_pyhudi_reads, assert_same
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BARE_KEYS, DDL, KEYS, SCHEMA, Step, Story, rows, standard_steps
 
 
 def story_of(version: int, partitioned: bool = True) -> Story:

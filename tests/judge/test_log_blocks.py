@@ -9,9 +9,9 @@ import pytest
 from pyhudi.formats.log.envelope import BlockType, HeaderKey
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.storage import open_storage
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.comparing import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps
 
 HFILE_LOGS = {"hoodie.logfile.data.block.format": "hfile"}
 POSITIONS = {"hoodie.write.record.positions": "true"}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from pyhudi import HudiTable
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, Row, Step, Story, row
-from tests.judge.test_compaction import call, kept
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, write
+from tests.support.judge.compactions import call, kept
+from tests.support.judge.comparing import assert_pyhudi_reads, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, Row, Step, Story, row
 
 PAYLOAD = "hoodie.datasource.write.payload.class"
 MODEL = "org.apache.hudi.common.model."

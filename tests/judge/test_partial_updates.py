@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, NO_COMPACTION, Row, Step, Story, rows
-from tests.judge.test_compaction import call, kept
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.compactions import call, kept
+from tests.support.judge.comparing import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import AVRO_LOGS, KEYS, MERGE_ON_READ, NO_COMPACTION, Row, Step, Story, rows
 
 BY_COMMIT_TIME = {key: text for key, text in KEYS.items() if "ordering" not in key}
 KINDS = [

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from pyhudi import HudiTable, write_hudi
-from pyhudi.model.keys import META_COLUMNS
-from tests.golden.rows import differences
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import EVERY_CHANGE, EVERY_KIND, MERGE_ON_READ, Step, Story
+from tests.support.judge.comparing import (
+    assert_pyhudi_reads,
+    assert_same,
+    without_meta,
+    write,
+)
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import EVERY_CHANGE, EVERY_KIND, MERGE_ON_READ, Step, Story
 
 # What Hudi does to the copy of a table on every change; the sweeping steps are left to `make judge-all`.
 QUICK_STEPS = (
@@ -21,49 +22,6 @@ QUICK_STEPS = (
     "rollback", "clean", "metadata_files", "upsert_last", "metadata_after",
 )  # fmt: skip
 QUICK_STEPS_OF_LOGS = ("open", "read", "as_of", "hudi_rs", "upsert", "rollback", "compaction", "hudi_rs_after")
-
-
-def write(path: Path, story: Story, step: Step) -> None:
-    options = {**story.write_options(), **step.options}
-    write_hudi(str(path), story.data(step), operation=step.operation, **options)
-    if step.crash:
-        take_completed_file_away(path)
-
-
-def take_completed_file_away(table: Path) -> None:
-    """The newest completed write looks as if its writer had died just before the end."""
-    timeline = table / ".hoodie" / "timeline"
-    folder = timeline if timeline.is_dir() else table / ".hoodie"
-    newest = max(path for path in folder.iterdir() if path.suffix in (".commit", ".deltacommit"))
-    newest.unlink()
-
-
-def without_meta(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in row.items() if name not in META_COLUMNS} for row in found]
-
-
-def assert_same(
-    found: list[dict[str, Any]],
-    expected: list[dict[str, Any]],
-    schema: pa.Schema,
-    where: str,
-    as_text: tuple[str, ...] = (),
-    changed: Callable[[pa.Table], pa.Table] = lambda table: table,
-) -> None:
-    told = differences(without_meta(found), changed(pa.Table.from_pylist(expected, schema=schema)), as_text=as_text)
-    assert not told, f"{where}: {told[:6]}"
-
-
-def assert_pyhudi_reads(
-    table: Path,
-    found: list[dict[str, Any]],
-    where: str,
-    as_text: tuple[str, ...] = (),
-    changed: Callable[[pa.Table], pa.Table] = lambda table: table,
-) -> None:
-    """PyHudi returns, meta columns included, what real Hudi returned."""
-    told = differences(found, changed(HudiTable.open(str(table)).scan().to_arrow()), as_text=as_text)
-    assert not told, f"{where}: {told[:6]}"
 
 
 def play(story: Story, judge: Judge, folder: Path, steps: tuple[str, ...] | None) -> None:

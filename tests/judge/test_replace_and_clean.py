@@ -9,11 +9,10 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.model.instant import ActionKind
-from tests.golden.rows import differences
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BY_VALUE, DDL, KEYS, MERGE_ON_READ, SCHEMA, Row, Step, Story, rows
-from tests.judge.test_hudi_writes import as_json
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same
+from tests.support.golden.rows import differences
+from tests.support.judge.comparing import as_json, assert_pyhudi_reads, assert_same
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BY_VALUE, DDL, KEYS, MERGE_ON_READ, SCHEMA, Row, Step, Story, rows
 
 CASES = [
     (9, False),

@@ -25,18 +25,17 @@ from pyhudi.locks.storage_based import LOCK_PATH
 from pyhudi.model.options.locks import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.table import HudiTable
-from tests.golden.rows import differences
-from tests.judge.conftest import Judge
-from tests.judge.hudi_on_s3 import Holder, HudiOnS3, classes_of_the_lock
-from tests.judge.stories import DDL, KEYS, MERGE_ON_READ, SCHEMA, Step, Story, rows
-from tests.judge.test_hudi_writes import as_json
-from tests.judge.test_many_writers import MANY, Play, overtake_each_other
-from tests.judge.test_pyhudi_writes import assert_same
+from tests.support.golden.rows import differences
+from tests.support.judge.comparing import as_json, assert_same
+from tests.support.judge.hudi_on_s3 import Holder, HudiOnS3, classes_of_the_lock
+from tests.support.judge.real_hudi import Judge
+from tests.support.judge.stories import DDL, KEYS, MERGE_ON_READ, SCHEMA, Step, Story, rows
+from tests.support.judge.two_writers import MANY, Play, overtake_each_other
 
 pytest.importorskip("moto.server")
 pytest.importorskip("obstore")
 
-from tests.storage.s3_server import make_bucket, options_of, s3_server
+from tests.support.servers.s3_server import make_bucket, options_of, s3_server
 
 pytestmark = pytest.mark.slow
 UNDER_THE_STORAGE_LOCK = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pyhudi import HudiTable
-from tests.judge.conftest import HUDI_OF_TABLE_VERSION, Judge
-from tests.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps, standard_steps
-from tests.judge.test_pyhudi_writes import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.comparing import assert_pyhudi_reads, assert_same, write
+from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, NO_COMPACTION, Story, log_steps, standard_steps
 
 STEPS = ["as_of", "meta_columns", "hudi_rs", "upsert", "delete", "compaction", "upsert_last"]
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import keygen
-from tests.conftest import SHARED, GoldenTable
+from tests.support.golden.folder import SHARED, GoldenTable
 
 Golden = Callable[[str, str], GoldenTable]
 

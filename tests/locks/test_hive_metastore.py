@@ -13,7 +13,7 @@ from pyhudi.errors import LockTimeout
 from pyhudi.locks import LockOptions, hold, open_lock
 from pyhudi.model.options.locks import HiveLockOptions
 from pyhudi.storage import MemoryStorage, SystemClock
-from tests.servers.metastore import hive_metastore
+from tests.support.servers.metastore import hive_metastore
 
 pytest.importorskip("pymetastore")
 pytestmark = pytest.mark.servers

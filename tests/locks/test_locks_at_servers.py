@@ -19,7 +19,7 @@ from pyhudi.locks.dynamodb import DynamoLock
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, ZookeeperOptions
 from pyhudi.storage import FixedClock, MemoryStorage, SystemClock
-from tests.servers.process import free_port
+from tests.support.servers.process import free_port
 
 Opener = Callable[[str], LockProvider]
 
@@ -28,7 +28,7 @@ Opener = Callable[[str], LockProvider]
 def moto_port() -> Iterator[int]:
     pytest.importorskip("moto.server")
     pytest.importorskip("boto3")
-    from tests.storage.s3_server import s3_server
+    from tests.support.servers.s3_server import s3_server
 
     with s3_server() as port:
         yield port

@@ -14,7 +14,7 @@ from pyhudi.locks.storage_based import LOCK_PATH, StorageLock, _Lease
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.locks import StorageLockOptions
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage
-from tests.conftest import shared_folder
+from tests.support.golden.folder import shared_folder
 
 NOW_MS = 1_760_000_000_000
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge import MERGE_MODES, combine, merge_mode, winners
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
-from tests.filegroup.model import Row, reduce_rows
+from tests.support.values.reduced_rows import Row, reduce_rows
 
 MODES = ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"]
 COMMIT, EVENT = MODES

@@ -16,7 +16,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.merge_mode import DEPRECATED_PAYLOADS
-from tests.house.source import ROOT
+from tests.support.source import ROOT
 
 PAGE = (ROOT / "docs" / "merging.md").read_text()
 SCHEMA = pa.schema([(RECORD_KEY, pa.string()), ("seq", pa.int64()), ("price", pa.int64()), ("state", pa.string())])

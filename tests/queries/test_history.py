@@ -13,7 +13,7 @@ from pyhudi.errors import TableError
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.history import load_table_history
 from pyhudi.storage import open_storage
-from tests.conftest import GoldenTable
+from tests.support.golden.folder import GoldenTable
 
 KEEP = {
     "hoodie.keep.min.commits": "2",

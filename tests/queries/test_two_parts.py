@@ -16,9 +16,9 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.snapshot import read_coming_rows, read_slice
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from tests.actions.merge_on_read import EVENT_TIME, VERSIONS, MergeOnRead
-from tests.conftest import GoldenTable
-from tests.golden.cases import golden_names
+from tests.support.golden.cases import golden_names
+from tests.support.golden.folder import GoldenTable
+from tests.support.tables.merge_on_read import EVENT_TIME, VERSIONS, MergeOnRead
 
 VERSION = "version"
 

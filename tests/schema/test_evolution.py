@@ -17,7 +17,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
-from tests.schema.strategies import RELAXED, SCHEMAS, tables
+from tests.support.values.strategies import RELAXED, SCHEMAS, tables
 
 TABLE = pa.schema(
     [

@@ -22,7 +22,7 @@ from pyhudi.schema.internal import (
 )
 from pyhudi.schema.read_plan import read_plan
 from pyhudi.storage import open_storage
-from tests.golden.rows import differences
+from tests.support.golden.rows import differences
 
 VERSIONS = ["0.15.0", "1.0.2", "1.2.0"]
 

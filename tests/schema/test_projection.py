@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.projection import project
-from tests.schema.strategies import RELAXED, SCHEMAS, tables
+from tests.support.values.strategies import RELAXED, SCHEMAS, tables
 
 UTC = dt.timezone.utc
 

@@ -13,7 +13,7 @@ from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow, without
 from pyhudi.meta_client import MetaClient
 from pyhudi.schema.projection import project
 from pyhudi.storage import open_storage
-from tests.golden.rows import differences
+from tests.support.golden.rows import differences
 
 TABLES = [
     (version, name)

@@ -10,32 +10,15 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.servers.process import free_port
+from tests.support.servers.process import free_port
+from tests.support.source import ROOT
+from tests.support.spark.sessions import CONF, FLAVOUR
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
-CONF = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.driver.memory": "2g",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.log.level": "OFF",
-    # A machine that is busy with other work answers late; Spark's own patience with its workers is 15 seconds.
-    "spark.python.authenticate.socketTimeout": "300s",
-    "spark.executor.heartbeatInterval": "60s",
-    "spark.network.timeout": "900s",
-    "spark.sql.broadcastTimeout": "900",
-}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.conftest import FLAVOUR, ROOT
-from tests.spark.standalone import standalone_cluster
+from tests.support.source import ROOT
+from tests.support.spark.sessions import FLAVOUR
+from tests.support.spark.standalone import standalone_cluster
 
 
 @pytest.mark.skipif(FLAVOUR != "classic", reason="starts a classic session of its own, so once is enough")
 def test_a_standalone_cluster_loads_upserts_reads_compacts_and_clusters(tmp_path: Path, java: None) -> None:
     with standalone_cluster(tmp_path, str(ROOT)) as master:
         played = subprocess.run(
-            [sys.executable, "-m", "tests.spark.cluster_play", master, str(tmp_path)],
+            [sys.executable, "-m", "tests.support.spark.cluster_play", master, str(tmp_path)],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable},
             capture_output=True,

@@ -19,9 +19,9 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
-from tests.conftest import SHARED
-from tests.golden.cases import fixture_names, golden_names, open_fixture
-from tests.golden.rows import differences
+from tests.support.golden.cases import fixture_names, golden_names, open_fixture
+from tests.support.golden.folder import SHARED
+from tests.support.golden.rows import differences
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
 

@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.session.writer import write_frame
-from tests.spark.test_writes import OPERATION
+from tests.support.spark.frames import OPERATION
 
 OPTIONS = {
     "hoodie.table.name": "t",

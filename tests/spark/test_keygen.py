@@ -16,8 +16,8 @@ from pyhudi import keygen
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.spark.engine import SparkEngine
-from tests.keygen.ddl import batch_of, schema_from_ddl
-from tests.keygen.test_golden_cases import CASES, DIFFERENT, INSTANT, _expected
+from tests.support.golden.key_cases import CASES, DIFFERENT, INSTANT, expected_of
+from tests.support.values.ddl import batch_of, schema_from_ddl
 
 KEYS = pa.schema([("record_key", pa.string()), ("partition_path", pa.string()), ("refused", pa.string())])
 
@@ -70,7 +70,7 @@ def test_every_case_was_asked(answers: dict[int, dict[str, Any]]) -> None:
 def test_key_and_path_through_spark_are_those_of_real_hudi(
     case: dict[str, Any], answers: dict[int, dict[str, Any]]
 ) -> None:
-    found, expected = answers[case["id"]], _expected(case)
+    found, expected = answers[case["id"]], expected_of(case)
     automatic = "Auto" in expected.get("key_generator", "")
 
     if case["id"] in DIFFERENT:

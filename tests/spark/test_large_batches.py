@@ -13,7 +13,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from tests.index.large_batches import CASES, collects_keys, large_from, play
+from tests.support.large_batches import CASES, collects_keys, large_from, play
 
 # Each kind of stored keys once; the other cases differ in rows alone and run without Spark, in tests/index.
 CHOSEN = [

@@ -15,11 +15,11 @@ from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine, collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
-from tests.actions.altered import NAMES, ROWS, altered
-from tests.contracts.test_merge_modes import NewestParts
-from tests.filegroup.test_record_positions import check_positions
-from tests.house.source import ROOT
-from tests.spark.test_writes import OPERATION, OPTIONS, contents, plan_of, rows
+from tests.support.source import ROOT
+from tests.support.spark.frames import OPERATION, OPTIONS, contents, plan_of, rows
+from tests.support.tables.altered import NAMES, ROWS, altered
+from tests.support.values.mergers import NewestParts
+from tests.support.values.positions import check_positions
 
 BY_SPARK = {"hoodie.pyhudi.engine": "spark"}
 MERGE_ON_READ = {

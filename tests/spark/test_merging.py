@@ -11,7 +11,7 @@ from pyhudi import HudiTable, UnsupportedTable
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.spark.types import spark_from_arrow
-from tests.contracts.test_merge_modes import SCHEMA, NewestParts
+from tests.support.values.mergers import SCHEMA, NewestParts
 
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
 MERGER = f"{NewestParts.__module__}:NewestParts"

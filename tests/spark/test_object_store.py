@@ -10,8 +10,8 @@ import pytest
 import pyhudi
 from pyhudi import HudiTable, write_hudi
 from pyhudi.spark.session import store_options
-from tests.spark.conftest import FLAVOUR
-from tests.storage.s3_server import make_bucket, options_of, s3_server
+from tests.support.servers.s3_server import make_bucket, options_of, s3_server
+from tests.support.spark.sessions import FLAVOUR
 
 OPTIONS = {"hoodie.table.name": "rides", "hoodie.datasource.write.recordkey.field": "id"}
 

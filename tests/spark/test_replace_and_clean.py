@@ -11,7 +11,7 @@ import pyhudi
 from pyhudi import HudiTable
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
-from tests.spark.test_writes import OPERATION, OPTIONS, rows
+from tests.support.spark.frames import OPERATION, OPTIONS, rows
 
 BY_SPARK = {"hoodie.pyhudi.engine": "spark"}
 

@@ -14,7 +14,8 @@ import pytest
 from pyhudi.meta_client import MetaClient
 from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable
-from tests.spark.conftest import CONF, FLAVOUR, ROOT
+from tests.support.source import ROOT
+from tests.support.spark.sessions import CONF, FLAVOUR
 
 # Python runs this at the start of every worker: the first attempt of each task dies when its work is done.
 DYING_WORKERS = """

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pyhudi.session.writer import write_frame
-from tests.table.save_mode_cases import CASES, SaveModeCase
-from tests.table.test_save_modes import check_case
+from tests.support.save_modes import CASES, SaveModeCase, check_case
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pyhudi.spark.worker_python import name_own_python
-from tests.spark.conftest import FLAVOUR, ROOT
+from tests.support.source import ROOT
+from tests.support.spark.sessions import FLAVOUR
 
 KEY = "spark.sql.execution.pyspark.python"
 

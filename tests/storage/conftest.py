@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import cache
 
 import pytest
 
 from pyhudi.storage import Storage
-from tests.servers.object_stores import OBJECT_STORES, ObjectStoreServer, object_store_server
-
-StartServer = Callable[[str], ObjectStoreServer]
+from tests.support.servers.object_stores import OBJECT_STORES, ObjectStoreServer, StartServer, object_store_server
 
 
 @pytest.fixture(scope="session")

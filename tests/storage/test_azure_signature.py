@@ -12,9 +12,8 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import HudiError
 from pyhudi.storage import Storage, open_storage
-from tests.actions.tables import TestTable
-from tests.servers.object_stores import ObjectStoreServer
-from tests.storage.conftest import StartServer
+from tests.support.servers.object_stores import ObjectStoreServer, StartServer
+from tests.support.tables.small import TestTable
 
 pytestmark = pytest.mark.servers
 

@@ -10,9 +10,8 @@ import pytest
 from pyhudi.engine.local import LocalEngine
 from pyhudi.storage import FileInfo, MemoryStorage, Storage
 from pyhudi.storage.gcs_listing import entries_of_walk
-from tests.actions.tables import TestTable
-from tests.servers.object_stores import fake_gcs_server
-from tests.storage.conftest import StartServer
+from tests.support.servers.object_stores import StartServer, fake_gcs_server
+from tests.support.tables.small import TestTable
 
 
 def test_folders_are_taken_from_the_paths_below() -> None:

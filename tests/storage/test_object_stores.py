@@ -21,8 +21,8 @@ from pyhudi.locks import LockOptions, hold, open_lock
 from pyhudi.model.options.locks import StorageLockOptions
 from pyhudi.storage import Storage, SystemClock, open_storage
 from pyhudi.storage.versioned import versioned_files
-from tests.actions.tables import TestTable
-from tests.servers.object_stores import ObjectStoreServer
+from tests.support.servers.object_stores import ObjectStoreServer
+from tests.support.tables.small import TestTable
 
 MANY = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",

@@ -14,7 +14,7 @@ import pytest
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.storage import LocalStorage, MemoryStorage, Storage
 from pyhudi.storage.arrow import ArrowStorage
-from tests.servers.object_stores import OBJECT_STORES, ObjectStoreServer
+from tests.support.servers.object_stores import OBJECT_STORES, ObjectStoreServer
 
 ESCAPES = ["../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a/.", "a/", "a\x00b", ".."]
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import ConfigError, HudiError, HudiOptionWarning, HudiTable, write_hudi
-from tests.table.test_table import ROWS, SCHEMA, ids
+from tests.support.tables.rides import ROWS, SCHEMA, ids
 
 
 @pytest.fixture

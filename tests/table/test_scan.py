@@ -20,7 +20,7 @@ from pyhudi.errors import PathNotFound
 from pyhudi.formats.base.statistics import row_groups_that_may_match
 from pyhudi.model.predicate import Predicate, may_match, parse_where
 from pyhudi.queries.filters import bind
-from tests.queries.test_filters import PREDICATES, SCHEMA, VALUES, keeps
+from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
 
 ROWS = [
     {

@@ -11,7 +11,7 @@ import pytest
 
 from pyhudi import ConfigError, HudiOptionWarning, HudiTable
 from pyhudi.filegroup import record_buffer
-from tests.table.test_table import ROWS, SCHEMA
+from tests.support.tables.rides import ROWS, SCHEMA
 
 LIMIT, FOLDER = "hoodie.memory.merge.max.size", "hoodie.memory.spillable.map.path"
 QUERY_TYPE, AS_OF = "hoodie.datasource.query.type", "as.of.instant"

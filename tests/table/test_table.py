@@ -25,9 +25,7 @@ from pyhudi import (
     UnsupportedTable,
     write_hudi,
 )
-
-SCHEMA = pa.schema([("id", pa.int64()), ("city", pa.string()), ("v", pa.float64()), ("ts", pa.int64())])
-ROWS = [{"id": i, "city": "ab"[i % 2], "v": i / 2, "ts": 1} for i in range(6)]
+from tests.support.tables.rides import ROWS, SCHEMA, ids
 
 
 @pytest.fixture
@@ -35,10 +33,6 @@ def table(tmp_path: Path) -> HudiTable:
     made = HudiTable.create(tmp_path / "rides", SCHEMA, record_key="id", partition_by="city", ordering="ts")
     made.insert(ROWS)
     return made
-
-
-def ids(table: HudiTable) -> list[int]:
-    return sorted(table.to_arrow(["id"])["id"].to_pylist())
 
 
 def test_a_new_table_is_empty_and_has_its_schema(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -25,9 +25,8 @@ from pyhudi.timeline.archive_log import ArchiveLog
 from pyhudi.timeline.history import archive_log, load_history, lsm_history
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import load_manifest
-from tests.conftest import GoldenTable
+from tests.support.golden.folder import Golden
 
-Golden = Callable[[str, str], GoldenTable]
 LSM_TABLES = [("1.0.2", "history_a_mor"), ("1.2.0", "history_a_mor"), ("1.2.0", "history_a_cow")]
 WRITES = {ActionKind.COMMIT, ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT}
 

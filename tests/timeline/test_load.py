@@ -20,7 +20,7 @@ from pyhudi.model.table_config import NewTable, TableConfig, new_table_propertie
 from pyhudi.storage import MemoryStorage
 from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.table_properties import load_table_config
-from tests.storage.torn import TornStorage
+from tests.support.storages.torn import TornStorage
 
 Timelines = Callable[[], Iterator[tuple[str, MemoryStorage, dict[str, Any]]]]
 GoldenTimeline = Callable[[str, str], tuple[MemoryStorage, dict[str, Any]]]

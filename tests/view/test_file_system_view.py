@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable, StorageError
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.view.file_system_view import FileSystemView
-from tests.queries.tables import HandMadeTable, base, instant, log
+from tests.support.tables.hand_made import HandMadeTable, base, instant, log
 
 
 def names(view: FileSystemView, partition: str) -> list[str]:

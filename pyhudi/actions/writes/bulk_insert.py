@@ -29,6 +29,7 @@ from pyhudi.filegroup.create import write_partitioned
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.valid_text import check_text
+from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
@@ -43,7 +44,7 @@ __all__ = ["BulkInsert", "WritePartitioned", "bulk_insert"]
 
 def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
     """The action; into a table of buckets it goes the road of insert, because a key's bucket is its file group."""
-    if options.index_type.upper() == "BUCKET":
+    if index_class(options).places_inserts:
         return insert(frame, options, operation=OperationType.BULK_INSERT)
     return BulkInsert(frame)
 

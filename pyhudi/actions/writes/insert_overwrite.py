@@ -22,6 +22,7 @@ from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_requested_replace
+from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
@@ -46,7 +47,7 @@ def insert_overwrite_table(frame: Frame, options: WriteOptions) -> Overwrite:
 
 
 def _action(operation: str, frame: Frame, options: WriteOptions) -> Overwrite:
-    if options.explicit & _SORT_KEYS and options.index_type.upper() != "BUCKET":
+    if options.explicit & _SORT_KEYS and not index_class(options).places_inserts:
         return InsertOverwrite(BulkInsert(frame), operation)
     rules = Rules(
         operation, tags=False, combines=options.combine_before_insert, match_keys=False, moves=False, replaces=True

@@ -99,8 +99,7 @@ class KeyedWrite:
 
     def schedule(self, context: ActionContext) -> Schedule:
         keygen = self._keygen(PROBE_TIME, context)
-        self._index(context)
-        if self.rules.replaces and context.options.buckets.consistent:
+        if self._index(context).lists_file_groups and self.rules.replaces:
             raise ConfigError(
                 f"{context.meta.storage.root}: {self.operation.lower()} takes file groups out of the table, and those "
                 "of consistent hashing have the same ids again, so the new rows would not be seen. Delete rows and "

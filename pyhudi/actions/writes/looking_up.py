@@ -12,41 +12,22 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
-from pyhudi.errors import ConfigError
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
-from pyhudi.index import INDEXES
-from pyhudi.index.base import Index, IndexSettings, Lookup, PartitionRows
+from pyhudi.index.base import Index, Lookup, PartitionRows
+from pyhudi.index.chosen import chosen_index
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.view.file_system_view import FileSystemView, replaced_groups
 
-__all__ = ["index_settings", "lookup_of", "stored_slices", "table_index"]
+__all__ = ["lookup_of", "stored_slices", "table_index"]
 
 
 def table_index(context: ActionContext) -> Index:
-    """The index that the options name."""
-    options = context.options
-    name = INDEXES.canonical(options.index_type)
-    if name == "BUCKET" and options.buckets.consistent:
-        name = "CONSISTENT_BUCKET"
-        if not context.meta.config.is_merge_on_read:
-            raise ConfigError(
-                f"{context.meta.storage.root}: hoodie.index.bucket.engine=CONSISTENT_HASHING is for merge-on-read "
-                f"tables; this one is {context.meta.config.table_type}. Use the engine SIMPLE."
-            )
-    index: Index = INDEXES.load(name)(index_settings(name, context))
+    """The index that the options name. Raises ConfigError for one that there is not, or that is not for the table."""
+    index = chosen_index(context.options, context.meta.config.record_key_fields)
+    index.check_table(context.meta.config, context.meta.storage.root)
     return index
-
-
-def index_settings(name: str, context: ActionContext) -> IndexSettings:
-    """What the options say about an index."""
-    options = context.options
-    return IndexSettings(
-        update_partition_path=options.update_partition_path.get(name, True),
-        bucket_num=options.bucket_num,
-        bucket_hash_fields=options.bucket_hash_fields or context.meta.config.record_key_fields,
-    )
 
 
 def lookup_of(
@@ -60,7 +41,7 @@ def lookup_of(
     only_live: bool,
 ) -> Lookup:
     """What the index is handed. `ordering_fields`: those by which it must judge moves."""
-    meta, is_ring = context.meta, context.options.buckets.consistent
+    meta = context.meta
     stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
     return Lookup(
         context.engine,
@@ -72,7 +53,7 @@ def lookup_of(
         stored_slices(keygen, context) if meta.config.is_merge_on_read else None,
         only_live=only_live,
         completed=frozenset(instant.requested_time for instant in meta.timeline.commits()),
-        replaced=replaced_groups(meta, meta.timeline.completed()) if is_ring else frozenset(),
+        replaced=replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
         table_version=meta.config.table_version,
     )

@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
-from pyhudi.actions.writes.looking_up import index_settings, table_index
+from pyhudi.actions.writes.looking_up import table_index
 from pyhudi.errors import ConfigError, KeyGenError
-from pyhudi.index import INDEXES
 from pyhudi.index.base import Index
 from pyhudi.keygen import KeyColumns, KeyGenerator
 from pyhudi.keygen.base import BuiltInKey, read_field, top_level
@@ -24,8 +23,6 @@ from pyhudi.keygen.partition_path import constant_path
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 
 __all__ = ["delete_index", "delete_keygen"]
-
-_GLOBAL_FORMS = {"SIMPLE": "GLOBAL_SIMPLE", "BLOOM": "GLOBAL_BLOOM"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +89,7 @@ def delete_index(rows: pa.Schema, context: ActionContext) -> Index:
     index = table_index(context)
     if index.is_global or is_automatic(context.meta.config) or not _missing(rows, context):
         return index
-    name = INDEXES.canonical(context.options.index_type)
-    found: Index = INDEXES.load(_GLOBAL_FORMS[name])(index_settings(name, context))
-    return found
+    return index.everywhere() or index  # delete_keygen has refused rows that it can't find so
 
 
 def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
@@ -106,13 +101,13 @@ def _missing(rows: pa.Schema, context: ActionContext) -> list[str]:
 def _check_found_by_key(missing: list[str], said: list[str], context: ActionContext) -> None:
     """Raises ConfigError when rows without these partition fields can't be looked for by their keys alone."""
     lacking = f"{context.meta.storage.root}: the rows to delete lack the partition column {', '.join(missing)}"
-    name = INDEXES.canonical(context.options.index_type)
-    if table_index(context).is_global:
+    index = table_index(context)
+    if index.is_global:
         return
-    if name not in _GLOBAL_FORMS:
+    if index.everywhere() is None:
         raise ConfigError(
-            f"{lacking}, without which the index {name} can't find them. Add it, or delete by a filter, "
-            "delete(where=...). Nothing was deleted."
+            f"{lacking}, without which the index {context.options.index_type} can't find them. Add it, or delete "
+            "by a filter, delete(where=...). Nothing was deleted."
         )
     if said:
         raise ConfigError(

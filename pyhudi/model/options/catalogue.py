@@ -20,11 +20,11 @@ from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
 from pyhudi.model.options.declare import key_of, topic
 from pyhudi.model.options.files import FileOptions
-from pyhudi.model.options.index import BucketOptions, IndexOptions
+from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.keys import KeyOptions
 from pyhudi.model.options.known_calls import CALLS
 from pyhudi.model.options.known_platform import PLATFORM
-from pyhudi.model.options.locks import LockOptions
+from pyhudi.model.options.locks import LOCK_PROVIDER, LockOptions
 from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.model.options.merging import MergerOptions, MergingOptions
 from pyhudi.model.options.operation import (
@@ -34,6 +34,7 @@ from pyhudi.model.options.operation import (
     ReplacingOptions,
     SchemaOptions,
 )
+from pyhudi.model.options.own_classes import is_own_class, own_rows
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.spec import Door, HudiOptionWarning, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
@@ -86,6 +87,9 @@ _PYTHON_NAMES = {**KEYWORDS, **{name: key_of(QueryOptions, name) for name in ("a
 # Below these prefixes a key that no row names belongs to the user (a class of the user's reads it) and is passed on.
 _USER_PREFIXES = ("hoodie.keygen.user.",)
 
+# Options that may name a class of the user's which declares options of its own.
+_OWN_CLASSES = tuple(_BY_KEY[key] for key in (LOCK_PROVIDER, INDEX_TYPE))
+
 
 def find_spec(key: str) -> OptionSpec | None:
     """The row of a key or of an older spelling of it; None when no row has it."""
@@ -117,12 +121,15 @@ def resolve(
              release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and about
              options without effect.
     """
-    own = _known(options, door)
-    merged = {**_known(session or {}, door), **own}
+    classes = _own_classes({**(session or {}), **options})
+    rows = _rows(classes) if door is Door.WRITE else _BY_KEY
+    # A read asks no class of the user's and imports none: what is unknown there may well be an option of it.
+    warns = door is Door.WRITE or not classes
+    merged = {**_known(session or {}, door, rows, warns), **_known(options, door, rows, warns)}
     quiet: dict[str, list[str]] = {}
     result = {}
     for key, text in merged.items():
-        spec = _BY_KEY.get(key)
+        spec = rows.get(key)
         if spec is None or spec.support is Support.HONOURED:
             result[key] = text
         elif text.lower() not in spec.accepted:
@@ -134,21 +141,51 @@ def resolve(
     return result
 
 
-def _known(options: Mapping[str, object], door: Door) -> dict[str, str]:
+def _rows(classes: Iterable[tuple[OptionSpec, str]]) -> Mapping[str, OptionSpec]:
+    """Key → row for this call: the catalogue, and what the user's own classes declare.
+
+    Raises ConfigError for a declared key that is an option of ours already.
+    """
+    own: dict[str, OptionSpec] = {}
+    for asking, name in classes:
+        for row in own_rows(asking.key, name):
+            known = next((key for key in (row.key, *row.aliases) if _is_honoured(key)), None)
+            if known is not None:
+                raise ConfigError(
+                    f"{asking.key}={name}: the class declares {known}, which is an option of PyHudi's. Give the option "
+                    f"another key, or read it from the settings that the class is made with."
+                )
+            own |= dict.fromkeys((row.key, *row.aliases), row)
+    return {**_BY_KEY, **own} if own else _BY_KEY
+
+
+def _own_classes(options: Mapping[str, object]) -> list[tuple[OptionSpec, str]]:
+    """The user's own classes that are named, with the option that names each."""
+    named = ((spec, text_of(options.get(key)).strip()) for spec in _OWN_CLASSES for key in (spec.key, *spec.aliases))
+    return [(spec, name) for spec, name in named if is_own_class(name)]
+
+
+def _is_honoured(key: str) -> bool:
+    return key in _BY_KEY and _BY_KEY[key].support is Support.HONOURED
+
+
+def _known(
+    options: Mapping[str, object], door: Door, rows: Mapping[str, OptionSpec], warns_unknown: bool
+) -> dict[str, str]:
     """Canonical key → normalised text for the keys of this door; user keys stay as they are."""
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():
         if value is not None and key in _PYTHON_NAMES:
             _warn_bare(key)
-        if value is None or not (key.startswith("hoodie.") or key in _BY_KEY):
+        if value is None or not (key.startswith("hoodie.") or key in rows):
             continue
-        spec = _BY_KEY.get(key)
+        spec = rows.get(key)
         if spec is None:
             if key.startswith(_USER_PREFIXES):
                 result[key] = text_of(value)
-            else:
-                _warn_unknown(key)
+            elif warns_unknown:
+                _warn_unknown(key, rows)
             continue
         if door not in spec.doors:
             continue
@@ -160,11 +197,11 @@ def _known(options: Mapping[str, object], door: Door) -> dict[str, str]:
                 f"disagree. Leave one of them out."
             )
         given_as[spec.key] = key
-    return {key: text for key, text in result.items() if text or _may_be_empty(key)}
+    return {key: text for key, text in result.items() if text or _may_be_empty(key, rows)}
 
 
-def _may_be_empty(key: str) -> bool:
-    spec = _BY_KEY.get(key)
+def _may_be_empty(key: str, rows: Mapping[str, OptionSpec]) -> bool:
+    spec = rows.get(key)
     return spec is not None and spec.may_be_empty
 
 
@@ -177,8 +214,8 @@ def _warn_bare(name: str) -> None:
     )
 
 
-def _warn_unknown(key: str) -> None:
-    near = get_close_matches(key, _BY_KEY, n=1, cutoff=0.6)
+def _warn_unknown(key: str, rows: Mapping[str, OptionSpec]) -> None:
+    near = get_close_matches(key, rows, n=1, cutoff=0.6)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     warn_caller(f"Unknown option {key!r} is ignored.{hint}", HudiOptionWarning)
 

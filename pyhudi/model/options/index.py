@@ -6,10 +6,11 @@ Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import Values, computed, option, parse, row
+from pyhudi.model.options.own_classes import own_texts
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["INDEX_TYPE", "BucketOptions", "IndexOptions", "bucket_options", "index_options"]
@@ -36,12 +37,16 @@ _BUCKET_ENGINE = row(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class IndexOptions:
-    """`update_partition_path`: global index → does a row move whose partition changed?"""
+    """`update_partition_path`: global index → does a row move whose partition changed?
+
+    `index_own_texts`: options of a user's own index, key → text.
+    """
 
     index_type: str = option(
         INDEX_TYPE,
         "SIMPLE",
-        "How keys are found: SIMPLE, GLOBAL_SIMPLE, BLOOM, GLOBAL_BLOOM, BUCKET or INMEMORY.",
+        "How keys are found: SIMPLE, GLOBAL_SIMPLE, BLOOM, GLOBAL_BLOOM, BUCKET or INMEMORY, or your own class as "
+        "`module:Class`.",
         aliases=("hoodie.index.class",),
         keyword="index",
     )
@@ -77,6 +82,7 @@ class IndexOptions:
         "Keys up to which a dynamic bloom filter grows.",
         minimum=1,
     )
+    index_own_texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +129,7 @@ def index_options(values: Values) -> IndexOptions:
             "GLOBAL_SIMPLE": values.flag(_SIMPLE_MOVES),
             "GLOBAL_BLOOM": values.flag(_BLOOM_MOVES),
         },
+        index_own_texts=own_texts(INDEX_TYPE, options.index_type, values),
     )
 
 

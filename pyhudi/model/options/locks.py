@@ -5,10 +5,12 @@ Source: Hudi's documented keys; docs/formats/writers.md, "Locks"; sides taken ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import Values, milliseconds, option, parse, part
+from pyhudi.model.options.own_classes import own_texts
 from pyhudi.model.options.spec import Kind
 from pyhudi.model.options.table import TABLE_NAME
 
@@ -131,7 +133,7 @@ class LockOptions:
     longest wait. `retry_wait_ms`: pause between two attempts, None for the provider's own. `filesystem_path`: folder of
     the lock file, None for the table's `.hoodie`. `expire_min`: minutes after which a lock file counts as left behind,
     0 for never. `lease_renewal_ms`: how often leases at servers are renewed. `table_name`: names the lock at servers
-    that many tables share.
+    that many tables share. `own_texts`: options of a user's own provider, key → text.
     """
 
     provider: str = option(
@@ -169,8 +171,14 @@ class LockOptions:
     dynamo: DynamoOptions = part(DynamoOptions)
     hive: HiveLockOptions = part(HiveLockOptions)
     table_name: str | None = None
+    own_texts: Mapping[str, str] = field(default_factory=dict)
 
 
 def lock_options(values: Values) -> LockOptions:
     """The options of a write or of a call of a service. Raises ConfigError."""
-    return replace(parse(LockOptions, values), table_name=values.given.get(TABLE_NAME) or None)
+    options = parse(LockOptions, values)
+    return replace(
+        options,
+        table_name=values.given.get(TABLE_NAME) or None,
+        own_texts=own_texts(LOCK_PROVIDER, options.provider, values),
+    )

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, TableError, WriteConflict
 from pyhudi.formats.hash_ring import DELETE, MAX_HASH, REPLACE, HashNode, HashRing, decode_nodes, encode_nodes
+from pyhudi.index.chosen import index_class
 from pyhudi.index.consistent_hashing import load_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
@@ -65,7 +66,7 @@ class ConsistentBucket:
 
 def _check(context: ActionContext) -> None:
     options, meta = context.options, context.meta
-    if options.index_type.upper() != "BUCKET" or not options.buckets.consistent:
+    if index_class(options).resize_strategy is None:
         raise ConfigError(
             "The clustering plan strategy of consistent hashing is for tables that are written with "
             "hoodie.index.type=BUCKET and hoodie.index.bucket.engine=CONSISTENT_HASHING; give these options with it."

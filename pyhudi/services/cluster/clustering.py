@@ -30,6 +30,7 @@ from pyhudi.filegroup.row_order import RowOrder
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.clustering_plans import encode_clustering_plan
 from pyhudi.index.bucket import bucket_of_file_id
+from pyhudi.index.chosen import index_class
 from pyhudi.index.consistent_hashing import mark_ring, save_ring
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
@@ -167,9 +168,9 @@ CLUSTERING = Clustering()
 
 def _strategy_name(options: WriteOptions) -> str:
     """The plan strategy; buckets of a ring have but one, which need not be named."""
-    hashed = options.index_type.upper() == "BUCKET" and options.buckets.consistent
     named = "hoodie.clustering.plan.strategy.class" in options.explicit
-    return "CONSISTENT_BUCKET" if hashed and not named else options.clustering.plan_strategy
+    resize = None if named else index_class(options).resize_strategy
+    return resize or options.clustering.plan_strategy
 
 
 def _now(context: ActionContext) -> datetime:
@@ -185,7 +186,7 @@ def _check_no_buckets(view: FileSystemView, context: ActionContext) -> None:
     explicit = "hoodie.index.type" in context.options.explicit
     groups = [s.group.file_id for s in view.all_slices()]
     looks_so = bool(groups) and all(bucket_of_file_id(group) is not None and group < "0001" for group in groups)
-    if context.options.index_type.upper() == "BUCKET" or (looks_so and not explicit):
+    if index_class(context.options).hashes_keys or (looks_so and not explicit):
         raise ConfigError(
             f"{context.meta.storage.root}: the file groups of the table are buckets of its index, and clustering would "
             f"make file groups that are none. Buckets of hoodie.index.bucket.engine=CONSISTENT_HASHING are resized "

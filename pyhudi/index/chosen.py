@@ -1,0 +1,54 @@
+"""The index that the options of a call name, made or only looked at.
+
+What is true of an index its class says (`Index`), so nobody outside this package compares names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyhudi.errors import ConfigError
+from pyhudi.index import INDEXES
+from pyhudi.index.base import Index, IndexSettings
+from pyhudi.model.options import WriteOptions
+
+__all__ = ["chosen_index", "index_class", "index_name"]
+
+
+def index_name(options: WriteOptions) -> str:
+    """The registered name, or "module:Class" of a user's own. Raises ConfigError for a name that is not known."""
+    name = INDEXES.canonical(options.index_type)
+    return "CONSISTENT_BUCKET" if name == "BUCKET" and options.buckets.consistent else name
+
+
+def index_class(options: WriteOptions) -> type[Index]:
+    """The class, for what it says of itself.
+
+    That of a name which is not known says what is true of most: it is refused where keys are looked for, and work that
+    looks for none is done with it. Raises ConfigError for a class of the user's that can't be imported or is no index.
+    """
+    name = options.index_type
+    known = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries
+    return _loaded(index_name(options)) if known else Index
+
+
+def chosen_index(options: WriteOptions, record_key_fields: Sequence[str] = ()) -> Index:
+    """The index. Raises ConfigError for one that there is not."""
+    name = index_name(options)
+    settings = IndexSettings(
+        update_partition_path=options.update_partition_path.get(name, True),
+        bucket_num=options.bucket_num,
+        bucket_hash_fields=options.bucket_hash_fields or tuple(record_key_fields),
+        own_texts=options.index_own_texts,
+    )
+    return _loaded(name)(settings)
+
+
+def _loaded(name: str) -> type[Index]:
+    found = INDEXES.load(name)
+    if not (isinstance(found, type) and issubclass(found, Index)):
+        raise ConfigError(
+            f"hoodie.index.type={name}: expected a class that derives from pyhudi.index.base.Index, found {found!r}. "
+            f"See docs/contributing/add-an-index.md."
+        )
+    return found

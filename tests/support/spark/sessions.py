@@ -1,0 +1,22 @@
+"""Settings of the Spark session of all tests."""
+
+from __future__ import annotations
+
+import os
+
+FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "OFF",
+    # A machine that is busy with other work answers late; Spark's own patience with its workers is 15 seconds.
+    "spark.python.authenticate.socketTimeout": "300s",
+    "spark.executor.heartbeatInterval": "60s",
+    "spark.network.timeout": "900s",
+    "spark.sql.broadcastTimeout": "900",
+}

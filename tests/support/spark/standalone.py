@@ -1,0 +1,66 @@
+"""A standalone Spark cluster as processes of this machine: one master and some workers, all bound to 127.0.0.1."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pyspark
+
+from tests.support.servers.process import free_port
+
+__all__ = ["standalone_cluster"]
+
+_SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
+_LOCALHOST = "127.0.0.1"
+_PATIENCE_S = 180  # a JVM on a busy machine
+
+
+@contextmanager
+def standalone_cluster(folder: Path, paths: str, workers: int = 2) -> Iterator[str]:
+    """The master's URL while the cluster runs. `paths`: PYTHONPATH of the executors."""
+    port = free_port()
+    url = f"spark://{_LOCALHOST}:{port}"
+    here = ["--host", _LOCALHOST, "--webui-port", "0"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": paths,
+        "SPARK_LOCAL_IP": _LOCALHOST,
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_DAEMON_MEMORY": "256m",
+    }
+    with ExitStack() as processes:
+        master = ["master.Master", *here, "--port", str(port)]
+        processes.enter_context(_running(master, environment, folder / "master.log", "I have been elected leader"))
+        for number in range(workers):
+            size = ["--cores", "1", "--memory", "640m", "--work-dir", str(folder / f"work{number}")]
+            worker = ["worker.Worker", *here, *size, url]
+            log = folder / f"worker{number}.log"
+            processes.enter_context(_running(worker, environment, log, "Successfully registered with master"))
+        yield url
+
+
+@contextmanager
+def _running(command: Sequence[str], environment: dict[str, str], log: Path, ready: str) -> Iterator[None]:
+    """A daemon of Spark; when the block begins its log says `ready`, and after it the daemon is gone for certain."""
+    name, *arguments = command
+    full = [str(_SPARK_CLASS), f"org.apache.spark.deploy.{name}", *arguments]
+    with log.open("wb") as output:
+        # In a process group of its own: a worker's executors are to end with it.
+        process = subprocess.Popen(full, stdout=output, stderr=output, env=environment, start_new_session=True)
+    try:
+        deadline_s = time.monotonic() + _PATIENCE_S
+        while ready not in log.read_text(errors="replace"):
+            said = log.read_text(errors="replace")[-2000:]
+            if process.poll() is not None or time.monotonic() > deadline_s:
+                raise AssertionError(f"{name} did not start\n{said}")
+            time.sleep(0.1)
+        yield
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
