@@ -27,35 +27,35 @@ MIB = 1 << 20
 
 
 def main() -> None:
-    asked = arguments()
-    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=asked.work) as name:
+    given = arguments()
+    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=given.work) as name:
         folder = Path(name)
         conditions = {
             "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "cores": asked.cores,
+            "cores": given.cores,
             "machine": f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}",
             "load_before": os.getloadavg()[0],
-            "rows": asked.rows,
-            "repeats": asked.repeats,
-            "spark_memory": asked.memory,
+            "rows": given.rows,
+            "repeats": given.repeats,
+            "spark_memory": given.memory,
             "python": platform.python_version(),
             "pyspark": pyspark.__version__,
             "pyarrow": pyarrow.__version__,
             "pyhudi": pyhudi.__version__,
         }
         report: dict[str, object] = {"conditions": conditions}
-        if asked.only == "mor":
-            report["cases"] = [{**asdict(result), "ratio": result.ratio} for result in run_merge_on_read(asked, folder)]
-        elif set(asked.only) & set("abcde"):
-            results, memory = run_cases(asked, folder)
+        if given.only == "mor":
+            report["cases"] = [{**asdict(result), "ratio": result.ratio} for result in run_merge_on_read(given, folder)]
+        elif set(given.only) & set("abcde"):
+            results, memory = run_cases(given, folder)
             report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
             print(markdown(results, memory, conditions))
     RESULTS.mkdir(exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
-    if "f" in asked.only:
-        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json", peers.WORKLOADS)
-    if asked.only == "mor" and not asked.quick:
-        report["peers"] = run_peers(asked, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
+    if "f" in given.only:
+        report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.WORKLOADS)
+    if given.only == "mor" and not given.quick:
+        report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
     out = RESULTS / f"bench-{stamp}.json"
     out.write_text(json.dumps(report, indent=1, default=str))
     print(f"Written to {out}", file=sys.stderr)
@@ -72,17 +72,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
     parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")
-    asked = parser.parse_args()
-    asked.rows = asked.rows or (200_000 if asked.quick else 4_000_000)
-    asked.peer_rows = asked.peer_rows or 1_000_000
-    if asked.quick:
-        asked.repeats, asked.only = 1, asked.only.replace("f", "")
-    return asked
+    given = parser.parse_args()
+    given.rows = given.rows or (200_000 if given.quick else 4_000_000)
+    given.peer_rows = given.peer_rows or 1_000_000
+    if given.quick:
+        given.repeats, given.only = 1, given.only.replace("f", "")
+    return given
 
 
-def run_cases(asked: argparse.Namespace, folder: Path) -> tuple[list[cases.Result], dict[str, object]]:
-    spark = session(asked, folder)
-    setting = cases.Setting(spark, folder, asked.rows, asked.repeats, asked.cores)
+def run_cases(given: argparse.Namespace, folder: Path) -> tuple[list[cases.Result], dict[str, object]]:
+    spark = session(given, folder)
+    setting = cases.Setting(spark, folder, given.rows, given.repeats, given.cores)
     results: list[cases.Result] = []
     peaks: dict[str, object] = {}
     cases.warm_up(setting)
@@ -95,10 +95,10 @@ def run_cases(asked: argparse.Namespace, folder: Path) -> tuple[list[cases.Resul
             lambda: cases.scan(setting, "d all", "all columns", cases.scan_all),
         ],
     }
-    if not set(asked.only) & {"a"}:
-        cases.save(cases.data.source(spark, setting.staged, asked.rows), setting.table, "bulk_insert")
+    if not set(given.only) & {"a"}:
+        cases.save(cases.data.source(spark, setting.staged, given.rows), setting.table, "bulk_insert")
     for letter, runs in plan.items():
-        for run in runs if letter in asked.only else ():
+        for run in runs if letter in given.only else ():
             with WorkerMemory() as memory:
                 results.append(run())
             peaks[results[-1].case] = {"peak_mib": memory.peak_bytes // MIB, "workers": memory.most_workers}
@@ -107,9 +107,9 @@ def run_cases(asked: argparse.Namespace, folder: Path) -> tuple[list[cases.Resul
     return results, peaks
 
 
-def run_merge_on_read(asked: argparse.Namespace, folder: Path) -> list[cases.Result]:
-    spark = session(asked, folder)
-    setting = cases.Setting(spark, folder, asked.rows, asked.repeats, asked.cores)
+def run_merge_on_read(given: argparse.Namespace, folder: Path) -> list[cases.Result]:
+    spark = session(given, folder)
+    setting = cases.Setting(spark, folder, given.rows, given.repeats, given.cores)
     results: list[cases.Result] = []
 
     def report(result: cases.Result) -> None:
@@ -124,18 +124,18 @@ def run_merge_on_read(asked: argparse.Namespace, folder: Path) -> list[cases.Res
     return results
 
 
-def session(asked: argparse.Namespace, folder: Path) -> SparkSession:
+def session(given: argparse.Namespace, folder: Path) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ["PYTHONPATH"] = os.pathsep.join(
         filter(None, [str(RESULTS.parent.parent), os.environ.get("PYTHONPATH", "")])
     )
-    builder = SparkSession.builder.master(f"local[{asked.cores}]").appName("PyHudi bench")
+    builder = SparkSession.builder.master(f"local[{given.cores}]").appName("PyHudi bench")
     for key, value in {
-        "spark.driver.memory": asked.memory,
+        "spark.driver.memory": given.memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(4 * asked.cores),
+        "spark.sql.shuffle.partitions": str(4 * given.cores),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(folder / "spark"),
@@ -147,11 +147,11 @@ def session(asked: argparse.Namespace, folder: Path) -> SparkSession:
     return spark
 
 
-def run_peers(asked: argparse.Namespace, out: Path, workloads: dict[str, int | None]) -> object:
+def run_peers(given: argparse.Namespace, out: Path, workloads: dict[str, int | None]) -> object:
     if not peers.PEERS.exists():
         print("left out: case f (the benchmark of the peers is absent)", file=sys.stderr)
         return None
-    results = peers.run(asked.peer_rows, out, tuple(asked.contestants.split(",")), tuple(workloads))
+    results = peers.run(given.peer_rows, out, tuple(given.contestants.split(",")), tuple(workloads))
     print(peers.markdown(results, workloads))
     return results
 

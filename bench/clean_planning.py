@@ -22,7 +22,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.services.clean.drafting import CleanDraft, draft_clean
+from pyhudi.services.clean.planner import PlannedClean, plan_clean
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.memory import MemoryStorage
@@ -93,14 +93,14 @@ def measure(files: int, partitions: int, merge_on_read: bool) -> dict[str, Any]:
     listed = sum(len(context.meta.storage.list(path)) for path in context.meta.storage.folders)  # type: ignore[attr-defined]
     listing_s = time.process_time() - began_cpu_s
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    draft: CleanDraft = draft_clean(context)
+    planned: PlannedClean = plan_clean(context)
     planned_s, planned_cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
-    body = encode_clean_plan(draft.plan(), lambda path: f"/data/many/{path}")
+    body = encode_clean_plan(planned.plan(), lambda path: f"/data/many/{path}")
     return {
         "kind": "merge on read" if merge_on_read else "copy on write",
         "files": listed,
         "partitions": partitions,
-        "slices planned": len(draft.going),
+        "slices planned": len(planned.to_delete),
         "plan, s": round(planned_s, 2),
         "plan, CPU s": round(planned_cpu_s, 2),
         "of it making up the listing, CPU s": round(listing_s, 2),
@@ -115,8 +115,8 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=1_000_000)
     parser.add_argument("--partitions", type=int, default=1000)
     parser.add_argument("--merge-on-read", action="store_true")
-    asked = parser.parse_args()
-    print(json.dumps(measure(asked.files, asked.partitions, asked.merge_on_read), indent=1))
+    arguments = parser.parse_args()
+    print(json.dumps(measure(arguments.files, arguments.partitions, arguments.merge_on_read), indent=1))
 
 
 if __name__ == "__main__":

@@ -41,31 +41,31 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
     parser.add_argument("--layout", default="LINEAR", choices=("LINEAR", "ZORDER", "HILBERT"))
     parser.add_argument("--no-spark", action="store_true")
-    asked = parser.parse_args()
-    pa.set_cpu_count(asked.cores)
+    given = parser.parse_args()
+    pa.set_cpu_count(given.cores)
     with tempfile.TemporaryDirectory(prefix="pyhudi-clustering-") as name:
-        print(json.dumps(measure(asked, Path(name)), indent=1))
+        print(json.dumps(measure(given, Path(name)), indent=1))
 
 
-def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     table, copy = folder / "table", folder / "copy"
-    make(table, asked)
+    make(table, given)
     before = rows_of(table)
-    spark = None if asked.no_spark else session(asked, folder)
+    spark = None if given.no_spark else session(given, folder)
     sort = {
         "hoodie.clustering.plan.strategy.sort.columns": ",".join(SORT),
-        "hoodie.layout.optimize.strategy": asked.layout,
+        "hoodie.layout.optimize.strategy": given.layout,
     }
     times: dict[str, list[tuple[float, float]]] = {"clustering": [], "spark": [], "pyarrow": []}
     result: Any = None
-    for turn in range(asked.repeats + 1):
+    for turn in range(given.repeats + 1):
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(table, copy)
         opened = HudiTable.open(str(copy))
         took: dict[str, tuple[float, float]] = {}
         if spark is not None:
             took["spark"] = timed(lambda: by_spark(spark, table, folder / "by_spark"))
-        took["pyarrow"] = timed(lambda: by_pyarrow(table, folder / "by_pyarrow", asked.cores))
+        took["pyarrow"] = timed(lambda: by_pyarrow(table, folder / "by_pyarrow", given.cores))
         began = time.perf_counter(), time.process_time()
         result = opened.cluster(options=sort)
         took["clustering"] = time.perf_counter() - began[0], time.process_time() - began[1]
@@ -80,9 +80,9 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     ratios = {name: round(wall["clustering"] / seconds, 2) for name, seconds in wall.items() if name != "clustering"}
     print(f"clustering {wall['clustering']:.2f} s; ratios {ratios}", file=sys.stderr)
     return {
-        "rows": asked.rows,
+        "rows": given.rows,
         "file_groups": [result.runs[0].file_slices, result.runs[0].files_written],
-        "cores": asked.cores,
+        "cores": given.cores,
         "load": os.getloadavg()[0],
         "wall_s": wall,
         "cpu_s": cpu,
@@ -91,13 +91,13 @@ def measure(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
     }
 
 
-def make(table: Path, asked: argparse.Namespace) -> None:
-    names = pa.array([f"p{n:02d}" for n in range(asked.partitions)])
+def make(table: Path, given: argparse.Namespace) -> None:
+    names = pa.array([f"p{n:02d}" for n in range(given.partitions)])
     random = np.random.default_rng(7)
     kind = {"record_key": "id", "partition_by": "region", "ordering": "ts", "table_name": "bench"}
-    for part in range(asked.files):
-        data = generate(asked.rows // asked.files, part + 1)
-        regions = names.take(pa.array(random.integers(0, asked.partitions, len(data))))
+    for part in range(given.files):
+        data = generate(given.rows // given.files, part + 1)
+        regions = names.take(pa.array(random.integers(0, given.partitions, len(data))))
         write_hudi(str(table), data.append_column("region", regions), "bulk_insert", options=PLAIN, **kind)
 
 
@@ -112,16 +112,16 @@ def timed(work: Callable[[], Any]) -> tuple[float, float]:
     return time.perf_counter() - began[0], time.process_time() - began[1]
 
 
-def session(asked: argparse.Namespace, folder: Path) -> Any:
+def session(given: argparse.Namespace, folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{asked.cores}]").appName("PyHudi clustering bench")
+    builder = SparkSession.builder.master(f"local[{given.cores}]").appName("PyHudi clustering bench")
     for key, value in {
         "spark.driver.memory": "3g",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.parquet.compression.codec": "zstd",
-        "spark.sql.shuffle.partitions": str(asked.partitions),
+        "spark.sql.shuffle.partitions": str(given.partitions),
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.local.dir": str(folder / "spark"),

@@ -37,9 +37,9 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=pa.cpu_count())
-    asked = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pyhudi-compaction-") as name:
-        print(json.dumps(measure(asked.rows, asked.partitions, asked.repeats, asked.threads, Path(name)), indent=1))
+        print(json.dumps(measure(given.rows, given.partitions, given.repeats, given.threads, Path(name)), indent=1))
 
 
 def measure(rows: int, partitions: int, repeats: int, threads: int, folder: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.create import create_files, write_partitioned
 from pyhudi.filegroup.merge import merge_file
-from pyhudi.filegroup.spec import FileOptions, WriteSpec
+from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.base import BASE_FORMATS
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.merge import merge_mode
@@ -86,7 +86,7 @@ def spec(folder: Path, instant_time: str, schema: pa.Schema, **changes: Any) -> 
     data = pa.schema([field for field in schema if field.name not in (RECORD_KEY, PARTITION_PATH, IS_DELETE)])
     return WriteSpec(
         LocalStorage(str(folder)), instant_time, "bench", 9, data, merge_mode="EVENT_TIME_ORDERING",
-        ordering_fields=("ts",), file=FileOptions(max_file_size_bytes=1 << 40, **changes),
+        ordering_fields=("ts",), file=BaseFileOptions(max_file_size_bytes=1 << 40, **changes),
     )  # fmt: skip
 
 
@@ -248,21 +248,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(CASES))
     parser.add_argument("--case", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.case:
-        measure(asked.case, asked.folder)
+    given = parser.parse_args()
+    if given.case:
+        measure(given.case, given.folder)
         return
-    found: dict[str, list[dict[str, float]]] = {case: [] for case in asked.only}
+    found: dict[str, list[dict[str, float]]] = {case: [] for case in given.only}
     with tempfile.TemporaryDirectory(prefix="pyhudi-bench-") as name:
         folder = Path(name)
-        prepare(folder, asked.rows)
+        prepare(folder, given.rows)
         size = base_file(folder).size_bytes
-        for _ in range(asked.repeats):
-            for case in asked.only:
+        for _ in range(given.repeats):
+            for case in given.only:
                 command = [sys.executable, "-m", "bench.filegroup_bench", "--case", case, "--folder", name]
                 answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
                 found[case].append(json.loads(answer))
-    print(f"{asked.rows} rows, base file of {size / 2**20:.0f} MiB\n")
+    print(f"{given.rows} rows, base file of {size / 2**20:.0f} MiB\n")
     print("| case | wall s | CPU s | peak MiB | CPU ratio to its floor |\n|---|---|---|---|---|")
     median = {
         case: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for case, runs in found.items()
@@ -273,7 +273,7 @@ def main() -> None:
         print(f"| {case} | {figures['wall_s']:.2f} | {figures['cpu_s']:.2f} | {figures['peak_mib']:.0f} | {ratio} |")
     if "bloom" in median and "bloom floor" in median:
         spent = median["bloom"]["cpu_s"] - median["bloom floor"]["cpu_s"]
-        print(f"\nbloom filter: {spent / asked.rows * 1e9:.0f} ns a key")
+        print(f"\nbloom filter: {spent / given.rows * 1e9:.0f} ns a key")
 
 
 if __name__ == "__main__":

@@ -55,13 +55,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=100)
     parser.add_argument("--provider", default="")
     parser.add_argument("--player", default="")
-    asked = parser.parse_args()
-    if asked.player:
-        print(json.dumps(take_turns(asked.player, asked.provider, asked.turns)))
+    given = parser.parse_args()
+    if given.player:
+        print(json.dumps(take_turns(given.player, given.provider, given.turns)))
         return
     print("| provider | hand-overs | median, ms | 95 %, ms | longest, ms |\n|---|---|---|---|---|")
-    for provider in [asked.provider] if asked.provider else ["FILESYSTEM", "STORAGE"]:
-        times = sorted(hand_overs_ms(provider, asked.turns))
+    for provider in [given.provider] if given.provider else ["FILESYSTEM", "STORAGE"]:
+        times = sorted(hand_overs_ms(provider, given.turns))
         high = times[int(len(times) * 0.95)]
         print(f"| {provider} | {len(times)} | {statistics.median(times):.1f} | {high:.1f} | {times[-1]:.1f} |")
 

@@ -30,7 +30,7 @@ from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, format_instant_time
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.history import lsm_history
+from pyhudi.timeline.archived_timeline import lsm_history
 from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.lsm_manifest import HistoryFile, Manifest, write_manifest
 from pyhudi.timeline.write import TimelineWriter

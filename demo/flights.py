@@ -50,10 +50,10 @@ def main() -> None:
     parser.add_argument(
         "--table", help="folder of the table; it must not exist. Default: a temporary one, removed at the end"
     )
-    asked = parser.parse_args()
+    given = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="pyhudi-demo-") as folder:
-        table = asked.table or str(Path(folder) / "flights")
+        table = given.table or str(Path(folder) / "flights")
         run(Path(folder), table)
     console.print(f"\nDone in {time.perf_counter() - began:.0f} s.")
 

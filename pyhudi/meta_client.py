@@ -15,7 +15,7 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.timeline.commits import CommitBodies
-from pyhudi.timeline.load import is_whole, list_instant_files, timeline_of
+from pyhudi.timeline.load import is_complete, list_instant_files, timeline_of
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import load_table_config
 
@@ -49,7 +49,7 @@ class MetaClient:
         while True:
             entries = list_instant_files(storage, config)
             timeline = timeline_of(entries, config)
-            if is_whole(timeline, entries):
+            if is_complete(timeline, entries):
                 break
             # Is that so, or has an upgrade or downgrade moved instants to another place since the properties were read?
             before, config = config, load_table_config(storage, clock).check_readable()

@@ -26,7 +26,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
-__all__ = ["Action", "ActionContext", "Order", "Schedule"]
+__all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]
 
 PlanT = TypeVar("PlanT")
 Result = TypeVar("Result")
@@ -57,7 +57,7 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Order(Generic[PlanT]):
+class PreparedWrite(Generic[PlanT]):
     """Second beat: what is to be done, and what to do it with.
 
     `profile`: body of the inflight file, None for an empty one. `frame`: None where no rows come. `plan`: what the
@@ -108,16 +108,16 @@ class Action(Protocol[PlanT]):
         """Check what can be checked, decide the schema. Raises errors of the family; nothing is on disk yet."""
         ...
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[PlanT]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[PlanT]:
         """Turn rows into tasks."""
         ...
 
-    def execute(self, order: Order[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, prepared: PreparedWrite[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
         """Write data files."""
         ...
 
     def summarise(
-        self, order: Order[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
         """Body of the completed file."""
         ...

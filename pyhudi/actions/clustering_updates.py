@@ -24,7 +24,7 @@ from pyhudi.registry import Registry
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.pending_clusterings import pending_clusterings
 
-__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_to_keep_off"]
+__all__ = ["UPDATE_STRATEGIES", "UpdateStrategy", "drop_expired", "groups_closed_to_inserts"]
 
 _JAVA = "org.apache.hudi.client.clustering.update.strategy."
 _HERE = "pyhudi.actions.clustering_updates:"
@@ -43,17 +43,17 @@ UPDATE_STRATEGIES: Registry[UpdateStrategy] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class UpdateStrategy:
-    """`lets`: updates go to file groups of a pending clustering."""
+    """`allows_updates`: updates go to file groups of a pending clustering."""
 
-    lets: bool
-
-
-REJECT = UpdateStrategy(lets=False)
-ALLOW = UpdateStrategy(lets=True)
-DUPLICATE = UpdateStrategy(lets=False)
+    allows_updates: bool
 
 
-def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
+REJECT = UpdateStrategy(allows_updates=False)
+ALLOW = UpdateStrategy(allows_updates=True)
+DUPLICATE = UpdateStrategy(allows_updates=False)
+
+
+def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
     """File groups that new rows must not go to.
 
     Args:    updated: file groups that the write changes.
@@ -68,12 +68,12 @@ def groups_to_keep_off(updated: Iterable[FileGroupId], context: ActionContext) -
     strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
     hit = sorted(group for group in updated if group in planned)
     if hit and context.options.clustering.rollback_pending_on_conflict:
-        gone = {planned[group] for group in hit}
-        for instant in sorted(gone):
+        rolled_back = {planned[group] for group in hit}
+        for instant in sorted(rolled_back):
             undo(instant, context)
             delete_rings(context.meta.storage, instant.requested_time)
-        return frozenset(group for group, instant in planned.items() if instant not in gone)
-    if hit and not strategy.lets:
+        return frozenset(group for group, instant in planned.items() if instant not in rolled_back)
+    if hit and not strategy.allows_updates:
         instant = planned[hit[0]]
         raise WriteConflict(
             f"{context.meta.storage.root}: the write changes {hit[0].file_id} in {hit[0].partition_path!r}, which the "

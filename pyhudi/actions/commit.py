@@ -27,7 +27,7 @@ from pyhudi.formats.clean_plans import encode_clean_metadata
 from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savepoint
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.metadata.removal import check_no_metadata_table
 from pyhudi.model.clean_plan import CleanMetadata
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
@@ -98,7 +98,7 @@ def commit_locked(
     """As `commit`, for an action that holds the lock since before its instant began."""
     now = context.reloaded()
     _check_inflight(inflight, now)
-    check_metadata_table_gone(now.meta)
+    check_no_metadata_table(now.meta)
     alive(now)
     conflicts(now)
     _check_still_held(inflight, now)

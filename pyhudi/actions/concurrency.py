@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.conflict_strategies import conflict_strategy
-from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, replaced_groups
+from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, groups_replaced_by
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
@@ -21,13 +21,13 @@ from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.view.consistent_read import is_cleaned, is_undone
 from pyhudi.view.pending_clusterings import pending_clusterings
 from pyhudi.view.pending_compactions import pending_compactions
-from pyhudi.view.steady_read import is_cleaned, is_undone
 
 __all__ = [
     "check_early",
-    "check_files_stayed",
+    "check_no_files_removed",
     "check_others",
     "check_preferred_writers",
     "early_conflicts",
@@ -48,7 +48,7 @@ def check_others(
         inflight,
         now.storage.root,
         statuses,
-        replaced_groups(body),
+        groups_replaced_by(body),
         conflict_strategy(options),
         logs_are_parted=now.config.table_version >= 8,
     )
@@ -96,8 +96,8 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
     inflight file what it changes; one whose heartbeat has stopped is dead. Hold the lock.
     """
     meta, options = now.meta, now.options
-    gone = replaced_groups(body)
-    if not gone or not options.concurrency.has_many_writers or conflict_strategy(options).minds_plans:
+    replaced = groups_replaced_by(body)
+    if not replaced or not options.concurrency.has_many_writers or conflict_strategy(options).yields_to_plans:
         return
     now_ms = now.clock.now_ms()
     for writer in meta.timeline.pending():
@@ -108,7 +108,7 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
             continue
         if is_expired(meta.storage, time, now_ms, options.heartbeat_interval_ms, options.heartbeat_misses):
             continue
-        shared = sorted(gone & groups_of(meta.reader.profile(writer)))
+        shared = sorted(replaced & groups_of(meta.reader.profile(writer)))
         if shared:
             raise WriteConflict(
                 f"{meta.storage.root}: {service.action.value} {service.requested_time} gives way to the "
@@ -157,7 +157,7 @@ def with_latest_schema(
     )
 
 
-def check_files_stayed(ours: Instant, began: MetaClient, now: MetaClient) -> None:
+def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) -> None:
     """Raises WriteConflict when files that this write had to find may have gone before it listed them.
 
     It would take rows of them for new ones, or keep rows of a write that was undone.

@@ -27,7 +27,7 @@ class ConflictStrategy(Protocol):
     """What the runner asks before it completes a write. Made without arguments."""
 
     @property
-    def minds_plans(self) -> bool:
+    def yields_to_plans(self) -> bool:
         """Does a write give way to plans of table services that were made since it began?"""
         ...
 
@@ -40,7 +40,7 @@ class ConflictStrategy(Protocol):
 class SimpleStrategy:
     """By file group."""
 
-    minds_plans: bool = True
+    yields_to_plans: bool = True
 
     def unit(self, group: FileGroupId) -> FileGroupId:
         """The file group itself."""
@@ -51,14 +51,14 @@ class SimpleStrategy:
 class PreferWriterStrategy(SimpleStrategy):
     """By file group; table services give way."""
 
-    minds_plans: bool = False
+    yields_to_plans: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BucketStrategy:
     """By bucket: the eight digits at the head of a file id."""
 
-    minds_plans: bool = True
+    yields_to_plans: bool = True
 
     def unit(self, group: FileGroupId) -> FileGroupId:
         """The bucket; a file group of none stands for itself."""

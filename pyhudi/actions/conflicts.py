@@ -20,7 +20,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["OurWrite", "check_conflicts", "check_plans", "groups_of", "replaced_groups"]
+__all__ = ["OurWrite", "check_conflicts", "check_plans", "groups_of", "groups_replaced_by"]
 
 _SHOWN = 3
 
@@ -32,10 +32,10 @@ def groups_of(metadata: CommitMetadata) -> frozenset[FileGroupId]:
         for partition, stats in metadata.partition_to_write_stats.items()
         for stat in stats
     )
-    return written | replaced_groups(metadata)
+    return written | groups_replaced_by(metadata)
 
 
-def replaced_groups(metadata: CommitMetadata) -> frozenset[FileGroupId]:
+def groups_replaced_by(metadata: CommitMetadata) -> frozenset[FileGroupId]:
     """File groups that a write takes out of the table."""
     replaced = metadata.partition_to_replace_file_ids or {}
     return frozenset(
@@ -76,8 +76,8 @@ def check_conflicts(ours: OurWrite, others: Iterable[tuple[Instant, CommitMetada
     """
     touched, rewritten = _by_unit(ours.touched, ours.strategy), _by_unit(ours.rewritten, ours.strategy)
     for instant, metadata in others:
-        beside = ours.logs_are_parted and metadata.operation_type == OperationType.COMPACT
-        mine, theirs = rewritten if beside else touched, _by_unit(groups_of(metadata), ours.strategy)
+        is_apart = ours.logs_are_parted and metadata.operation_type == OperationType.COMPACT
+        mine, theirs = rewritten if is_apart else touched, _by_unit(groups_of(metadata), ours.strategy)
         shared = sorted(theirs[unit] for unit in mine.keys() & theirs.keys())
         if shared:
             raise WriteConflict(
@@ -96,7 +96,7 @@ def check_plans(ours: OurWrite, compactions: Mapping[FileGroupId, str], clusteri
     # A compaction would lose a rewritten base file; log files are lost to it only below version 8.
     endangered = ours.rewritten if ours.logs_are_parted else ours.touched
     _check_plan(ours, endangered, compactions, "compaction", "go beside it")
-    if ours.strategy.minds_plans:
+    if ours.strategy.yields_to_plans:
         _check_plan(ours, ours.touched, clusterings, "clustering", "keep off it, or wait for it, as the options say")
 
 

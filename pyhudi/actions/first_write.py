@@ -37,13 +37,13 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.paths import parent
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["is_unfinished", "is_written", "leaving_nothing", "options_for"]
+__all__ = ["is_unfinished", "is_written", "options_for", "table_removed_on_error"]
 
 _OF_LOCKS = (LOCK_FILE_NAME, ".locks")
 
 
 @contextmanager
-def leaving_nothing(context: ActionContext) -> Iterator[None]:
+def table_removed_on_error(context: ActionContext) -> Iterator[None]:
     """Around the write that made the table: when it fails, the table goes, unless another writer has begun in it."""
     try:
         yield

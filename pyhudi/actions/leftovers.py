@@ -10,10 +10,10 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER, heartbeat_path
 
-__all__ = ["forget_completed"]
+__all__ = ["delete_leftovers"]
 
 
-def forget_completed(context: ActionContext) -> None:
+def delete_leftovers(context: ActionContext) -> None:
     """Delete markers and heartbeats of instants that were complete, or archived, when the context was loaded.
 
     Instants that began since then are in neither set, so those of writers at work stay.

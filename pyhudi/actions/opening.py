@@ -6,7 +6,7 @@ Source: docs/formats/writers.md, "Steps of a write"; docs/decisions/0004-metadat
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.leftovers import forget_completed
+from pyhudi.actions.leftovers import delete_leftovers
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
@@ -47,7 +47,7 @@ def ready(
     context = context.reloaded() if restored else context
     if policy == "NEVER":
         return context, restored
-    forget_completed(context)
+    delete_leftovers(context)
     undone = roll_back_failed_writes(context)
     return (context.reloaded() if undone else context), (*restored, *undone)
 

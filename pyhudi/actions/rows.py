@@ -116,10 +116,10 @@ class CombineRows:
             yield from combine_input(pa.Table.from_batches(arrived), self.rules, self.keys).to_batches()
 
 
-def batch_by_partition(engine: Engine, keyed: Frame) -> dict[str, PartitionRows]:
+def batch_by_partition(engine: Engine, with_keys: Frame) -> dict[str, PartitionRows]:
     """How much of the batch goes to each partition path."""
     work = CountRows((PARTITION_PATH,), key_bytes=True)
-    counted = engine.collect(engine.map(engine.select(keyed, [RECORD_KEY, PARTITION_PATH]), work, work.schema))
+    counted = engine.collect(engine.map(engine.select(with_keys, [RECORD_KEY, PARTITION_PATH]), work, work.schema))
     rows: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for row in counted.to_pylist():

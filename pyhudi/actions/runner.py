@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyhudi.actions.action import Action, ActionContext, Order, PlanT, Schedule, Stopwatch
+from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
 from pyhudi.actions.commit import Committed, commit
-from pyhudi.actions.concurrency import check_early, check_files_stayed, check_others, with_latest_schema
-from pyhudi.actions.conflicts import replaced_groups
+from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
+from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
@@ -53,7 +53,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     heartbeat.stop()
     return WriteResult.of(
         statuses,
-        replaced=replaced_groups(body),
+        replaced=groups_replaced_by(body),
         table=context.meta.storage.root,
         operation=action.operation,
         instant_time="" if completed is None else instant.requested_time,
@@ -74,30 +74,30 @@ def _perform(
 ) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata, int]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
-    order = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
+    prepared = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
     try:
-        profile = order.profile
+        profile = prepared.profile
         body = b"" if profile is None else encode_commit(profile, instant.action, config.table_version)
         check_early(instant, profile, context)
         inflight = writer.start(instant, body)
-        statuses = watch.time("execute", lambda: action.execute(order, context))
+        statuses = watch.time("execute", lambda: action.execute(prepared, context))
     finally:
-        for frame in order.kept:
+        for frame in prepared.kept:
             context.engine.release(frame)
     kept = [status.stat.path for status in statuses if status.stat.path is not None]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
-    metadata = action.summarise(order, statuses, context)
-    if not (statuses or replaced_groups(metadata) or _may_be_empty(action, context.options)):
+    metadata = action.summarise(prepared, statuses, context)
+    if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):
         writer.delete_files(inflight)
-        return statuses, None, metadata, order.not_found
-    completed = watch.time("commit", lambda: _complete(metadata, order, inflight, statuses, context, heartbeat))
-    return statuses, completed, metadata, order.not_found
+        return statuses, None, metadata, prepared.not_found
+    completed = watch.time("commit", lambda: _complete(metadata, prepared, inflight, statuses, context, heartbeat))
+    return statuses, completed, metadata, prepared.not_found
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
     """A commit without files: Hudi makes one unless told otherwise, a delete that found no row only when told to."""
-    asked_for = "hoodie.allow.empty.commit" in options.explicit
-    return options.commits.allow_empty and (asked_for or action.operation != OperationType.DELETE)
+    is_explicit = "hoodie.allow.empty.commit" in options.explicit
+    return options.commits.allow_empty and (is_explicit or action.operation != OperationType.DELETE)
 
 
 def _request(
@@ -121,7 +121,7 @@ def _request(
 
 def _complete(
     body: CommitMetadata,
-    order: Order[PlanT],
+    prepared: PreparedWrite[PlanT],
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
     began: ActionContext,
@@ -130,11 +130,11 @@ def _complete(
     """Make the write visible, unless another one got in its way. `began`: the table as the write began."""
 
     def conflicts(now: ActionContext) -> None:
-        check_files_stayed(inflight, began.meta, now.meta)
+        check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
-        found = with_latest_schema(body, inflight, order.schedule, began, now.meta)
+        found = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)
         return with_rolling_metadata(found, now.meta, began.options.commits)
 
     committed: Committed[CommitMetadata] = commit(

@@ -184,20 +184,20 @@ def _partition_fields(config: TableConfig, options: WriteOptions) -> tuple[str, 
 
 
 def _generator(config: TableConfig, options: WriteOptions) -> str | None:
-    asked = KEY_GENERATORS.canonical(options.key_generator) if options.key_generator else None
+    requested = KEY_GENERATORS.canonical(options.key_generator) if options.key_generator else None
     stored = config.key_generator if config.key_generator in KEY_GENERATORS.entries else None
-    if asked and stored and asked != stored:
+    if requested and stored and requested != stored:
         raise ConfigError(
             f"The call names the key generator {options.key_generator}, but the table {config.table_name!r} was made "
             f"with {config.key_generator}. Another generator would give rows other keys; leave the option out."
         )
-    if stored is None and asked is None and config.key_generator is not None:
+    if stored is None and requested is None and config.key_generator is not None:
         raise ConfigError(
             f"The table {config.table_name!r} was made with the key generator {config.key_generator}, which is not one "
             "of Hudi's own. Name a Python class that makes the same keys: "
             "hoodie.datasource.write.keygenerator.class='module:Class'."
         )
-    return asked or stored
+    return requested or stored
 
 
 def _text(flag: bool) -> str:

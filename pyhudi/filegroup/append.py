@@ -100,8 +100,8 @@ def append_log(
             files.append(block, len(part) - fresh, fresh)
         first_seq += len(chosen)
     if deletes.any():
-        gone = incoming.filter(pa.array(deletes))
-        files.append_deletes(_delete_block(spec, gone, base_rows), len(gone))
+        deleted = incoming.filter(pa.array(deletes))
+        files.append_deletes(_delete_block(spec, deleted, base_rows), len(deleted))
     yield from files.finish(started_s)
 
 
@@ -187,11 +187,11 @@ def _data_block(
     return data_block(batch, schema_json, options.block_format, header)
 
 
-def _delete_block(spec: WriteSpec, gone: pa.Table, base_rows: BasePositions | None) -> bytes:
-    gone, placed = (gone, {}) if base_rows is None else base_rows.in_order(gone)
-    keys = gone.select([RECORD_KEY, PARTITION_PATH]).combine_chunks().to_batches()[0]
-    fields = [f for f in spec.ordering_fields if f.partition(".")[0] in gone.column_names]
-    ordering = ordering_columns(gone, fields) if len(fields) == len(spec.ordering_fields) else []
+def _delete_block(spec: WriteSpec, deleted: pa.Table, base_rows: BasePositions | None) -> bytes:
+    deleted, placed = (deleted, {}) if base_rows is None else base_rows.in_order(deleted)
+    keys = deleted.select([RECORD_KEY, PARTITION_PATH]).combine_chunks().to_batches()[0]
+    fields = [f for f in spec.ordering_fields if f.partition(".")[0] in deleted.column_names]
+    ordering = ordering_columns(deleted, fields) if len(fields) == len(spec.ordering_fields) else []
     header = {
         **placed,
         HeaderKey.INSTANT_TIME: spec.instant_time,

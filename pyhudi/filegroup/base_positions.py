@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.log.envelope import HeaderKey
 from pyhudi.formats.log.positions import encode_positions
-from pyhudi.merge.combine import whole
+from pyhudi.merge.combine import single_array
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import BASE_ROW, RECORD_KEY
 from pyhudi.storage.base import Storage
@@ -56,11 +56,11 @@ class BasePositions:
 
     def _positions(self, rows: pa.Table) -> Positions:
         if BASE_ROW in rows.column_names:
-            known: Positions = pc.fill_null(whole(rows.column(BASE_ROW)), _NOT_THERE).to_numpy()
+            known: Positions = pc.fill_null(single_array(rows.column(BASE_ROW)), _NOT_THERE).to_numpy()
             return known
         if not self._may_look:
             return np.full(len(rows), _NOT_THERE, np.int64)
-        return self._looked_up(whole(rows.column(RECORD_KEY)))
+        return self._looked_up(single_array(rows.column(RECORD_KEY)))
 
     def _looked_up(self, keys: pa.Array) -> Positions:
         if self._keys is None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import TableError
-from pyhudi.filegroup.compact import carried
+from pyhudi.filegroup.compact import with_file_name
 from pyhudi.filegroup.markers import CREATE
 from pyhudi.filegroup.new_base_file import NewBaseFile
 from pyhudi.filegroup.read import SliceMerge, SliceSpec
@@ -26,7 +26,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.hash_ring import places_on_ring
-from pyhudi.merge.combine import whole
+from pyhudi.merge.combine import single_array
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import new_file_id
 from pyhudi.model.keys import RECORD_KEY
@@ -85,7 +85,7 @@ class ClusterGroups:
         with ExitStack() as stack:
             nodes: dict[int, SortedRows] = {}
             for table in merged_rows(self.spec, self.reading, group.slices):
-                places = places_on_ring(whole(table.column(RECORD_KEY)), self.hash_fields, values)
+                places = places_on_ring(single_array(table.column(RECORD_KEY)), self.hash_fields, values)
                 for place in np.unique(places):
                     if place not in nodes:
                         room = self.memory_bytes // max(1, group.files_max)
@@ -222,7 +222,7 @@ class NewFiles:
             self._file = file
         if self._spec.populate_meta_fields:
             file.add_keys(rows.column(RECORD_KEY))
-        file.write(carried(self._spec, file, rows))
+        file.write(with_file_name(self._spec, file, rows))
 
     def close(self) -> WriteStatus:
         """Finish the open file."""

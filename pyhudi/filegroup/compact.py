@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.carried_keys import CarriedKeys
 from pyhudi.filegroup.markers import CREATE, MERGE
 from pyhudi.filegroup.meta_columns import no_values
 from pyhudi.filegroup.new_base_file import NewBaseFile, stored_columns
 from pyhudi.filegroup.read import SliceMerge, SliceSpec
+from pyhudi.filegroup.reused_footer import ReusedFooter
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.base import BaseFileReader, Footer, open_base_file
@@ -28,7 +28,7 @@ from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import Clock
 
-__all__ = ["CompactSlices", "carried", "compact_slice", "with_log_totals"]
+__all__ = ["CompactSlices", "compact_slice", "with_file_name", "with_log_totals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def _write(
 ) -> NewBaseFile:
     records = merge.records
     footer, stored_rows = (reader.footer, reader.num_rows) if reader is not None else (Footer(), 0)
-    keys = CarriedKeys.of(spec, footer, stored_rows, records.keys.filter(pa.array(records.is_delete)))
+    keys = ReusedFooter.of(spec, footer, stored_rows, records.keys.filter(pa.array(records.is_delete)))
     partition_path, file_id = file_slice.group.partition_path, file_slice.group.file_id
     io_type = CREATE if reader is None else MERGE
     file = NewBaseFile(
@@ -90,20 +90,20 @@ def _write(
             if keys.rebuild_bloom or keys.rebuild_range:
                 found = rows.column(RECORD_KEY)
                 file.add_keys(found, to_bloom=keys.rebuild_bloom, to_range=keys.rebuild_range)
-            file.write(carried(spec, file, rows))
+            file.write(with_file_name(spec, file, rows))
         for rows in merge.log_rows(group_rows):
             file.add_keys(rows.column(RECORD_KEY))
-            file.write(carried(spec, file, rows))
+            file.write(with_file_name(spec, file, rows))
     except BaseException:
         file.abandon()
         raise
     return file
 
 
-def carried(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
+def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Table:
     """The rows with the file's name in their meta columns, or without any in tables that keep none."""
     if spec.populate_meta_fields:
-        return file.carried_rows(rows.drop_columns([FILE_NAME]))
+        return file.copied_rows(rows.drop_columns([FILE_NAME]))
     stored = stored_columns(spec).names
     columns = [*([no_values(len(rows))] * len(META_COLUMNS)), *(rows.column(name) for name in stored)]
     return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *stored])

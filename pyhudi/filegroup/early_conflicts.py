@@ -21,11 +21,11 @@ __all__ = ["EarlyConflicts"]
 class EarlyConflicts:
     """How a task looks for other writers. Picklable.
 
-    `unminded`: instants that are no writers, or can't be in the way: plans that wait. `heartbeat_interval_ms` and
+    `ignored_instants`: instants that are no writers, or can't be in the way: plans that wait. `heartbeat_interval_ms` and
     `heartbeat_misses` say when a writer counts as dead.
     """
 
-    unminded: frozenset[str]
+    ignored_instants: frozenset[str]
     heartbeat_interval_ms: int
     heartbeat_misses: int
     clock: Clock
@@ -34,7 +34,7 @@ class EarlyConflicts:
         """Raises WriteConflict when a writer that began earlier is about to change the file group of a data file."""
         for entry in storage.list(TEMPORARY_FOLDER):
             other = entry.name
-            if other >= instant_time or other in self.unminded or not self._has_file_of(path, other, storage):
+            if other >= instant_time or other in self.ignored_instants or not self._has_file_of(path, other, storage):
                 continue
             now_ms = self.clock.now_ms()
             if not is_expired(storage, other, now_ms, self.heartbeat_interval_ms, self.heartbeat_misses):

@@ -72,9 +72,9 @@ def compact_logs(
     blocks = _Blocks(spec, file_slice, merge, logs)
     for rows, count in blocks.data():
         files.append(rows, updates=count)
-    gone = np.flatnonzero(merge.records.is_delete)
-    if len(gone):
-        files.append_deletes(blocks.deletes(gone), len(gone))
+    deleted = np.flatnonzero(merge.records.is_delete)
+    if len(deleted):
+        files.append_deletes(blocks.deletes(deleted), len(deleted))
     for status in files.finish(started_s):
         stat = replace(status.stat, scan_time_ms=read_ms, prev_commit=file_slice.base_instant)
         yield replace(status, stat=with_log_totals(stat, merge, file_slice), rows_read=merge.log.records)

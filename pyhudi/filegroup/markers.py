@@ -87,13 +87,13 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
     Raises CorruptFile for a marker whose file name is not of this instant: it is not ours to delete.
     """
     kept = frozenset(keep)
-    gone = []
+    removed = []
     for marker in list_markers(storage, instant_time):
         if marker.data_path in kept:
             continue
         if marker.io_type == APPEND:
             if _is_log_of(storage, marker.data_path, instant_time) and storage.delete(marker.data_path):
-                gone.append(marker.data_path)
+                removed.append(marker.data_path)
             continue
         if instant_time not in marker.data_path.rpartition("/")[2]:
             raise CorruptFile(
@@ -101,8 +101,8 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
                 f"did not write; nothing was deleted for it. Remove the marker if you know where it came from."
             )
         if storage.delete(marker.data_path):
-            gone.append(marker.data_path)
-    return tuple(gone)
+            removed.append(marker.data_path)
+    return tuple(removed)
 
 
 def _is_log_of(storage: Storage, path: str, instant_time: str) -> bool:

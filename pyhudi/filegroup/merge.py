@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
-from pyhudi.filegroup.carried_keys import CarriedKeys
+from pyhudi.filegroup.concat_rows import concat_rows
 from pyhudi.filegroup.markers import MERGE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
+from pyhudi.filegroup.reused_footer import ReusedFooter
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
-from pyhudi.merge.combine import deletes_of, ordering_columns, whole
+from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import BaseFile
@@ -103,7 +103,7 @@ class _Incoming:
         else:
             rows = checked_rows(incoming, stored)
         rows = rows.combine_chunks()
-        keys = whole(rows.column(RECORD_KEY))
+        keys = single_array(rows.column(RECORD_KEY))
         if match_keys and pc.count_distinct(keys).as_py() != len(keys):
             raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
         rules = spec.merging
@@ -131,7 +131,7 @@ class _Merge:
         elif not match_keys:
             self._matches = np.full(reader.num_rows, -1, np.int32)
         deletes = incoming.keys.filter(pa.array(incoming.is_delete))
-        self.keys = CarriedKeys.of(spec, reader.footer, reader.num_rows, deletes)
+        self.keys = ReusedFooter.of(spec, reader.footer, reader.num_rows, deletes)
 
     def run(self, file: NewBaseFile, first_seq: int) -> None:
         """Write all rows of the new file."""
@@ -184,7 +184,7 @@ class _Merge:
     def _merge_batch(self, file: NewBaseFile, stored: pa.Table, first: int) -> None:
         matches = self._match(stored, first)
         hits = np.flatnonzero(matches >= 0)
-        carried, fresh = stored, None
+        copied, fresh = stored, None
         if len(hits):
             partners = matches[hits].astype(np.int64)
             self._found[partners] = True
@@ -195,15 +195,15 @@ class _Merge:
             if len(replaced):
                 keep = np.ones(len(stored), np.bool_)
                 keep[replaced] = False
-                carried = stored.filter(pa.array(keep))
-        self._add_carried(file, carried)
-        rows = file.carried_rows(carried)
+                copied = stored.filter(pa.array(keep))
+        self._add_copied_keys(file, copied)
+        rows = file.copied_rows(copied)
         if fresh is not None and len(fresh):
-            self._add_carried(file, fresh)
-            rows = stacked(rows, self._new_rows(file, fresh))
+            self._add_copied_keys(file, fresh)
+            rows = concat_rows(rows, self._new_rows(file, fresh))
         file.write(rows)
 
-    def _add_carried(self, file: NewBaseFile, rows: pa.Table) -> None:
+    def _add_copied_keys(self, file: NewBaseFile, rows: pa.Table) -> None:
         """Note the keys of rows that were in the file already."""
         if self.keys.rebuild_bloom or self.keys.rebuild_range:
             keys = rows.column(RECORD_KEY)

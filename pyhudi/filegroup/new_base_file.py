@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import KeyGenError, SchemaMismatch
+from pyhudi.filegroup.concat_rows import concat_rows
 from pyhudi.filegroup.meta_columns import constant, no_values, sequence_numbers
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.filegroup.spec import WriteSpec
-from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
@@ -50,7 +50,7 @@ class RewrittenRows(Protocol):
 
 
 class NewBaseFile:
-    """A base file being written: tables of `new_rows` and `carried_rows` go to `write`, then `close`."""
+    """A base file being written: tables of `new_rows` and `copied_rows` go to `write`, then `close`."""
 
     def __init__(
         self, spec: WriteSpec, task: TaskContext, partition_path: str, file_id: str, io_type: str, clock: Clock,
@@ -99,7 +99,7 @@ class NewBaseFile:
         columns = [*meta, *(rows.column(name) for name in self._stored.names)]
         return pa.Table.from_arrays(columns, names=[*META_COLUMNS, *self._stored.names])
 
-    def carried_rows(self, rows: pa.Table) -> pa.Table:
+    def copied_rows(self, rows: pa.Table) -> pa.Table:
         """`rows` of an older version of the file, all columns but the file name, with the name of this one."""
         at = META_COLUMNS.index(FILE_NAME)
         return rows.add_column(at, FILE_NAME, constant(self.name, len(rows)))
@@ -125,7 +125,7 @@ class NewBaseFile:
         """Write what waits as one row group."""
         if self._waiting:
             first, *others = self._waiting
-            self._writer.write(reduce(stacked, others, first))
+            self._writer.write(reduce(concat_rows, others, first))
         self._waiting = []
 
     def add_keys(self, keys: pa.Array | pa.ChunkedArray, *, to_bloom: bool = True, to_range: bool = True) -> None:

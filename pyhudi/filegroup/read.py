@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pyhudi.filegroup.concat_rows import concat_rows
+from pyhudi.filegroup.keys_and_deletes import delete_flags, with_record_keys
 from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
 from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
-from pyhudi.filegroup.row_marks import delete_flags, keyed
-from pyhudi.filegroup.stacked import stacked
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
@@ -33,9 +33,9 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
+from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.schema.projection import project
-from pyhudi.schema.read_plan import file_columns
 from pyhudi.storage.base import Storage
 
 __all__ = ["SliceMerge", "SliceSpec", "read_file_slice", "read_with_late_keys"]
@@ -91,7 +91,7 @@ def read_with_late_keys(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
-    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), keys_asked=RECORD_KEY in columns)
+    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns)
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows):
             yield rows.select(list(columns)), merge.late_keys
@@ -118,7 +118,7 @@ class SliceMerge:
         records: LogRecords,
         in_pairs: bool,
         log: LogTotals,
-        keys_asked: bool,
+        needs_keys: bool,
     ) -> None:
         self.records, self.log = records, log
         self._base_instant = file_slice.base_file.instant_time if file_slice.base_file is not None else ""
@@ -128,15 +128,15 @@ class SliceMerge:
         self._merge = pair_merger(spec.merge)
         self._mode = merge_mode(spec.merge.mode, spec.merge.ordering_fields)
         self.in_pairs = in_pairs
-        self._keys_asked = keys_asked
+        self._needs_keys = needs_keys
         self._matching: Matching = KeyMatching(records.keys)
         self._found = np.zeros(len(records.keys), np.bool_)
 
     @classmethod
-    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema, *, keys_asked: bool = True) -> SliceMerge:
+    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema, *, needs_keys: bool = True) -> SliceMerge:
         """Read the log files of a slice.
 
-        Args:    needed: the columns of the result, see `SliceSpec.needed`; keys_asked: False when base rows may lack
+        Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
                  their record key, should the logs say where they stand.
         """
         found = [block for log in file_slice.log_files for block in scan_log(spec.storage, log.path)]
@@ -153,7 +153,7 @@ class SliceMerge:
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
             found_rows = block.rows(set(columns.names))
-            stored = keyed(spec.key_generator, columns.named(found_rows))
+            stored = with_record_keys(spec.key_generator, columns.named(found_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
@@ -162,7 +162,7 @@ class SliceMerge:
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
-        return cls(spec, file_slice, needed, buffer.fold(), in_pairs, totals, keys_asked)
+        return cls(spec, file_slice, needed, buffer.fold(), in_pairs, totals, needs_keys)
 
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""
@@ -192,12 +192,16 @@ class SliceMerge:
         self._matching = self._matching_in(base)
         columns = file_columns(self._spec.history, self._base_instant, wanted.names)
         names = [name for name in columns.names if name in base.schema.names]
-        if isinstance(self._matching, PositionMatching) and not self._keys_asked and len(names) > 1:
+        if isinstance(self._matching, PositionMatching) and not self._needs_keys and len(names) > 1:
             names = [name for name in names if name != RECORD_KEY]
             wanted = pa.schema([column for column in wanted if column.name != RECORD_KEY])
         for batch in base.batches(names, batch_rows, dictionaries):
             stored = pa.Table.from_batches([batch])
-            yield stored if dictionaries else project(keyed(self._spec.key_generator, columns.named(stored)), wanted)
+            yield (
+                stored
+                if dictionaries
+                else project(with_record_keys(self._spec.key_generator, columns.named(stored)), wanted)
+            )
 
     def _matching_in(self, base: BaseFileReader) -> Matching:
         positions = self.records.positions
@@ -205,7 +209,7 @@ class SliceMerge:
             return PositionMatching(positions)
         return KeyMatching(self.records.keys)
 
-    def leaving_unread(self, base: BaseFileReader) -> Positions | None:
+    def replaced_by_position(self, base: BaseFileReader) -> Positions | None:
         """The base rows that leave, if that can be said without reading them."""
         matching = self._matching_in(base)
         if self._rules.by_ordering or not isinstance(matching, PositionMatching):
@@ -218,8 +222,8 @@ class SliceMerge:
         as_is = all(stored.get(field.name) == field.type for field in self._needed)
         if not as_is or self.in_pairs or self._spec.key_generator is not None or self._spec.history:
             return frozenset()
-        judged = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
-        return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - judged
+        compared = {RECORD_KEY, *(name.partition(".")[0] for name in self._rules.ordering_fields)}
+        return frozenset(base.low_cardinality_columns()) & frozenset(self._needed.names) - compared
 
     def log_rows(self, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """Rows whose keys no base row has; after `base_rows` was read to its end."""
@@ -236,14 +240,14 @@ class SliceMerge:
 
     def with_base(self, stored: pa.Table) -> pa.Table:
         """Base rows that win, followed by the log rows that replace others."""
-        gone, fresh = self.meet(stored)
-        if not len(gone):
+        replaced, fresh = self.merge_batch(stored)
+        if not len(replaced):
             return stored
         keep = np.ones(len(stored), np.bool_)
-        keep[gone] = False
-        return stacked(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
+        keep[replaced] = False
+        return concat_rows(stored.filter(pa.array(keep)), fresh.select(stored.column_names))
 
-    def meet(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
+    def merge_batch(self, stored: pa.Table) -> tuple[Positions, pa.Table]:
         """Positions of the base rows that leave, and the live rows that come in their place."""
         hits, partners = self._matches(stored)
         if self.in_pairs and len(hits):
@@ -251,19 +255,19 @@ class SliceMerge:
             self.updated += len(fresh)
             self.deleted += len(hits) - len(fresh)
             return hits, fresh
-        gone, partners = self._replaced(stored, hits, partners)
+        replaced, partners = self._replaced(stored, hits, partners)
         updates = partners[~self.records.is_delete[partners]]
         self.updated += len(updates)
         self.deleted += len(partners) - len(updates)
-        return gone, self.records.take(updates)
+        return replaced, self.records.take(updates)
 
-    def leaving(self, stored: pa.Table) -> tuple[Positions, Positions]:
+    def replaced_rows(self, stored: pa.Table) -> tuple[Positions, Positions]:
         """Positions of the base rows that leave, by nothing but keys and ordering values, and of versions that lost."""
         hits, partners = self._matches(stored)
         if self.in_pairs:
             return hits, partners[:0]
-        gone, won = self._replaced(stored, hits, partners)
-        return gone, np.setdiff1d(partners, won, assume_unique=True)
+        replaced, won = self._replaced(stored, hits, partners)
+        return replaced, np.setdiff1d(partners, won, assume_unique=True)
 
     def _matches(self, stored: pa.Table) -> tuple[Positions, Positions]:
         """Base rows whose key the logs have, and where the logs have it."""

@@ -18,7 +18,7 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.log.blocks.delete import DeleteRecords
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask, Place
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions, fold
@@ -106,7 +106,7 @@ class RecordBuffer:
         """
         if not rows.num_rows:
             return
-        self._keys.append(whole(rows.column(RECORD_KEY)))
+        self._keys.append(single_array(rows.column(RECORD_KEY)))
         self._ordering.append(ordering_columns(rows, self._ordering_fields))
         self._deletes.append(np.zeros(len(rows), np.bool_) if is_delete is None else is_delete)
         self._positions.append(positions)

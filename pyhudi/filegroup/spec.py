@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.filegroup.markers import create_marker
-from pyhudi.formats.base import FileOptions
+from pyhudi.formats.base import BaseFileOptions
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.storage.base import Storage
 
-__all__ = ["FileOptions", "WriteSpec"]
+__all__ = ["BaseFileOptions", "WriteSpec"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class WriteSpec:
     ordering_fields: tuple[str, ...] = ()
     merge_mode: str = "COMMIT_TIME_ORDERING"
     rules: MergeRules | None = None
-    file: FileOptions = field(default_factory=FileOptions)
+    file: BaseFileOptions = field(default_factory=BaseFileOptions)
     key_generator: KeyGenerator | None = None
     early: EarlyConflicts | None = None
     texts_are_checked: bool = False

@@ -97,7 +97,7 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
             "deletePathPatterns": [*found.deleted, *found.failed],
             "successDeleteFiles": list(found.deleted),
             "failedDeleteFiles": list(found.failed),
-            "isPartitionDeleted": found.is_gone,
+            "isPartitionDeleted": found.is_partition_deleted,
         }
         for path, found in metadata.partitions.items()
     }

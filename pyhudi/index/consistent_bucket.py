@@ -58,10 +58,10 @@ class ConsistentBucketIndex(Index):
         ring = load_or_make_ring(lookup.storage, partition_path, buckets, lookup.completed, version)
         groups = {node.file_id for node in ring.nodes}
         where = f"Partition {partition_path!r} of {lookup.storage.root}"
-        gone = sorted(group for group in groups if FileGroupId(partition_path, group) in lookup.replaced)
-        if gone:
+        replaced_ids = sorted(group for group in groups if FileGroupId(partition_path, group) in lookup.replaced)
+        if replaced_ids:
             raise UnsupportedTable(
-                f"{where}: the file group {gone[0]} is a node of its hash ring and was taken out of the table, by an "
+                f"{where}: the file group {replaced_ids[0]} is a node of its hash ring and was taken out of the table, by an "
                 f"overwrite or by deleting the partition. Rows written to it would not be seen; write to another "
                 f"table, and delete rows instead of partitions."
             )

@@ -28,7 +28,7 @@ from pyhudi.formats.bloom import BloomFilter
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
 from pyhudi.index.key_join import keys_in_several_places, tag_by_join
 from pyhudi.index.rows_in_memory import counted, located
-from pyhudi.index.stored_keys import Candidate, StoredKeys, StoredRows, candidates, in_shares
+from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, candidates, in_shares
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.predicate import Column
 
@@ -127,7 +127,7 @@ class FindKeys:
             reader.close()
 
     def _matches(
-        self, candidate: Candidate, stored: Iterator[StoredRows], wanted: pa.Array
+        self, candidate: Candidate, stored: Iterator[StoredKeyBatch], wanted: pa.Array
     ) -> Iterator[pa.RecordBatch]:
         for rows in stored:
             found = pc.is_in(rows.keys, value_set=wanted)

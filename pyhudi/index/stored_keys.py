@@ -23,7 +23,7 @@ from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import BASE_ROW, LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 
-__all__ = ["Candidate", "StoredKeys", "StoredRows", "candidates", "in_shares"]
+__all__ = ["Candidate", "StoredKeyBatch", "StoredKeys", "candidates", "in_shares"]
 
 _READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key columns are read in large pieces
 
@@ -62,15 +62,15 @@ def in_shares(found: Sequence[Candidate], shares_max: int) -> list[tuple[Candida
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRows:
+class StoredKeyBatch:
     """Some stored rows. `numbers`: which rows of their base file they are; null where log files had a say."""
 
     keys: pa.Array
     rows: pa.RecordBatch
     numbers: pa.Array
 
-    def filter(self, mask: pa.Array) -> StoredRows:
-        return StoredRows(self.keys.filter(mask), self.rows.filter(mask), self.numbers.filter(mask))
+    def filter(self, mask: pa.Array) -> StoredKeyBatch:
+        return StoredKeyBatch(self.keys.filter(mask), self.rows.filter(mask), self.numbers.filter(mask))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class StoredKeys:
         finally:
             reader.close()
 
-    def of_base(self, reader: BaseFileReader, may_match: RangeTest | None = None) -> Iterator[StoredRows]:
+    def of_base(self, reader: BaseFileReader, may_match: RangeTest | None = None) -> Iterator[StoredKeyBatch]:
         """Keys of a base file, with the rows they are of."""
         if self.keygen is None:
             columns = [RECORD_KEY]
@@ -127,16 +127,16 @@ class StoredKeys:
         names = list(dict.fromkeys([*columns, *self._ordering_columns]))
         for first, batch in reader.numbered_batches(names, _READ_ROWS, may_match):
             keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
-            yield StoredRows(keys.cast(pa.string()), batch, pa.array(np.arange(first, first + len(batch))))
+            yield StoredKeyBatch(keys.cast(pa.string()), batch, pa.array(np.arange(first, first + len(batch))))
 
-    def of_slice(self, file_slice: FileSlice) -> Iterator[StoredRows]:
+    def of_slice(self, file_slice: FileSlice) -> Iterator[StoredKeyBatch]:
         """The same of the merged slice; its record keys are there also when the files hold none."""
         assert self.merged is not None
         columns = list(dict.fromkeys([RECORD_KEY, *self._ordering_columns]))
         for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
-            yield StoredRows(batch.column(RECORD_KEY), batch, pa.nulls(len(batch), pa.int64()))
+            yield StoredKeyBatch(batch.column(RECORD_KEY), batch, pa.nulls(len(batch), pa.int64()))
 
-    def placed(self, file: BaseFile, stored: StoredRows) -> pa.RecordBatch:
+    def placed(self, file: BaseFile, stored: StoredKeyBatch) -> pa.RecordBatch:
         """These keys as rows of `schema`."""
         rows = len(stored.keys)
         constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (file.partition_path, file.file_id)]

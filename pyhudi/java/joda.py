@@ -16,7 +16,16 @@ from pyhudi.errors import ConfigError
 from pyhudi.java.calendar import civil_from_days, days_from_civil, iso_week
 from pyhudi.java.zones import Zone, offset_text
 
-__all__ = ["LONG_DAYS", "LONG_MONTHS", "Token", "finest_ms", "format_instant", "is_number", "shows_zone", "tokenize"]
+__all__ = [
+    "LONG_DAYS",
+    "LONG_MONTHS",
+    "PatternToken",
+    "finest_ms",
+    "format_instant",
+    "is_number",
+    "shows_zone",
+    "tokenize",
+]
 
 LONG_MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -31,7 +40,7 @@ _QUOTED = re.compile(r"''|'((?:[^']|'')*)(?:'|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class PatternToken:
     """A run of one letter, or literal text (`letter` is "")."""
 
     letter: str
@@ -43,7 +52,7 @@ class Token:
 
 
 @lru_cache(maxsize=256)
-def tokenize(pattern: str) -> tuple[Token, ...]:
+def tokenize(pattern: str) -> tuple[PatternToken, ...]:
     """Tokens of a pattern. Raises ConfigError for an empty pattern and unknown letters."""
     if not pattern:
         raise ConfigError("A date format is empty; write a pattern such as yyyy-MM-dd.")
@@ -57,7 +66,7 @@ def tokenize(pattern: str) -> tuple[Token, ...]:
             )
         if letter == "z" and len(match.group()) > 3:
             raise ConfigError(f"Date format {pattern!r}: long zone names (zzzz) differ between Java versions; use z.")
-        tokens.append(Token(letter, match.group() if letter else _unquote(match.group())))
+        tokens.append(PatternToken(letter, match.group() if letter else _unquote(match.group())))
     return tuple(tokens)
 
 
@@ -65,7 +74,7 @@ def _unquote(text: str) -> str:
     return _QUOTED.sub(lambda match: "'" if match.group() == "''" else match.group(1).replace("''", "'"), text)
 
 
-def is_number(token: Token) -> bool:
+def is_number(token: PatternToken) -> bool:
     """True for letters that print digits only."""
     return token.letter in tuple("CxyYdhHmsSeDwkK") or (token.letter == "M" and token.count <= 2)
 
@@ -121,11 +130,11 @@ class _Local:
         return self.year if self.year > 0 else 1 - self.year
 
 
-Printer = Callable[[_Local, Token], str]
+Printer = Callable[[_Local, PatternToken], str]
 
 
 def _number(value: Callable[[_Local], int]) -> Printer:
-    def write(local: _Local, token: Token) -> str:
+    def write(local: _Local, token: PatternToken) -> str:
         number = value(local)
         digits = f"{abs(number):0{token.count}d}"
         return f"-{digits}" if number < 0 else digits
@@ -138,23 +147,23 @@ def _year(value: Callable[[_Local], int]) -> Printer:
     return lambda local, token: f"{abs(value(local)) % 100:02d}" if token.count == 2 else full(local, token)
 
 
-def _month(local: _Local, token: Token) -> str:
+def _month(local: _Local, token: PatternToken) -> str:
     if token.count < 3:
         return f"{local.month:0{token.count}d}"
     name = LONG_MONTHS[local.month - 1]
     return name if token.count > 3 else name[:3]
 
 
-def _weekday(local: _Local, token: Token) -> str:
+def _weekday(local: _Local, token: PatternToken) -> str:
     name = LONG_DAYS[(local.days + 3) % 7]
     return name if token.count > 3 else name[:3]
 
 
-def _fraction(local: _Local, token: Token) -> str:
+def _fraction(local: _Local, token: PatternToken) -> str:
     return f"{local.of_day % 1000:03d}".ljust(token.count, "0")[: token.count]
 
 
-def _zone_offset(local: _Local, token: Token) -> str:
+def _zone_offset(local: _Local, token: PatternToken) -> str:
     if token.count > 2:
         return local.zone.id
     colon = token.count == 2

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from pyhudi.java.joda import LONG_DAYS, LONG_MONTHS, Token, is_number, tokenize
+from pyhudi.java.joda import LONG_DAYS, LONG_MONTHS, PatternToken, is_number, tokenize
 from pyhudi.java.joda_fields import FieldError, local_millis
 from pyhudi.java.zones import UTC, Zone, fixed_zone, java_zone, region
 
@@ -76,7 +76,7 @@ def _readers(pattern: str, current_year: int) -> tuple[Reader, ...]:
     return tuple(_reader(token, after, current_year) for token, after in zip(tokens, following, strict=True))
 
 
-def _reader(token: Token, after: Token | None, current_year: int) -> Reader:
+def _reader(token: PatternToken, after: PatternToken | None, current_year: int) -> Reader:
     letter, number_follows = token.letter, after is not None and is_number(after)
     if not letter:
         return _literal(token.text)

@@ -88,9 +88,9 @@ def generator_name(options: Mapping[str, str]) -> str:
     A user's "module:Class" stands for itself, in the writer's class option alone: nothing that may come from a table's
     properties (the type too) can make its readers import code.
     """
-    asked = option_text(options, GENERATOR_CLASS)
-    if asked:
-        return KEY_GENERATORS.canonical(asked)
+    requested = option_text(options, GENERATOR_CLASS)
+    if requested:
+        return KEY_GENERATORS.canonical(requested)
     named = option_text(options, GENERATOR_TYPE)
     stored = option_text(options, *TABLE_GENERATOR)
     if not named and not stored:

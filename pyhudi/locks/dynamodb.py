@@ -23,7 +23,7 @@ from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -78,7 +78,7 @@ class DynamoLock:
         return f"{item.get('ownerName', {}).get('S', 'somebody')}, item {self._key!r} of DynamoDB table {self._table}"
 
     def try_acquire(self, timeout_s: float) -> bool:
-        return ask_until(self._attempt, timeout_s, self._pauses, self._clock)
+        return retry_until(self._attempt, timeout_s, self._pauses, self._clock)
 
     def release(self) -> None:
         self._renewal.stop()
@@ -216,7 +216,7 @@ class DynamoLock:
         except StorageError as error:
             if "ResourceInUse" not in str(error):  # another writer was faster
                 raise
-        if not ask_until(self._is_active, options.creation_timeout_s, (0.05, 2.0), self._clock):
+        if not retry_until(self._is_active, options.creation_timeout_s, (0.05, 2.0), self._clock):
             raise StorageError(f"DynamoDB table {self._table} was not ready within {options.creation_timeout_s:g} s.")
 
     def _is_active(self) -> bool:

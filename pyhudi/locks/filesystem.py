@@ -17,7 +17,7 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
-from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -65,7 +65,7 @@ class FileSystemLock:
 
     def try_acquire(self, timeout_s: float) -> bool:
         content, self._has_waited_for_hudi = self._note(), False
-        return ask_until(lambda: self._attempt(content), timeout_s, self._pauses, self._clock)
+        return retry_until(lambda: self._attempt(content), timeout_s, self._pauses, self._clock)
 
     def _attempt(self, content: bytes) -> bool:
         while True:

@@ -17,7 +17,7 @@ from typing import Protocol, TypeVar
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -87,7 +87,7 @@ class HiveMetastoreLock:
         connection = self._connected()
         taken = False
         try:
-            taken = ask_until(lambda: self._attempt(connection[0]), timeout_s, self._pauses, self._clock)
+            taken = retry_until(lambda: self._attempt(connection[0]), timeout_s, self._pauses, self._clock)
         finally:
             if not taken:
                 connection[1].close()
@@ -104,7 +104,7 @@ class HiveMetastoreLock:
         try:
             if lock_id is not None:
                 request = self._hive.types.UnlockRequest(lockid=lock_id)
-                self._call(lambda: self._ask(lambda client: client.unlock(request)))
+                self._call(lambda: self._send(lambda client: client.unlock(request)))
         finally:
             self._connection[1].close()
             self._connection = None
@@ -130,7 +130,7 @@ class HiveMetastoreLock:
             return False
         types = self._hive.types
         try:
-            self._ask(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
+            self._send(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
             self._lock_id = None  # the metastore has given it up
             return False
@@ -138,15 +138,15 @@ class HiveMetastoreLock:
             return True  # the metastore may answer at the next turn
         return True
 
-    def _ask(self, ask: Callable[[_Service], Answer]) -> Answer:
+    def _send(self, send: Callable[[_Service], Answer]) -> Answer:
         """Over the connection of the lock that is held, and over a new one when that is broken."""
         assert self._connection is not None
         try:
-            return ask(self._connection[0])
+            return send(self._connection[0])
         except (self._hive.transports.TTransportException, OSError):
             self._connection[1].close()
             self._connection = self._connected()
-            return ask(self._connection[0])
+            return send(self._connection[0])
 
     def _connected(self) -> tuple[_Service, _Transport]:
         problems = []
@@ -163,9 +163,9 @@ class HiveMetastoreLock:
             return self._hive.service.Client(self._hive.protocols.TBinaryProtocol(transport)), transport
         raise StorageError(f"No Hive metastore answers: {'; '.join(problems)}. See {_KEY}uris.")
 
-    def _call(self, ask: Callable[[], Answer]) -> Answer:
+    def _call(self, send: Callable[[], Answer]) -> Answer:
         try:
-            return ask()
+            return send()
         except (self._hive.errors.TException, OSError) as error:
             raise StorageError(f"The Hive metastore {self._uris} refused: {error!r}") from error
 

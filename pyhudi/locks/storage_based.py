@@ -20,7 +20,7 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, StorageError
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
-from pyhudi.locks.waiting import Pauses, ask_until
+from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
@@ -98,7 +98,7 @@ class StorageLock:
         return f"{lease.owner}, file {self._where} valid for {left_s} s more"
 
     def try_acquire(self, timeout_s: float) -> bool:
-        return ask_until(self._attempt, timeout_s, self._pauses, self._clock)
+        return retry_until(self._attempt, timeout_s, self._pauses, self._clock)
 
     def release(self) -> None:
         self._renewal.stop()

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from pyhudi.storage.clock import Clock
 
-__all__ = ["Pauses", "ask_until"]
+__all__ = ["Pauses", "retry_until"]
 
 Pauses = tuple[float, float]  # first and longest pause between two attempts, in seconds
 
 
-def ask_until(attempt: Callable[[], bool], timeout_s: float, pauses: Pauses, clock: Clock) -> bool:
+def retry_until(attempt: Callable[[], bool], timeout_s: float, pauses: Pauses, clock: Clock) -> bool:
     """Call `attempt` until it is True or `timeout_s` seconds have passed; pauses double up to the longest."""
     deadline_s = clock.monotonic_s() + timeout_s
     pause_s, longest_s = pauses

@@ -16,12 +16,12 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.merge.base import MergeMode
 from pyhudi.model.keys import ARRIVAL, IS_DELETE
 
-__all__ = ["combine_rows", "deletes_of", "ordering_columns", "rivals", "whole"]
+__all__ = ["combine_rows", "deletes_of", "duplicate_key_rows", "ordering_columns", "single_array"]
 
 
 def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str], keys: Sequence[str]) -> pa.Table:
     """See `merge.combine`."""
-    at, numbers = rivals(table, keys)
+    at, numbers = duplicate_key_rows(table, keys)
     if not len(at):
         return table
     rows = pa.array(at)
@@ -33,7 +33,7 @@ def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str
     return table.take(pa.array(np.flatnonzero(keep)))
 
 
-def rivals(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def duplicate_key_rows(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Where the rows stand whose key is there more than once, in order of arrival, and per such row its key's number.
 
     Only these rows compete; most batches have few of them.
@@ -49,7 +49,7 @@ def _key_numbers(table: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.int64]:
     """A number per row, equal for rows with equal values in all of `keys`, from 0 without gaps."""
     numbers = np.zeros(len(table), np.int64)
     for name in keys:
-        coded = whole(table.column(name)).dictionary_encode(null_encoding="encode")
+        coded = single_array(table.column(name)).dictionary_encode(null_encoding="encode")
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         size = max(1, len(coded.dictionary))
         numbers = codes if not numbers.any() else _dense(numbers * size + codes)
@@ -79,11 +79,11 @@ def ordering_columns(table: pa.Table, fields: Sequence[str], rows: pa.Array | No
         values = table.column(top) if rows is None else table.column(top).take(rows)
         for name in path:
             values = pc.struct_field(values, name)
-        columns.append(whole(values))
+        columns.append(single_array(values))
     return columns
 
 
-def whole(column: pa.ChunkedArray) -> pa.Array:
+def single_array(column: pa.ChunkedArray) -> pa.Array:
     """A column as one array, dictionaries decoded."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -96,5 +96,5 @@ def deletes_of(table: pa.Table, rows: pa.Array | None = None) -> npt.NDArray[np.
     if IS_DELETE not in table.column_names:
         return np.zeros(len(table) if rows is None else len(rows), np.bool_)
     column = table.column(IS_DELETE) if rows is None else table.column(IS_DELETE).take(rows)
-    flags: npt.NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
+    flags: npt.NDArray[np.bool_] = single_array(column).to_numpy(zero_copy_only=False)
     return flags

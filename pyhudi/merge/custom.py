@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.merge.base import Mask, Place
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.commit_time import CommitTimeOrdering
 from pyhudi.merge.event_time import EventTimeOrdering
 from pyhudi.merge.implementation import merger_class
@@ -109,21 +109,21 @@ class CustomMerge:
                 f"The log files hold partial updates, which the merger {self.rules.merger} can't merge: it is given "
                 f"whole rows. Compact the table with the engine that wrote them."
             )
-        asked = np.flatnonzero(self._asked(older, newer))
+        contested = np.flatnonzero(self._contested(older, newer))
         from_newer = self._newer_wins(older, newer)
         is_delete = np.where(from_newer, newer.is_delete, older.is_delete)
-        if len(asked) == 0:
+        if len(contested) == 0:
             return replace(_chosen(older, newer, from_newer, is_delete), is_older=~from_newer)
-        answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(asked)]
+        answers = [self._answer(older.take(part), newer.take(part)) for part in _parts(contested)]
         rows = pa.concat_tables([answer.rows for answer in answers])
-        kept = np.concatenate([_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, asked)])
-        from_newer[asked] = ~kept
-        is_delete[asked] = np.concatenate([answer.is_delete for answer in answers])
+        kept = np.concatenate([_same_rows(a.rows, older.rows.take(pa.array(p))) for a, p in _zip(answers, contested)])
+        from_newer[contested] = ~kept
+        is_delete[contested] = np.concatenate([answer.is_delete for answer in answers])
         chosen = _chosen(older, newer, from_newer, is_delete)
-        ordering = self._ordering(older, newer, asked, rows, is_delete)
-        return replace(_with_answers(chosen, asked, rows, is_delete, ordering), is_older=~from_newer & ~is_delete)
+        ordering = self._ordering(older, newer, contested, rows, is_delete)
+        return replace(_with_answers(chosen, contested, rows, is_delete, ordering), is_older=~from_newer & ~is_delete)
 
-    def _asked(self, older: Versions, newer: Versions) -> Mask:
+    def _contested(self, older: Versions, newer: Versions) -> Mask:
         """Pairs that the merger decides."""
         deletes = older.is_delete | newer.is_delete
         if not getattr(merger_class(str(self.rules.merger)), "sees_deletes", False):
@@ -176,7 +176,7 @@ class CustomMerge:
             if name not in rows.column_names:
                 continue  # nested key fields are not looked into
             given = pc.coalesce(newer.column(name), older.column(name))
-            same = pc.fill_null(pc.equal(whole(rows.column(name)), given), False).to_numpy(zero_copy_only=False)
+            same = pc.fill_null(pc.equal(single_array(rows.column(name)), given), False).to_numpy(zero_copy_only=False)
             if not same[live].all():
                 raise self._wrong(f"it changed the key column {name!r}")
         for field in self.rules.ordering_fields:
@@ -186,16 +186,16 @@ class CustomMerge:
                 raise self._wrong(f"it returned rows without a value of the ordering field {field!r}")
 
     def _ordering(
-        self, older: Versions, newer: Versions, asked: Positions, rows: pa.Table, is_delete: Mask
+        self, older: Versions, newer: Versions, contested: Positions, rows: pa.Table, is_delete: Mask
     ) -> tuple[pa.Array, ...]:
         """Ordering values of the answers: those of their rows; of a delete the greater one of the pair."""
         if not self.rules.by_ordering:
             return ()
-        wins, taken = pa.array(self._newer_wins(older, newer)[asked]), pa.array(asked)
-        gone = pa.array(is_delete[asked])
+        wins, taken = pa.array(self._newer_wins(older, newer)[contested]), pa.array(contested)
+        deleted = pa.array(is_delete[contested])
         found = ordering_columns(rows, self.rules.ordering_fields)
         return tuple(
-            pc.if_else(gone, pc.if_else(wins, b.take(taken), a.take(taken)), value)
+            pc.if_else(deleted, pc.if_else(wins, b.take(taken), a.take(taken)), value)
             for a, b, value in zip(older.ordering, newer.ordering, found, strict=True)
         )
 
@@ -209,8 +209,8 @@ def _row_by_row(merger: RowMerger, older: pa.RecordBatch, newer: pa.RecordBatch,
         strict=True,
     )  # fmt: skip
     answers = [
-        merger.merge(None if gone_before else before, None if gone_after else after, context)
-        for before, gone_before, after, gone_after in sides
+        merger.merge(None if before_is_delete else before, None if after_is_delete else after, context)
+        for before, before_is_delete, after, after_is_delete in sides
     ]
     is_delete = pa.array([answer is None for answer in answers], pa.bool_())
     return Merged(pa.RecordBatch.from_pylist([answer or {} for answer in answers], schema=older.schema), is_delete)
@@ -221,8 +221,8 @@ def _parts(positions: Positions) -> Iterator[Positions]:
         yield positions[first : first + _PAIRS_AT_ONCE]
 
 
-def _zip(answers: list[Versions], asked: Positions) -> Iterator[tuple[Versions, Positions]]:
-    return zip(answers, _parts(asked), strict=True)
+def _zip(answers: list[Versions], contested: Positions) -> Iterator[tuple[Versions, Positions]]:
+    return zip(answers, _parts(contested), strict=True)
 
 
 def _batch(table: pa.Table) -> pa.RecordBatch:
@@ -247,11 +247,11 @@ def _chosen(older: Versions, newer: Versions, from_newer: Mask, is_delete: Mask)
 
 
 def _with_answers(
-    chosen: Versions, asked: Positions, rows: pa.Table, is_delete: Mask, ordering: tuple[pa.Array, ...]
+    chosen: Versions, contested: Positions, rows: pa.Table, is_delete: Mask, ordering: tuple[pa.Array, ...]
 ) -> Versions:
     """`chosen` with the data columns and ordering values of the answers put in; meta columns stay."""
     at = np.arange(len(chosen))
-    at[asked] = len(chosen) + np.arange(len(asked))
+    at[contested] = len(chosen) + np.arange(len(contested))
     taken = pa.array(at)
     columns = []
     for name in chosen.rows.column_names:
@@ -269,7 +269,7 @@ def _same_rows(rows: pa.Table, others: pa.Table) -> Mask:
     """Where two rows have the same values in all columns of `rows`."""
     same = np.ones(len(rows), np.bool_)
     for name in rows.column_names:
-        left, right = whole(rows.column(name)), whole(others.column(name))
+        left, right = single_array(rows.column(name)), single_array(others.column(name))
         if pa.types.is_nested(left.type):
             same &= np.fromiter((a == b for a, b in zip(left, right, strict=True)), np.bool_, len(same))
             continue

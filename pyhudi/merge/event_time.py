@@ -66,6 +66,8 @@ def _after_bare_deletes(groups: npt.NDArray[np.int64], bare: Mask, is_delete: Ma
     live = after & ~is_delete
     np.minimum.at(first_row, groups[live], at[live])
     reborn = np.where(last_bare >= 0, first_row, -1)  # groups without such a delete compete from their first row
-    gone = (last_bare >= 0) & (first_row == rows)
-    competes: Mask = (at >= reborn[groups]) & ~gone[groups] | (gone[groups] & (at == last_bare[groups]))
+    is_superseded = (last_bare >= 0) & (first_row == rows)
+    competes: Mask = (at >= reborn[groups]) & ~is_superseded[groups] | (
+        is_superseded[groups] & (at == last_bare[groups])
+    )
     return competes

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyhudi.merge import combine
 from pyhudi.merge.base import Place
-from pyhudi.merge.combine import deletes_of, ordering_columns, rivals
+from pyhudi.merge.combine import deletes_of, duplicate_key_rows, ordering_columns
 from pyhudi.merge.custom import CustomMerge
 from pyhudi.merge.field_merge import FieldMerge
 from pyhudi.merge.rules import MergeRules
@@ -36,7 +36,7 @@ def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (REC
     own = rules.for_input
     if not own.needs_pairs:
         return combine(table, own.mode, own.ordering_fields, keys)
-    at, numbers = rivals(table, keys)
+    at, numbers = duplicate_key_rows(table, keys)
     if not len(at):
         return table
     rows = table.take(pa.array(at))

@@ -50,7 +50,7 @@ def remove_metadata_table(meta: MetaClient) -> None:
         )
 
 
-def check_metadata_table_gone(meta: MetaClient) -> None:
+def check_no_metadata_table(meta: MetaClient) -> None:
     """Raises HudiError when a metadata table is there: for the moment before an instant completes."""
     if has_metadata_table(meta):
         raise HudiError(

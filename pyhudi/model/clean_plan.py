@@ -76,7 +76,7 @@ class CleanedPartition:
     policy: str
     deleted: tuple[str, ...]
     failed: tuple[str, ...] = ()
-    is_gone: bool = False
+    is_partition_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,10 @@ class TableConfig:
 
     def with_changes(self, set: Mapping[str, str] | None = None, remove: Iterable[str] = ()) -> TableConfig:
         """A config with some keys set and others removed."""
-        gone = frozenset(remove)
-        return TableConfig({key: value for key, value in self.properties.items() if key not in gone} | dict(set or {}))
+        removed = frozenset(remove)
+        return TableConfig(
+            {key: value for key, value in self.properties.items() if key not in removed} | dict(set or {})
+        )
 
     # What and where
 

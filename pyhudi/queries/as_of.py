@@ -13,7 +13,7 @@ from typing import TypeAlias
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import format_instant_time
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["AsOf", "check_not_cleaned", "parse_as_of"]
 
@@ -67,7 +67,7 @@ def _from_text(text: str) -> datetime | None:
 
 def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
     """Raise TableError when cleaning has removed files that a read as of `instant_time` would need."""
-    retention = load_retention(meta)
+    retention = load_readable_history(meta)
     if not retention.is_readable(instant_time):
         raise TableError(
             f"{meta.storage.root}: as_of={instant_time} can't be read any more: cleaning has removed file versions "

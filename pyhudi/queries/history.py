@@ -11,15 +11,15 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant
 from pyhudi.text_table import html_table, readable_bytes, text_table
-from pyhudi.timeline.history import load_history
-from pyhudi.view.retention import Retention, load_retention
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.readable_history import ReadableHistory, load_readable_history
 
 __all__ = ["History", "HistoryEntry", "load_table_history"]
 
 _COUNTS = ("inserted", "updated", "deleted", "files", "written")
 _HEADER = ("instant", "completed", "action", "state", "operation", *_COUNTS, "as of", "timeline")
 # Extra metadata of every commit that says nothing to people.
-_NOT_TOLD = frozenset({"schema", "latest_schema"})
+_HIDDEN_KEYS = frozenset({"schema", "latest_schema"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ def load_table_history(
     Args:    archived: archived ones too; they are read only when they are reached.
              since, until: only instants with a requested time in this range, both ends included.
     """
-    retention = load_retention(meta)
+    readable_history = load_readable_history(meta)
     entries: Iterator[HistoryEntry] = merge(
-        _active(meta, retention, since, until),
-        _archived(meta, retention, since, until) if archived else iter(()),
+        _active(meta, readable_history, since, until),
+        _archived(meta, readable_history, since, until) if archived else iter(()),
         key=lambda entry: entry.instant_time,
         reverse=True,
     )
@@ -95,22 +95,26 @@ def load_table_history(
         first = meta.timeline.active_since
         newest = [i for i in meta.timeline if first is not None and i.requested_time >= first]
         if sum(_within(i.requested_time, since, until) for i in newest) >= count:
-            entries = _active(meta, retention, since, until)
+            entries = _active(meta, readable_history, since, until)
     return History(islice(entries, count))
 
 
-def _active(meta: MetaClient, retention: Retention, since: str | None, until: str | None) -> Iterator[HistoryEntry]:
+def _active(
+    meta: MetaClient, readable_history: ReadableHistory, since: str | None, until: str | None
+) -> Iterator[HistoryEntry]:
     for instant in reversed(meta.timeline.instants):
         if _within(instant.requested_time, since, until):
             is_write = instant.is_completed and instant.action.is_write
-            yield _entry(instant, meta.commits.metadata(instant) if is_write else None, retention)
+            yield _entry(instant, meta.commits.metadata(instant) if is_write else None, readable_history)
 
 
-def _archived(meta: MetaClient, retention: Retention, since: str | None, until: str | None) -> Iterator[HistoryEntry]:
+def _archived(
+    meta: MetaClient, readable_history: ReadableHistory, since: str | None, until: str | None
+) -> Iterator[HistoryEntry]:
     active = set(meta.timeline.instants)  # a run that died has left some in both
-    for found in load_history(meta.storage, meta.config).instants(since, until):
+    for found in load_archived_timeline(meta.storage, meta.config).instants(since, until):
         if found.instant not in active:
-            yield _entry(found.instant, found.commit(), retention, is_archived=True)
+            yield _entry(found.instant, found.commit(), readable_history, is_archived=True)
 
 
 def _within(time: str, since: str | None, until: str | None) -> bool:
@@ -118,7 +122,7 @@ def _within(time: str, since: str | None, until: str | None) -> bool:
 
 
 def _entry(
-    instant: Instant, body: CommitMetadata | None, retention: Retention, *, is_archived: bool = False
+    instant: Instant, body: CommitMetadata | None, readable_history: ReadableHistory, *, is_archived: bool = False
 ) -> HistoryEntry:
     state = instant.state.name.lower()
     if body is None:
@@ -138,8 +142,8 @@ def _entry(
         rows_deleted=sum(stat.num_deletes for stat in stats),
         files=len(stats),
         bytes_written=sum(stat.total_write_bytes for stat in stats),
-        extra={key: value for key, value in body.extra_metadata.items() if key not in _NOT_TOLD},
-        readable=retention.is_readable(instant.requested_time),
+        extra={key: value for key, value in body.extra_metadata.items() if key not in _HIDDEN_KEYS},
+        readable=readable_history.is_readable(instant.requested_time),
         is_archived=is_archived,
-        is_saved=instant.requested_time in retention.saved,
+        is_saved=instant.requested_time in readable_history.saved,
     )

@@ -26,12 +26,12 @@ from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.merging import slice_spec
-from pyhudi.queries.pruning import PathValues, partition_ranges, path_values, told_values
+from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
-from pyhudi.schema.internal import InternalSchema, load_history
-from pyhudi.timeline.history import load_history as load_archived
+from pyhudi.schema.internal import InternalSchema, load_schema_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.steady_read import read_steadily
 
 __all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot"]
 
@@ -42,7 +42,7 @@ QUERY_TYPES = ("snapshot", "read_optimized")
 class ReadSlice:
     """One file slice to read.
 
-    `path_values`: columns whose value must come from the partition's path, as text (None is null). `told_values`:
+    `path_values`: columns whose value must come from the partition's path, as text (None is null). `parsed_path_values`:
     columns whose value the path tells as well as the file; where a global index left a key in its partition, the path
     is right.
     `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
@@ -51,18 +51,20 @@ class ReadSlice:
     file_slice: FileSlice
     path_values: PathValues = ()
     merges: bool = False
-    told_values: PathValues = ()
+    parsed_path_values: PathValues = ()
 
     @classmethod
-    def of_base_file(cls, base_file: BaseFile, path_values: PathValues = (), told_values: PathValues = ()) -> ReadSlice:
+    def of_base_file(
+        cls, base_file: BaseFile, path_values: PathValues = (), parsed_path_values: PathValues = ()
+    ) -> ReadSlice:
         """A base file alone."""
         file_slice = FileSlice(base_file.group, base_file.instant_time, base_file)
-        return cls(file_slice, path_values, told_values=told_values)
+        return cls(file_slice, path_values, parsed_path_values=parsed_path_values)
 
     @property
     def from_path(self) -> dict[str, str | None]:
         """The columns whose value is taken from the partition's path."""
-        return dict(self.told_values) | dict(self.path_values)
+        return dict(self.parsed_path_values) | dict(self.path_values)
 
     @property
     def base_file(self) -> BaseFile:
@@ -140,8 +142,8 @@ def plan_snapshot(
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-    asked = _Query(columns, where, instant_time, query_type, merger_classes, memory)
-    return read_steadily(meta, partial(_plan, asked), instant_time)
+    query = _Query(columns, where, instant_time, query_type, merger_classes, memory)
+    return read_consistently(meta, partial(_plan, query), instant_time)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +158,17 @@ class _Query:
     memory: MemoryOptions
 
 
-def _plan(asked: _Query, meta: MetaClient) -> ReadPlan:
+def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
     """The plan, when no file goes away while it is made."""
-    instant_time = asked.instant_time
+    instant_time = query.instant_time
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
     view = FileSystemView.load(meta, as_of=instant_time)
-    _check_there_was_something(meta, view, instant_time)
+    _check_not_empty(meta, view, instant_time)
     history = _schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
-    predicate = bind(parse_where(asked.where), full)
-    schema = full if asked.columns is None else _selected(full, asked.columns)
+    predicate = bind(parse_where(query.where), full)
+    schema = full if query.columns is None else _selected(full, query.columns)
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])
 
@@ -177,11 +179,11 @@ def _plan(asked: _Query, meta: MetaClient) -> ReadPlan:
             pruned.append(partition)
             continue
         from_path = path_values(meta.config, partition, wanted)
-        told = told_values(meta.config, partition, wanted)
-        if asked.query_type == "snapshot":
-            slices += [ReadSlice(found, from_path, found.needs_merge, told) for found in view.slices(partition)]
+        parsed = parsed_path_values(meta.config, partition, wanted)
+        if query.query_type == "snapshot":
+            slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
         else:
-            slices += [ReadSlice.of_base_file(base_file, from_path, told) for base_file in view.base_files(partition)]
+            slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
     return ReadPlan(
@@ -190,13 +192,13 @@ def _plan(asked: _Query, meta: MetaClient) -> ReadPlan:
         predicate,
         tuple(slices),
         instant_time,
-        asked.query_type,
+        query.query_type,
         history,
         partitions_total=len(partitions),
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, asked.merger_classes, asked.memory, history)
+        merge=slice_spec(meta, full, instant_time, query.merger_classes, query.memory, history)
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,
@@ -213,10 +215,10 @@ def check_query_type(query_type: str) -> None:
         raise ConfigError(f"Unknown query_type {query_type!r}.{hint} Known: {', '.join(QUERY_TYPES)}.")
 
 
-def _check_there_was_something(meta: MetaClient, view: FileSystemView, instant_time: str | None) -> None:
+def _check_not_empty(meta: MetaClient, view: FileSystemView, instant_time: str | None) -> None:
     if instant_time is None or meta.timeline.up_to(instant_time).last_commit() or view.all_base_files():
         return
-    if any(i.action.is_write for i in load_archived(meta.storage, meta.config).times(until=instant_time)):
+    if any(i.action.is_write for i in load_archived_timeline(meta.storage, meta.config).times(until=instant_time)):
         return  # archived since, and it left no rows
     first = next(iter(meta.timeline.commits()), None)
     there = "the table has no commit yet" if first is None else f"the first commit is {first.requested_time}"
@@ -228,7 +230,7 @@ def _schema_history(meta: MetaClient, instant_time: str | None) -> tuple[Interna
 
     The newest file of all is read: it holds every version, and Hudi deletes the older ones.
     """
-    history = load_history(meta.storage, meta.config, meta.timeline)
+    history = load_schema_history(meta.storage, meta.config, meta.timeline)
     return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
 
 

@@ -24,7 +24,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.casts import cast
 
-__all__ = ["PARTITION_PATH_COLUMN", "PathValues", "partition_ranges", "path_values", "told_values"]
+__all__ = ["PARTITION_PATH_COLUMN", "PathValues", "parsed_path_values", "partition_ranges", "path_values"]
 
 PARTITION_PATH_COLUMN = Column(("_hoodie_partition_path",))
 PathValues = tuple[tuple[str, str | None], ...]  # column → text that casts to its type, None for null
@@ -38,17 +38,17 @@ def path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> 
     Raises KeyGenError when a table has its partition columns in the path only and this path can't be divided.
     """
     values = dict(_only_in_path(config, partition_path))
-    for name, text in _told_by_path(config, partition_path, schema):
+    for name, text in _parsed_from_path(config, partition_path, schema):
         if text is None and _is_text(schema.field(name).type):
             values[name] = None  # "" is stored there beside null
     return tuple((name, text) for name, text in values.items() if schema.get_field_index(name) >= 0)
 
 
-def told_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
+def parsed_path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
     """The columns of `schema` whose value the path tells. Files hold the same, but for keys that a global index left in
     their partition when their own value changed.
     """
-    return tuple(_told_by_path(config, partition_path, schema))
+    return tuple(_parsed_from_path(config, partition_path, schema))
 
 
 def partition_ranges(config: TableConfig, partition_path: str, schema: pa.Schema) -> dict[Column, ValueRange]:
@@ -57,7 +57,7 @@ def partition_ranges(config: TableConfig, partition_path: str, schema: pa.Schema
     Args:    schema: the table's read schema; fields that it lacks are left out.
     """
     ranges = {PARTITION_PATH_COLUMN: ValueRange(partition_path, partition_path, may_be_null=False)}
-    for name, text in _told_by_path(config, partition_path, schema):
+    for name, text in _parsed_from_path(config, partition_path, schema):
         if text is None:
             ranges[Column((name,))] = ValueRange(only_null=True)
         else:
@@ -82,7 +82,7 @@ def _only_in_path(config: TableConfig, partition_path: str) -> Iterator[tuple[st
                 yield field, text
 
 
-def _told_by_path(config: TableConfig, partition_path: str, schema: pa.Schema) -> Iterator[tuple[str, str | None]]:
+def _parsed_from_path(config: TableConfig, partition_path: str, schema: pa.Schema) -> Iterator[tuple[str, str | None]]:
     """Partition columns of `schema` and their texts, None for the default partition; only what is told exactly."""
     fields = config.partition_fields
     segments = partition_path.split("/") if len(fields) > 1 else [partition_path]
@@ -104,9 +104,9 @@ def _told_by_path(config: TableConfig, partition_path: str, schema: pa.Schema) -
             continue
         if text == OLD_DEFAULT_PARTITION and config.table_version < 5:
             continue  # rows without a value, or with this one
-        told = _exact(url_decode(text) if config.url_encode_partitioning else text, schema.field(field).type)
-        if told is not None:
-            yield field, told
+        parsed = _exact(url_decode(text) if config.url_encode_partitioning else text, schema.field(field).type)
+        if parsed is not None:
+            yield field, parsed
 
 
 def _is_text(data_type: pa.DataType) -> bool:

@@ -17,24 +17,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.filegroup.beside_base import coming_rows
 from pyhudi.filegroup.read import read_file_slice
+from pyhudi.filegroup.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.filters import resolve, to_arrow
-from pyhudi.queries.gone_files import files_there
+from pyhudi.queries.missing_files import stale_read_if_missing
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.schema.casts import cast
+from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
-from pyhudi.schema.read_plan import file_columns
 from pyhudi.storage.base import Storage
 
 __all__ = [
     "READ_THREADS",
     "count_rows",
     "read_batches",
-    "read_coming_rows",
+    "read_log_rows",
     "read_slice",
     "row_group_test",
     "with_path_values",
@@ -122,7 +122,7 @@ def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it is gone."""
-    with files_there(storage):
+    with stale_read_if_missing(storage):
         rows = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
         yield from _kept(plan, rows)
 
@@ -137,18 +137,18 @@ def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
 
 
-def read_coming_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
+def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
     """Those rows of a slice with log files that come from them, as the query returns them.
 
-    Args:    version_column: one more column, the last: what `Leaving.lost` calls the row, null where nothing can.
+    Args:    version_column: one more column, the last: what `ReplacedBaseRows.lost` calls the row, null where nothing can.
     """
     assert plan.merge is not None
     predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
     from_path = read.from_path
-    for coming in coming_rows(plan.merge, read.file_slice, _stored_columns(plan, read)):
-        for batch in coming.rows.combine_chunks().to_batches():
+    for log_rows in merged_log_rows(plan.merge, read.file_slice, _stored_columns(plan, read)):
+        for batch in log_rows.rows.combine_chunks().to_batches():
             rows = with_path_values(batch, from_path, plan.read_schema)
-            versions = pa.nulls(len(batch), pa.int64()) if coming.versions is None else pa.array(coming.versions)
+            versions = pa.nulls(len(batch), pa.int64()) if log_rows.versions is None else pa.array(log_rows.versions)
             rows = rows.append_column(version_column, versions)
             if predicate is not None:
                 rows = _filtered(rows, predicate)
@@ -253,7 +253,7 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
     def rows_of(read: ReadSlice) -> int:
-        with files_there(storage):
+        with stale_read_if_missing(storage):
             if read.merges:
                 assert plan.merge is not None
                 return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))

@@ -24,14 +24,14 @@ from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 
 __all__ = [
-    "Column",
     "InternalSchema",
     "ListType",
     "MapType",
+    "SchemaColumn",
     "StructType",
     "decode_history",
     "decode_internal_schema",
-    "load_history",
+    "load_schema_history",
     "schema_as_of",
     "schema_json_as_of",
 ]
@@ -62,7 +62,7 @@ _DECIMAL = re.compile(r"decimal\w*\(\s*(\d+)\s*,\s*(\d+)\s*\).*")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SchemaColumn:
     """One column, or one part of a nested one, with the id that it keeps for life."""
 
     id: int
@@ -81,22 +81,22 @@ class Column:
 class StructType:
     """A record inside a column."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[SchemaColumn, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListType:
     """An array."""
 
-    element: Column  # named "element"
+    element: SchemaColumn  # named "element"
 
 
 @dataclass(frozen=True, slots=True)
 class MapType:
     """A map."""
 
-    key: Column  # named "key"
-    value: Column  # named "value"
+    key: SchemaColumn  # named "key"
+    value: SchemaColumn  # named "value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,14 @@ class InternalSchema:
 
     version_id: int
     max_column_id: int
-    columns: tuple[Column, ...]
+    columns: tuple[SchemaColumn, ...]
 
     def to_arrow(self) -> pa.Schema:
         """All columns, meta columns too, with their Arrow types."""
         return pa.schema([column.to_arrow() for column in self.columns])
 
 
-def load_history(storage: Storage, config: TableConfig, timeline: Timeline) -> tuple[InternalSchema, ...]:
+def load_schema_history(storage: Storage, config: TableConfig, timeline: Timeline) -> tuple[InternalSchema, ...]:
     """The table's schemas, newest first; () when no schema-on-read change was ever committed.
 
     Of the history files, the newest one of a committed instant counts; others are left by failed or later writers.
@@ -186,19 +186,19 @@ def _schema(body: object, where: str) -> InternalSchema:
     return InternalSchema(version, max_id, columns)
 
 
-def _columns(body: Body, where: str, depth: int) -> tuple[Column, ...]:
+def _columns(body: Body, where: str, depth: int) -> tuple[SchemaColumn, ...]:
     fields = body.get("fields")
     if not isinstance(fields, list):
         raise CorruptFile(f"{where}: a record without a list of fields.")
     return tuple(_column(field, where, depth) for field in fields)
 
 
-def _column(field: object, where: str, depth: int) -> Column:
+def _column(field: object, where: str, depth: int) -> SchemaColumn:
     if not isinstance(field, dict) or not isinstance(field.get("id"), int) or not isinstance(field.get("name"), str):
         raise CorruptFile(f"{where}: a column without id or name: {str(field)[:200]}.")
     doc = field.get("doc")
     data_type = _type(field.get("type"), where, depth)
-    return Column(
+    return SchemaColumn(
         field["id"], field["name"], data_type, bool(field.get("optional", True)), doc if isinstance(doc, str) else ""
     )
 
@@ -217,12 +217,12 @@ def _type(body: object, where: str, depth: int) -> pa.DataType | StructType | Li
     raise CorruptFile(f"{where}: unknown column type {str(body)[:200]}.")
 
 
-def _part(body: Body, name: str, optional_key: str, where: str, depth: int) -> Column:
+def _part(body: Body, name: str, optional_key: str, where: str, depth: int) -> SchemaColumn:
     part_id = body.get(f"{name}_id")
     if not isinstance(part_id, int):
         raise CorruptFile(f"{where}: {body.get('type')} without {name}_id.")
     nullable = bool(body.get(optional_key, True)) if optional_key else False
-    return Column(part_id, name, _type(body.get(name), where, depth + 1), nullable)
+    return SchemaColumn(part_id, name, _type(body.get(name), where, depth + 1), nullable)
 
 
 def _primitive(text: str, where: str) -> pa.DataType:

@@ -20,7 +20,7 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.schema.internal import InternalSchema, load_history, schema_json_as_of
+from pyhudi.schema.internal import InternalSchema, load_schema_history, schema_json_as_of
 
 __all__ = ["PlanSchema", "plan_schema", "schema_metadata", "slice_reading"]
 
@@ -39,7 +39,7 @@ class PlanSchema:
 
 def plan_schema(instant_time: str, meta: MetaClient) -> PlanSchema:
     """The schema for the files of a plan. Raises CorruptFile."""
-    history = load_history(meta.storage, meta.config, meta.timeline)
+    history = load_schema_history(meta.storage, meta.config, meta.timeline)
     known = tuple(schema for schema in history if schema.version_id <= int(instant_time))
     if not known:
         return PlanSchema(meta.stored_schema())

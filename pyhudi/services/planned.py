@@ -18,10 +18,10 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
-from pyhudi.actions.busy_groups import is_clustering
 from pyhudi.actions.commit import Committed, TakenOver, commit
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.instants import request
+from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.keyed_write import commit_body
@@ -227,7 +227,7 @@ def _complete(
     """Make the result visible, unless another process took this run for dead and deleted its files."""
 
     def alive(now: ActionContext) -> None:
-        _check_files_there(instant, statuses, now)
+        _check_files_exist(instant, statuses, now)
         service.check(instant, plan, now.meta, context.meta)
 
     def body(now: ActionContext) -> CommitMetadata:
@@ -241,7 +241,7 @@ def _complete(
     return committed.instant
 
 
-def _check_files_there(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
+def _check_files_exist(instant: Instant, statuses: Iterable[WriteStatus], context: ActionContext) -> None:
     """Raises TakenOver when files of this run are not there as it has made them."""
     storage = context.meta.storage
     for status in statuses:

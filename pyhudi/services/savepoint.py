@@ -23,7 +23,7 @@ from pyhudi.services.archive.archiving import archive_out_of_turn
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["Savepoint", "Savepoints", "delete_savepoint", "load_savepoints", "savepoint"]
 
@@ -126,7 +126,7 @@ def _target(meta: MetaClient, instant_time: str | None) -> Instant:
     time = target.requested_time
     if any(i.requested_time == time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])):
         raise TableError(f"{where}: {time} has a savepoint already.")
-    retention = load_retention(meta)
+    retention = load_readable_history(meta)
     if not retention.is_readable(time):
         raise TableError(
             f"{where}: {time} can't be saved: cleaning has removed file versions older than {retention.earliest}. "

@@ -22,7 +22,7 @@ from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskT
 from pyhudi.spark.failures import translated
-from pyhudi.spark.tasks import CarriedTasks, ColumnTask, FanOutTask, GroupTask, StreamTask, conform
+from pyhudi.spark.tasks import ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
 from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
 
@@ -31,7 +31,7 @@ __all__ = ["SparkEngine", "collect_arrow", "literal_path"]
 # More tasks than cores even out slots of unequal size; each Python task costs some 30 ms, so not many more.
 _TASKS_PER_CORE = 4
 _GLOB = re.compile(r"([\\*?\[\]{}])")
-_CARRIED_BYTES = 256 << 10  # every executor gets all of them
+_PICKLED_BYTES = 256 << 10  # every executor gets all of them
 _EXTENDED = "_pyhudi_extended"
 _ADAPT_KEPT_PLANS = "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning"
 _KEEPING = threading.Lock()  # writers of several threads share a session's settings
@@ -106,11 +106,11 @@ class SparkEngine:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
         pickled = [pickle.dumps(task, protocol=5) for task in tasks]
         shape = travelling_schema(schema)
-        if sum(map(len, pickled)) <= _CARRIED_BYTES:
+        if sum(map(len, pickled)) <= _PICKLED_BYTES:
             # The tasks travel with the function, one number per Spark task says which are its own: no shuffle.
             numbers = self.spark.range(0, wide, 1, wide)
-            carried = CarriedTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
-            return numbers.mapInArrow(carried.__call__, spark_from_arrow(schema))
+            pickled_tasks = PickledTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
+            return numbers.mapInArrow(pickled_tasks.__call__, spark_from_arrow(schema))
         rows = pa.table({"id": pa.array(range(len(tasks)), pa.int32()), "task": pa.array(pickled, pa.binary())})
         spread = self.from_arrow(rows).repartitionById(wide, F.col("id"))
         return spread.mapInArrow(FanOutTask(work, shape).__call__, spark_from_arrow(schema))

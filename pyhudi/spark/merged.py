@@ -26,16 +26,16 @@ from pyspark.sql import functions as F
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import UnsupportedTable
-from pyhudi.filegroup.beside_base import leaving_rows
 from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.split_merge import replaced_base_rows
 from pyhudi.queries.plan import ReadPlan, ReadSlice
-from pyhudi.queries.snapshot import read_coming_rows
+from pyhudi.queries.snapshot import read_log_rows
 from pyhudi.spark.engine import SparkEngine
 
-__all__ = ["coming_frame", "in_two_parts", "leaving_frame", "without_leaving"]
+__all__ = ["in_two_parts", "log_rows_frame", "replaced_rows_frame", "without_replaced_rows"]
 
 _NUMBER = "_pyhudi_row_number"
-_LEAVING_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
+_NUMBER_SCHEMA = pa.schema([(_NUMBER, pa.int64())])
 _FILE_BIT = 31  # a number is the file's checksum above, the row's index below; of a log record: all bits inverted
 _ROWS_MAX = 1 << _FILE_BIT
 _LOG_BYTES_MAX = 128 << 20  # the rows that leave are broadcast: 8 bytes each, of log files with some 100 bytes a row
@@ -63,26 +63,26 @@ def in_two_parts(plan: ReadPlan) -> tuple[ReadSlice, ...]:
     )
 
 
-def leaving_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
+def replaced_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice]) -> DataFrame:
     """The numbers of what is no row of the query, in base files and in log files."""
     assert plan.merge is not None
-    work = LeavingNumbers(plan.merge)
-    return F.broadcast(engine.fan_out(_shares(engine, reads), work, _LEAVING_SCHEMA))
+    work = FindReplacedRows(plan.merge)
+    return F.broadcast(engine.fan_out(_shares(engine, reads), work, _NUMBER_SCHEMA))
 
 
-def without_leaving(scan: DataFrame, leaving: DataFrame) -> DataFrame:
+def without_replaced_rows(scan: DataFrame, replaced: DataFrame) -> DataFrame:
     """A scan of base files without the rows that leave."""
     number = F.shiftleft(F.crc32(F.col("_metadata.file_name")), _FILE_BIT) + F.col("_metadata.row_index")
-    return scan.withColumn(_NUMBER, number).join(leaving, on=_NUMBER, how="left_anti").drop(_NUMBER)
+    return scan.withColumn(_NUMBER, number).join(replaced, on=_NUMBER, how="left_anti").drop(_NUMBER)
 
 
-def coming_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice], leaving: DataFrame) -> DataFrame:
+def log_rows_frame(engine: SparkEngine, plan: ReadPlan, reads: Sequence[ReadSlice], replaced: DataFrame) -> DataFrame:
     """The rows of the query that come from log files."""
     assert plan.merge is not None
-    schema = plan.schema.append(_LEAVING_SCHEMA.field(0))
-    frame = engine.fan_out(_shares(engine, reads), ComingRows(replace(plan, slices=())), schema)
+    schema = plan.schema.append(_NUMBER_SCHEMA.field(0))
+    frame = engine.fan_out(_shares(engine, reads), ReadLogRows(replace(plan, slices=())), schema)
     if plan.merge.merge.by_ordering:  # otherwise no log record ever loses
-        frame = frame.join(leaving, on=_NUMBER, how="left_anti")
+        frame = frame.join(replaced, on=_NUMBER, how="left_anti")
     return frame.drop(_NUMBER)
 
 
@@ -107,7 +107,7 @@ def _file_number(read: ReadSlice) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class LeavingNumbers:
+class FindReplacedRows:
     """Fan-out work: numbers of base rows that leave, and of log records that lost."""
 
     spec: SliceSpec
@@ -115,15 +115,15 @@ class LeavingNumbers:
     def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
         for read in task:
             base = _file_number(read)
-            for found in leaving_rows(self.spec, read.file_slice):
+            for found in replaced_base_rows(self.spec, read.file_slice):
                 if len(found.rows) and found.rows[-1] >= _ROWS_MAX:
                     raise UnsupportedTable(f"{read.base_file.path}: a base file of more than 2**31 rows.")
                 for numbers in (found.rows + base, ~(found.lost + base)):
-                    yield pa.RecordBatch.from_arrays([pa.array(numbers)], schema=_LEAVING_SCHEMA)
+                    yield pa.RecordBatch.from_arrays([pa.array(numbers)], schema=_NUMBER_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
-class ComingRows:
+class ReadLogRows:
     """Fan-out work: rows of log files with their numbers. `plan` comes without its slices: the task brings its own."""
 
     plan: ReadPlan
@@ -131,6 +131,6 @@ class ComingRows:
     def __call__(self, context: TaskContext, task: Sequence[ReadSlice]) -> Iterator[pa.RecordBatch]:
         for read in task:
             base = _file_number(read)
-            for rows in read_coming_rows(self.plan, read, _NUMBER):
+            for rows in read_log_rows(self.plan, read, _NUMBER):
                 numbers = pc.bit_wise_not(pc.add(rows.column(_NUMBER), base))
                 yield rows.set_column(rows.num_columns - 1, _NUMBER, numbers)

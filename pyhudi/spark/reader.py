@@ -32,7 +32,7 @@ from pyhudi.schema.casts import cast
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
-from pyhudi.spark.merged import coming_frame, in_two_parts, leaving_frame, without_leaving
+from pyhudi.spark.merged import in_two_parts, log_rows_frame, replaced_rows_frame, without_replaced_rows
 from pyhudi.spark.session import files_listed_here, hudi_options, store_options
 from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
@@ -73,15 +73,15 @@ def plan_read(
     storage: Storage, options: Mapping[str, object], session: Mapping[str, str], columns: Sequence[str] | None
 ) -> tuple[MetaClient, ReadPlan]:
     """The plan of a read by its options; `columns` None reads all."""
-    asked = ReadOptions.parse(options, session)
+    read_options = ReadOptions.parse(options, session)
     meta = MetaClient.load(storage)
     return meta, plan_snapshot(
         meta,
         columns=columns,
-        as_of=asked.as_of,
-        query_type=asked.query_type,
-        merger_classes=asked.merger_classes,
-        memory=asked.memory,
+        as_of=read_options.as_of,
+        query_type=read_options.query_type,
+        merger_classes=read_options.merger_classes,
+        memory=read_options.memory,
     )
 
 
@@ -106,16 +106,16 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
 
 def _merged(engine: SparkEngine, meta: MetaClient, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Iterator[DataFrame]:
     """Slices with log files in two parts; see `pyhudi.spark.merged`."""
-    whole = {read.base_file.path: read for read in reads}
-    bases = tuple(ReadSlice.of_base_file(read.base_file, read.path_values, read.told_values) for read in reads)
+    slice_of = {read.base_file.path: read for read in reads}
+    bases = tuple(ReadSlice.of_base_file(read.base_file, read.path_values, read.parsed_path_values) for read in reads)
     for shape, base_reads in shapes_of(replace(plan, slices=bases), meta.storage).items():
-        slices = [whole[read.base_file.path] for read in base_reads]
+        slices = [slice_of[read.base_file.path] for read in base_reads]
         if shape == BY_PYTHON:
             yield _read_by_python(engine, meta.storage, plan, slices)
         else:
-            leaving = leaving_frame(engine, plan, slices)
-            yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, leaving), plan)
-            yield coming_frame(engine, plan, slices, leaving)
+            replaced = replaced_rows_frame(engine, plan, slices)
+            yield _filtered(_read_natively(engine.spark, meta, plan, shape, base_reads, replaced), plan)
+            yield log_rows_frame(engine, plan, slices, replaced)
 
 
 def _filtered(frame: DataFrame, plan: ReadPlan) -> DataFrame:
@@ -133,11 +133,11 @@ def _read_natively(
     plan: ReadPlan,
     shape: FileShape,
     reads: Sequence[ReadSlice],
-    leaving: DataFrame | None = None,
+    replaced: DataFrame | None = None,
 ) -> DataFrame:
-    """The files of one shape as columns of `plan.read_schema`, without the rows of the numbers in `leaving`."""
-    scan = partial(_scan, spark, meta.storage, shape=shape, leaving=leaving)
-    if _paths_tell_the_values(meta.config, plan.read_schema, reads):
+    """The files of one shape as columns of `plan.read_schema`, without the rows of the numbers in `replaced`."""
+    scan = partial(_scan, spark, meta.storage, shape=shape, replaced=replaced)
+    if _paths_have_the_values(meta.config, plan.read_schema, reads):
         return _shaped(scan(plan.read_schema, reads=reads, base=meta.storage.full_path("")), plan, shape)
     from_path = [name for name, _ in reads[0].path_values]
     stored = pa.schema([field for field in plan.read_schema if field.name not in from_path])
@@ -163,7 +163,7 @@ def _scan(
     reads: Sequence[ReadSlice],
     base: str | None = None,
     file_name: bool = False,
-    leaving: DataFrame | None = None,
+    replaced: DataFrame | None = None,
 ) -> DataFrame:
     """Spark's scan of the files, with the names and types that the columns have in them."""
     there = {wanted: (name, kind) for wanted, name, kind in shape.columns}
@@ -182,7 +182,7 @@ def _scan(
         frame = reader.orc(files) if orc else reader.parquet(*files)
     if file_name:
         frame = frame.withColumn(_FILE_NAME, F.col("_metadata.file_name"))
-    return frame if leaving is None else without_leaving(frame, leaving)
+    return frame if replaced is None else without_replaced_rows(frame, replaced)
 
 
 def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
@@ -202,7 +202,7 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
     return frame.select(columns)
 
 
-def _paths_tell_the_values(config: TableConfig, schema: pa.Schema, reads: Iterable[ReadSlice]) -> bool:
+def _paths_have_the_values(config: TableConfig, schema: pa.Schema, reads: Iterable[ReadSlice]) -> bool:
     """Whether Spark's reading of `field=value` folders gives every partition column the value it has in the rows."""
     fields = config.partition_fields
     plain = config.key_generator in ("SIMPLE", "COMPLEX") and not config.slash_separated_dates

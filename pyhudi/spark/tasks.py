@@ -23,7 +23,7 @@ from pyspark import TaskContext as SparkTaskContext
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
 from pyhudi.spark.failures import spelled_out
 
-__all__ = ["CarriedTasks", "ColumnTask", "FanOutTask", "GroupTask", "StreamTask", "conform", "task_context"]
+__all__ = ["ColumnTask", "FanOutTask", "GroupTask", "PickledTasks", "StreamTask", "conform", "task_context"]
 
 
 def task_context() -> TaskContext:
@@ -110,7 +110,7 @@ class FanOutTask(Generic[TaskT]):
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedTasks(Generic[TaskT]):
+class PickledTasks(Generic[TaskT]):
     """`Engine.fan_out` for mapInArrow over a frame of numbers; `tasks` holds the pickled tasks of each number."""
 
     work: FanOutWork[TaskT]

@@ -19,8 +19,8 @@ from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.table.calls import Options, TableCalls, session_options
 from pyhudi.table.scan import FILES_SCHEMA, Scan
+from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
-from pyhudi.view.steady_read import read_steadily
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,13 +90,13 @@ class TableReads(TableCalls):
                 "size_bytes": (s.base_file.size_bytes if s.base_file else 0) + sum(f.size_bytes for f in s.log_files),
                 "log_files": len(s.log_files),
             }
-            for s in read_steadily(self._fresh(), FileSystemView.load).all_slices()
+            for s in read_consistently(self._fresh(), FileSystemView.load).all_slices()
         ]
         return pa.Table.from_pylist(rows, FILES_SCHEMA)
 
     def partitions(self) -> pa.Table:
         """The partitions: partition_path ("" for a table without), files, size_bytes, log_files."""
-        view = read_steadily(self._fresh(), FileSystemView.load)
+        view = read_consistently(self._fresh(), FileSystemView.load)
         rows = []
         for partition in view.partitions():
             slices = view.slices(partition)
@@ -130,16 +130,16 @@ class TableReads(TableCalls):
         Raises: ConfigError for what can't be meant; the rest when rows are asked for.
         """
         given = {**self._mergers, **(options or {})}
-        asked = ReadOptions.parse(given, session_options(self._spark))
+        read_options = ReadOptions.parse(given, session_options(self._spark))
         return Scan(
             self._fresh(),
             columns=columns,
             where=where,
-            as_of=_said_once(_AS_OF, "as_of", as_of, asked.as_of, given),
-            query_type=_said_once(_QUERY_TYPE, "query_type", query_type, asked.query_type, given),
+            as_of=_given_once(_AS_OF, "as_of", as_of, read_options.as_of, given),
+            query_type=_given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given),
             spark=self._spark,
-            merger_classes=asked.merger_classes,
-            memory=asked.memory,
+            merger_classes=read_options.merger_classes,
+            memory=read_options.memory,
         )
 
     def to_arrow(
@@ -159,7 +159,7 @@ class TableReads(TableCalls):
         return self._meta
 
 
-def _said_once(key: str, name: str, argument: Said | None, option: Said, given: Options) -> Said:
+def _given_once(key: str, name: str, argument: Said | None, option: Said, given: Options) -> Said:
     """The argument, else the option. Raises ConfigError when the call gives both and they differ."""
     if argument is None:
         return option

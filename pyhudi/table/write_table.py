@@ -18,7 +18,7 @@ from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
 from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
-from pyhudi.actions.first_write import is_unfinished, leaving_nothing
+from pyhudi.actions.first_write import is_unfinished, table_removed_on_error
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
@@ -104,7 +104,7 @@ def write_table(
     meta, is_ours = open_or_create(storage, options, clock)
     if not is_ours:
         return _write(operation, frame, meta, engine, options, clock)
-    with leaving_nothing(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)):
+    with table_removed_on_error(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)):
         return _write(operation, frame, meta, engine, options, clock)
 
 

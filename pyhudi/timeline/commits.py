@@ -14,7 +14,7 @@ from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.read import TimelineReader
 
 __all__ = ["CommitBodies"]
@@ -55,7 +55,7 @@ class CommitBodies:
         except PathNotFound:
             # Archived since the timeline was loaded: a reader that began before goes on undisturbed.
             time = instant.requested_time
-            for archived in load_history(self._storage, self._config).instants(time, time):
+            for archived in load_archived_timeline(self._storage, self._config).instants(time, time):
                 commit = archived.commit() if archived.instant.action is instant.action else None
                 if commit is not None:
                     return commit
@@ -77,7 +77,7 @@ class CommitBodies:
         since, found = timeline.active_since, told.requested_time if told is not None else None
         # Archiving goes past savepointed commits: a newer one may be in the history.
         if found is None or (found != instant_time and since is not None and found < since):
-            for archived in load_history(self._storage, self._config).instants(found, instant_time):
+            for archived in load_archived_timeline(self._storage, self._config).instants(found, instant_time):
                 body = archived.commit()
                 if body is not None and _tells_schema(body):
                     return body.schema_json

@@ -15,7 +15,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
 
-__all__ = ["is_whole", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
+__all__ = ["is_complete", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 
 _LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
 
@@ -43,7 +43,7 @@ def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
     return Timeline(tuple(states.values()))
 
 
-def is_whole(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
+def is_complete(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
     """False when instants may be about to leave the folder for the other layout's: requested files go first."""
     commits = timeline.commits()
     requested = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(".requested")}

@@ -84,23 +84,23 @@ class LsmHistory:
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
         """Completed instants with a requested time in [since, until], oldest first; no bodies are read."""
-        return self._on_steady_files(lambda: self._times(since, until))
+        return self._retry_on_missing_file(lambda: self._times(since, until))
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
         """Completed instants with a requested time in [since, until] and their bodies, newest first.
 
         In memory are the bodies of one row group at a time, or of a few where files overlap in time.
         """
-        told: list[Instant] = []  # those of the newest time told; older ones are yet to come
+        yielded: list[Instant] = []  # those of the newest time told; older ones are yet to come
         attempts = _ATTEMPTS
         while True:
             try:
                 for found in self._newest_first(since, until):
                     if found.instant.requested_time != until:
-                        told.clear()
-                    if found.instant not in told:
+                        yielded.clear()
+                    if found.instant not in yielded:
                         until = found.instant.requested_time
-                        told.append(found.instant)
+                        yielded.append(found.instant)
                         yield found
                 return
             except PathNotFound:  # compaction and cleaning took files away that an older manifest had named
@@ -141,7 +141,7 @@ class LsmHistory:
     def _path(self, name: str) -> str:
         return f"{self.folder}/{name}"
 
-    def _on_steady_files(self, read: Callable[[], Result]) -> Result:
+    def _retry_on_missing_file(self, read: Callable[[], Result]) -> Result:
         for _ in range(_ATTEMPTS - 1):
             try:
                 return read()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["ArchivedTimes"]
 
@@ -42,7 +42,7 @@ class ArchivedTimes:
 
     def _read_since(self, instant_time: str) -> None:
         if self._known_since is None or instant_time < self._known_since:
-            history = load_history(self._meta.storage, self._meta.config)
+            history = load_archived_timeline(self._meta.storage, self._meta.config)
             for instant in history.times(instant_time, self._known_since or self._meta.timeline.active_since):
                 if instant.action.is_write:
                     self._times[instant.requested_time] = instant.completion_time

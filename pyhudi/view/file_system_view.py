@@ -30,7 +30,7 @@ __all__ = [
     "Visibility",
     "is_partition_metadata",
     "listed_partitions",
-    "replaced_groups",
+    "load_replaced_groups",
 ]
 
 LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
@@ -147,7 +147,7 @@ class Visibility:
             as_of,
             {i.requested_time: i.completion_time for i in completed if i.completion_time is not None},
             ArchivedTimes(meta),
-            replaced_groups(meta, completed),
+            load_replaced_groups(meta, completed),
             frozenset(
                 i.requested_time for i in timeline.instants if i.action is ActionKind.COMPACTION and not i.is_completed
             ),
@@ -256,7 +256,7 @@ class Visibility:
         return tuple(result)
 
 
-def replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
+def load_replaced_groups(meta: MetaClient, completed: Iterable[Instant]) -> frozenset[FileGroupId]:
     """File groups that replacecommits among `completed` (overwrites, clustering, dropped partitions) took out."""
     replaced: set[FileGroupId] = set()
     for instant in completed:

@@ -10,7 +10,7 @@ import pytest
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.timeline.history import archive_log, lsm_history
+from pyhudi.timeline.archived_timeline import archive_log, lsm_history
 from tests.support.tables.archived import archived
 from tests.support.tables.small import TestTable
 from tests.support.tables.undone import (

@@ -11,9 +11,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.memory import InjectedFault
-from pyhudi.timeline.history import archive_log, load_history
+from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 from tests.support.storages.torn import TornStorage
 from tests.support.tables.archived import (
     KEEP,
@@ -48,7 +48,7 @@ def test_the_newest_commits_stay_and_the_others_are_in_the_history(version: str)
     assert result.instant_times == tuple(times[:4])
     assert (active(table), history(table)) == (times[4:], times[:4])
     assert table.rows() == rows
-    for kept in load_history(table.storage, table.meta.config).instants():
+    for kept in load_archived_timeline(table.storage, table.meta.config).instants():
         time = kept.instant.requested_time
         commit = kept.commit()
         assert commit is not None
@@ -174,7 +174,7 @@ def test_the_clean_that_took_the_most_stays_so_that_nobody_reads_what_is_gone() 
     upserts(table, 5)
 
     assert most not in archived(table).instant_times
-    assert [load_retention(table.meta).is_readable(time) for time in times] == [False, False, False, False, True]
+    assert [load_readable_history(table.meta).is_readable(time) for time in times] == [False, False, False, False, True]
 
 
 def test_cleaning_that_keeps_more_raises_what_stays() -> None:

@@ -14,11 +14,11 @@ from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.timeline import Timeline
-from pyhudi.services.clean.planning import (
-    Retention,
+from pyhudi.services.clean.policies import (
+    RetentionRules,
     deletions,
     earliest_retained,
-    is_deserted,
+    is_emptied,
     partitions_of,
     supersedes,
 )
@@ -118,7 +118,7 @@ def stored(groups: dict[str, list[str]], path: str = "p", pending_files: int = 0
     return StoredPartition(path, slices, len(files) + pending_files)
 
 
-def going(groups: dict[str, list[str]], keep: Retention) -> set[tuple[str, str]]:
+def to_delete(groups: dict[str, list[str]], keep: RetentionRules) -> set[tuple[str, str]]:
     return {(deletion.file_id, deletion.base_instant) for deletion in deletions(stored(groups), keep)}
 
 
@@ -142,10 +142,10 @@ group_times = st.lists(st.sampled_from(INSTANTS), min_size=1, max_size=8, unique
 def test_what_an_allowed_query_reads_stays_and_nothing_else(
     groups: dict[str, list[str]], since: str, replaced: dict[str, str], saved: set[str]
 ) -> None:
-    keep = Retention(
+    keep = RetentionRules(
         KEEP_LATEST_COMMITS, since, replaced={"p": replaced, "q": {"c": "001"}}, saved={"p": frozenset(saved)}
     )
-    found = going(groups, keep)
+    found = to_delete(groups, keep)
     for group, times in groups.items():
         # A query as of the commit just before the earliest one may still run: it was allowed a moment ago.
         allowed = [i for i in (*INSTANTS, "999") if i >= since]
@@ -163,18 +163,20 @@ def test_what_an_allowed_query_reads_stays_and_nothing_else(
 @settings(max_examples=60, deadline=None)
 @given(times=group_times, versions=st.integers(1, 4))
 def test_versions_are_counted(times: list[str], versions: int) -> None:
-    found = going({"a": times}, Retention(KEEP_LATEST_FILE_VERSIONS, versions=versions))
+    found = to_delete({"a": times}, RetentionRules(KEEP_LATEST_FILE_VERSIONS, versions=versions))
     assert {time for _, time in found} == set(sorted(times)[:-versions])
 
 
 def test_what_a_pending_plan_reads_stays_and_counts_as_one_version() -> None:
     groups = {"a": ["001", "002", "003", "004"]}
     needed = {"p": {"a": "003"}}
-    by_versions = Retention(KEEP_LATEST_FILE_VERSIONS, versions=2, needed=needed)
-    assert going(groups, by_versions) == {("a", "001")}
-    by_commits = Retention(KEEP_LATEST_COMMITS, "012", needed={"p": {"a": "002"}})
-    assert going(groups, by_commits) == {("a", "001")}
-    assert going(groups, Retention(KEEP_LATEST_FILE_VERSIONS, replaced={"p": {"a": "009"}}, needed=needed)) == {
+    by_versions = RetentionRules(KEEP_LATEST_FILE_VERSIONS, versions=2, needed=needed)
+    assert to_delete(groups, by_versions) == {("a", "001")}
+    by_commits = RetentionRules(KEEP_LATEST_COMMITS, "012", needed={"p": {"a": "002"}})
+    assert to_delete(groups, by_commits) == {("a", "001")}
+    assert to_delete(
+        groups, RetentionRules(KEEP_LATEST_FILE_VERSIONS, replaced={"p": {"a": "009"}}, needed=needed)
+    ) == {
         ("a", "001"),
         ("a", "002"),
     }
@@ -182,7 +184,7 @@ def test_what_a_pending_plan_reads_stays_and_counts_as_one_version() -> None:
 
 def test_a_reason_is_given() -> None:
     groups = {"a": ["001", "002", "003"], "b": ["001"]}
-    keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={"p": {"b": "005"}})
+    keep = RetentionRules(KEEP_LATEST_COMMITS, "009", replaced={"p": {"b": "005"}})
     reasons = [d.reason for d in deletions(stored(groups), keep)]
     assert (
         reasons
@@ -197,5 +199,5 @@ def test_a_reason_is_given() -> None:
 @pytest.mark.parametrize(("path", "pending_files", "expected"), [("p", 0, True), ("p", 1, False), ("", 0, False)])
 def test_a_partition_is_deserted_when_no_file_is_left(path: str, pending_files: int, expected: bool) -> None:
     partition = stored({"b": ["001"]}, path, pending_files)
-    keep = Retention(KEEP_LATEST_COMMITS, "009", replaced={path: {"b": "005"}})
-    assert is_deserted(partition, deletions(partition, keep)) is expected
+    keep = RetentionRules(KEEP_LATEST_COMMITS, "009", replaced={path: {"b": "005"}})
+    assert is_emptied(partition, deletions(partition, keep)) is expected

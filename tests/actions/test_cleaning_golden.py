@@ -12,10 +12,10 @@ from pyhudi.formats.clean_plans import decode_clean_plan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.services.clean.drafting import last_clean
+from pyhudi.services.clean.planner import last_clean
 from pyhudi.storage.local import LocalStorage
 from pyhudi.table.run_service import serve
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 from tests.support.golden.folder import shared_folder
 from tests.support.tables.small import TestTable
 
@@ -61,7 +61,7 @@ def rows_of(table: TestTable, as_of: str | None = None) -> list[str]:
 
 
 def readable(table: TestTable) -> list[Instant]:
-    retention = load_retention(table.meta)
+    retention = load_readable_history(table.meta)
     return [i for i in table.meta.timeline.commits() if retention.is_readable(i.requested_time)]
 
 
@@ -85,4 +85,4 @@ def test_plans_of_real_hudi_are_understood(version: str, name: str, tmp_path: Pa
     }
     for path, names in plan.files.items():
         assert not {info.name for info in table.storage.list(path)} & set(names)
-    assert load_retention(table.meta).earliest == done.earliest
+    assert load_readable_history(table.meta).earliest == done.earliest

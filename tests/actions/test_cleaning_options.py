@@ -9,7 +9,7 @@ import pytest
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import HudiOptionWarning, WriteOptions
 from pyhudi.services.archive.archiving import archive
-from pyhudi.services.clean.drafting import last_clean
+from pyhudi.services.clean.planner import last_clean
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
 from tests.support.tables.cleaned import NEVER, RETAINED, call, commits, files, table_of, update

@@ -17,7 +17,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.clean import cleaning
 from pyhudi.services.clean.cleaning import clean
-from pyhudi.services.clean.drafting import CleanDraft
+from pyhudi.services.clean.planner import PlannedClean
 from pyhudi.services.savepoint import savepoint
 from pyhudi.storage.memory import InjectedFault
 from pyhudi.table.run_service import serve
@@ -167,16 +167,16 @@ def test_a_plan_that_waits_takes_nothing_that_was_savepointed_when_a_rollback_ha
 def test_of_two_at_once_one_cleans(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(**NEVER)
     update(table, 3)
-    draft, others = cleaning.draft_clean, []
+    planned, others = cleaning.plan_clean, []
 
-    def slow(context: ActionContext, **how: bool) -> CleanDraft:
-        made = draft(context, **how)
+    def slow(context: ActionContext, **how: bool) -> PlannedClean:
+        made = planned(context, **how)
         if not others:
             others.append(None)
             others.append(call(table, schedule_only=True, clean_commits_retained="1").scheduled)
         return made
 
-    monkeypatch.setattr(cleaning, "draft_clean", slow)
+    monkeypatch.setattr(cleaning, "plan_clean", slow)
     result = call(table, clean_commits_retained="1")
 
     assert result.scheduled is None
@@ -186,16 +186,16 @@ def test_of_two_at_once_one_cleans(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_savepoint_that_is_made_meanwhile_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(**NEVER)
     update(table, 3)
-    draft, saved = cleaning.draft_clean, []
+    planned, saved = cleaning.plan_clean, []
 
-    def slow(context: ActionContext, **how: bool) -> CleanDraft:
-        made = draft(context, **how)
+    def slow(context: ActionContext, **how: bool) -> PlannedClean:
+        made = planned(context, **how)
         if not saved:
             saved.append(commits(table)[1])
             serve(table.storage, partial(savepoint, instant_time=saved[0]), WriteOptions.parse({}), table.engine)
         return made
 
-    monkeypatch.setattr(cleaning, "draft_clean", slow)
+    monkeypatch.setattr(cleaning, "plan_clean", slow)
     call(table, clean_commits_retained="1")
 
     assert [name for name in files(table) if saved[0] in name]

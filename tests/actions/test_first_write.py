@@ -113,7 +113,7 @@ def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(mon
         return made
 
     with pytest.MonkeyPatch.context() as dying:
-        dying.setattr(write_table, "leaving_nothing", lambda _: 1 / 0)  # the other one has made the table
+        dying.setattr(write_table, "table_removed_on_error", lambda _: 1 / 0)  # the other one has made the table
         with pytest.raises(ZeroDivisionError):
             table.upsert(("a", "x", 1, 1))
     assert table_exists(storage)

@@ -15,8 +15,8 @@ from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.services.archive.archiving import archive
-from pyhudi.timeline.history import load_history
-from pyhudi.view.retention import load_retention
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.readable_history import load_readable_history
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 LIFE = ("archive", "archive", "archive", "rollback", "restore")
@@ -29,7 +29,7 @@ class Lived(Cleaned):
     def instants(self) -> tuple[list[str], list[str]]:
         """Requested times of commits: archived, active."""
         meta = self.table.meta
-        archived = [i for i in load_history(meta.storage, meta.config).times() if i.action.is_write]
+        archived = [i for i in load_archived_timeline(meta.storage, meta.config).times() if i.action.is_write]
         return [i.requested_time for i in archived], [i.requested_time for i in meta.timeline.commits()]
 
     def live(self, operation: str, data: st.DataObject) -> None:
@@ -57,7 +57,7 @@ class Lived(Cleaned):
 
     def check(self, retained: int = 0) -> None:
         _, active = self.instants()
-        retention = load_retention(self.table.meta)
+        retention = load_readable_history(self.table.meta)
         for time, rows in self.seen.items():
             if retention.is_readable(time):
                 assert self.table.rows(as_of=time) == rows, (

@@ -14,7 +14,7 @@ from pyhudi.formats.savepoint_files import decode_restore_metadata, decode_resto
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 from tests.support.tables.archived import archived, clean
 from tests.support.tables.cleaned import call as clean_now
 from tests.support.tables.merge_on_read import VERSIONS
@@ -235,7 +235,9 @@ def test_nothing_goes_back_over_what_was_cleaned_when_the_clean_is_archived(vers
         if info.name.startswith(run.instant_time):
             table.storage.delete(info.path)
     rows, files, instants = table.rows(), data_files(table), table.meta.timeline.instants
-    assert load_retention(table.meta).is_readable(time), "the timeline does not say any more that something was cleaned"
+    assert load_readable_history(table.meta).is_readable(time), (
+        "the timeline does not say any more that something was cleaned"
+    )
 
     with pytest.raises(TableError, match="cleaning has deleted what it replaced: the version of"):
         restored(table, time)

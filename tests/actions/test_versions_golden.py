@@ -17,7 +17,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.golden.folder import GoldenTable
 from tests.support.golden.rows import differences
@@ -116,7 +116,7 @@ def test_the_archive_holds_at_least_what_real_hudi_takes_along(golden: Golden, b
 def archive_of(storage: Storage) -> dict[tuple[str, str], Any]:
     meta = MetaClient.load(storage)
     found = {}
-    for archived in load_history(storage, meta.config).instants():
+    for archived in load_archived_timeline(storage, meta.config).instants():
         commit = archived.commit()
         stats = None if commit is None else sorted((s.path, s.num_writes, s.prev_commit) for s in commit.stats())
         instant = archived.instant

@@ -9,7 +9,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from pyhudi.timeline.history import archive_log, load_history
+from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.tables.small import TestTable
 from tests.support.writers.dying import deaths, on_clone
@@ -48,7 +48,7 @@ def run(table: TestTable) -> None:
 
 def instants(table: TestTable) -> tuple[list[str], list[str]]:
     """Requested times of completed instants: archived, active."""
-    history = [i.requested_time for i in load_history(table.storage, table.meta.config).times()]
+    history = [i.requested_time for i in load_archived_timeline(table.storage, table.meta.config).times()]
     return history, [i.requested_time for i in table.meta.timeline.completed()]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup import beside_base
+from pyhudi.filegroup import split_merge
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.matching import PositionMatching, positions_fit
 from pyhudi.filegroup.read import SliceMerge, SliceSpec
@@ -61,7 +61,7 @@ def slice_of(table: MergeOnRead) -> tuple[SliceSpec, FileSlice]:
 
 def leaving(table: MergeOnRead) -> list[int]:
     """Numbers of the base rows that leave."""
-    return [row for part in beside_base.leaving_rows(*slice_of(table)) for row in part.rows.tolist()]
+    return [row for part in split_merge.replaced_base_rows(*slice_of(table)) for row in part.rows.tolist()]
 
 
 @pytest.mark.parametrize("mode", MODES)

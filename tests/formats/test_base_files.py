@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, SchemaMismatch, UnsupportedTable
 from pyhudi.formats.avro.schema import avro_from_arrow
-from pyhudi.formats.base import BASE_FORMATS, FileOptions, Footer, file_schema, new_base_file, open_base_file
+from pyhudi.formats.base import BASE_FORMATS, BaseFileOptions, Footer, file_schema, new_base_file, open_base_file
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
@@ -64,7 +64,7 @@ ORC_ROW = ROWS[1] | {"ts": ROWS[1]["ts"].replace(microsecond=0), "local": dt.dat
 
 def write(storage: Storage, path: str, table: pa.Table, **options: Any) -> int:
     kind = "ORC" if path.endswith(".orc") else "PARQUET"
-    writer = new_base_file(storage, path, table.schema, FileOptions(format=kind, **options))
+    writer = new_base_file(storage, path, table.schema, BaseFileOptions(format=kind, **options))
     if len(table):
         writer.write(table)
     schema = avro_from_arrow(table.schema, "t", with_meta=True)
@@ -280,7 +280,7 @@ def test_a_damaged_file_gives_rows_or_an_error_of_the_family(position: int, flip
 def test_an_orc_file_whose_schema_entry_is_damaged_is_read_by_its_columns() -> None:
     storage = MemoryStorage()
     table = pa.table({"a": [1, 2]})
-    writer = new_base_file(storage, "f.orc", table.schema, FileOptions(format="ORC"))
+    writer = new_base_file(storage, "f.orc", table.schema, BaseFileOptions(format="ORC"))
     writer.write(table)
     writer.close(
         Footer(avro_schema='{"type": "record", "name": "r", "fields": [{"name": "a", "type": ["oull", "int"]}]}')
@@ -305,7 +305,7 @@ def test_a_missing_file_and_a_foreign_format_say_so() -> None:
     with pytest.raises(UnsupportedTable, match=r"\.hfile"):
         open_base_file(MemoryStorage(), "f.hfile")
     with pytest.raises(ConfigError, match=r"\.orc"):
-        new_base_file(MemoryStorage(), "f.parquet", pa.schema([("a", pa.int32())]), FileOptions(format="ORC"))
+        new_base_file(MemoryStorage(), "f.parquet", pa.schema([("a", pa.int32())]), BaseFileOptions(format="ORC"))
 
 
 def test_columns_that_no_file_can_hold_are_all_named() -> None:
@@ -317,7 +317,7 @@ def test_columns_that_no_file_can_hold_are_all_named() -> None:
 def test_every_format_streams_row_groups_of_any_count(name: str) -> None:
     storage = MemoryStorage()
     path = f"f.{name.lower()}"
-    writer = new_base_file(storage, path, pa.schema([("a", pa.int64())]), FileOptions(format=name))
+    writer = new_base_file(storage, path, pa.schema([("a", pa.int64())]), BaseFileOptions(format=name))
     for first in range(0, 100, 7):
         writer.write(pa.table({"a": list(range(first, min(first + 7, 100)))}))
     writer.close(Footer())
@@ -341,7 +341,7 @@ def test_a_damaged_or_missing_file_is_named_with_what_to_do(name: str) -> None:
 def test_every_codec_takes_the_level_that_goes_with_another_one(codec: str) -> None:
     storage = MemoryStorage("codecs")
     rows = pa.table({"a": pa.array(range(1000), pa.int64())})
-    writer = new_base_file(storage, "x.parquet", rows.schema, FileOptions(codec=codec, compression_level=1))
+    writer = new_base_file(storage, "x.parquet", rows.schema, BaseFileOptions(codec=codec, compression_level=1))
     writer.write(rows)
     writer.close(Footer())
 

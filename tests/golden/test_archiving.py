@@ -11,7 +11,7 @@ from pyhudi.errors import HudiError, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from tests.support.golden.folder import Golden
 
 KEEP = {
@@ -69,5 +69,5 @@ def rows(table: HudiTable, time: str | None) -> list[str]:
 
 def archived(path: Path) -> set[tuple[str, str]]:
     storage = open_storage(path)
-    history = load_history(storage, MetaClient.load(storage).config)
+    history = load_archived_timeline(storage, MetaClient.load(storage).config)
     return {(i.requested_time, i.action.value) for i in history.times()}

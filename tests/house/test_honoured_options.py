@@ -17,15 +17,27 @@ import pytest
 
 from pyhudi.errors import ConfigError
 from pyhudi.model import options as package
-from pyhudi.model.options import OPTIONS, Door, HudiOptionWarning, Kind, OptionSpec, ReadOptions, Support, WriteOptions
+from pyhudi.model.options import (
+    OPTIONS,
+    HudiOptionWarning,
+    Kind,
+    OptionScope,
+    OptionSpec,
+    ReadOptions,
+    Support,
+    WriteOptions,
+)
 from tests.support.source import attribute_chains, modules
 
-PARSE: dict[Door, Callable[[dict[str, str]], Any]] = {Door.WRITE: WriteOptions.parse, Door.READ: ReadOptions.parse}
+PARSE: dict[OptionScope, Callable[[dict[str, str]], Any]] = {
+    OptionScope.WRITE: WriteOptions.parse,
+    OptionScope.READ: ReadOptions.parse,
+}
 HONOURED = [
-    pytest.param(spec, door, id=f"{spec.key}-{door.value}")
+    pytest.param(spec, scope, id=f"{spec.key}-{scope.value}")
     for spec in OPTIONS
     if spec.support is Support.HONOURED
-    for door in sorted(spec.doors)
+    for scope in sorted(spec.scopes)
 ]
 # Options that say something about another one only.
 BESIDE = {
@@ -34,7 +46,7 @@ BESIDE = {
     "hoodie.orc.max.file.size": {"hoodie.table.base.file.format": "ORC"},
 }
 # What an options object, or a part of one, is called where it is used; parts are also called by their field's name.
-CALLED = {"options", "_options", "own", "asked", "settings", "_settings", "given"}
+CALLED = {"options", "_options", "own", "read_options", "requested", "settings", "_settings", "given"}
 
 
 def other_values(spec: OptionSpec) -> list[str]:
@@ -48,19 +60,19 @@ def other_values(spec: OptionSpec) -> list[str]:
     return ["text"]
 
 
-@pytest.mark.parametrize(("spec", "door"), HONOURED)
-def test_giving_an_honoured_option_changes_what_the_call_asks_for(spec: OptionSpec, door: Door) -> None:
+@pytest.mark.parametrize(("spec", "scope"), HONOURED)
+def test_giving_an_honoured_option_changes_what_the_call_asks_for(spec: OptionSpec, scope: OptionScope) -> None:
     beside = BESIDE.get(spec.key, {})
-    plain = PARSE[door](beside)
+    plain = PARSE[scope](beside)
 
     def does_something(text: str) -> bool:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", HudiOptionWarning)
-                given = PARSE[door]({**beside, spec.key: text})
+                given = PARSE[scope]({**beside, spec.key: text})
         except (ConfigError, HudiOptionWarning) as answer:
             return spec.key in str(answer)
-        return bool((replace(given, explicit=plain.explicit) if door is Door.WRITE else given) != plain)
+        return bool((replace(given, explicit=plain.explicit) if scope is OptionScope.WRITE else given) != plain)
 
     assert any(does_something(text) for text in other_values(spec))
 

@@ -10,7 +10,7 @@ from tests.support.source import attribute_chains, imported_names, modules
 _HOME = ("pyhudi/index/", "pyhudi/model/options/")
 # Names that other things have as well: key generators, plan strategies of clustering, conflict strategies.
 _SHARED = {"SIMPLE", "BUCKET", "CONSISTENT_BUCKET"}
-_IN_MESSAGES = "pyhudi/actions/writes/naming_rows.py"
+_IN_MESSAGES = "pyhudi/actions/writes/delete_keys.py"
 
 
 def _elsewhere() -> dict[str, ast.Module]:

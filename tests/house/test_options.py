@@ -14,9 +14,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.options import (
     KEYWORDS,
     OPTIONS,
-    Door,
     HudiOptionWarning,
     Kind,
+    OptionScope,
     ReadOptions,
     Support,
     WriteOptions,
@@ -111,14 +111,14 @@ SAID_BY_BEING_GIVEN = {
 
 @pytest.mark.filterwarnings("ignore::pyhudi.HudiOptionWarning")  # schema on read, whose default is not what reads do
 def test_giving_the_default_of_the_page_is_the_same_as_giving_nothing():
-    parses = {Door.WRITE: WriteOptions.parse, Door.READ: ReadOptions.parse}
-    plain = {door: leaves(parse({})) for door, parse in parses.items()}
+    parses = {OptionScope.WRITE: WriteOptions.parse, OptionScope.READ: ReadOptions.parse}
+    plain = {scope: leaves(parse({})) for scope, parse in parses.items()}
     unlike: dict[str, set[str]] = {}
     for spec in OPTIONS:
-        for door in spec.doors:
+        for scope in spec.scopes:
             if spec.support is Support.HONOURED and spec.default is not None:
-                given = leaves(parses[door]({spec.key: spec.default}))
-                names = {name for name in given if given[name] != plain[door][name]}
+                given = leaves(parses[scope]({spec.key: spec.default}))
+                names = {name for name in given if given[name] != plain[scope][name]}
                 names -= {"explicit", "keygen_options"} | {name for name in names if name.endswith("_is_given")}
                 unlike |= {spec.key: names} if names else {}
     assert unlike == SAID_BY_BEING_GIVEN

@@ -14,7 +14,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage
 from pyhudi.timeline.archive_log import ArchiveLogInstant
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.lsm_history import LsmInstant
 from tests.support.judge.comparing import assert_pyhudi_reads
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
@@ -101,7 +101,7 @@ def history(table: Path) -> dict[str, tuple[int, int, int]]:
     """Archived write → bytes, rows, updates."""
     storage = open_storage(table)
     found = {}
-    for archived in load_history(storage, MetaClient.load(storage).config).instants():
+    for archived in load_archived_timeline(storage, MetaClient.load(storage).config).instants():
         commit = archived.commit()
         if commit is not None:
             stats = commit.stats()
@@ -168,7 +168,7 @@ def test_each_lists_and_continues_the_history_of_the_other(
 
 def all_archived(table: Path) -> tuple[Any, ...]:
     storage = open_storage(table)
-    return load_history(storage, MetaClient.load(storage).config).times()
+    return load_archived_timeline(storage, MetaClient.load(storage).config).times()
 
 
 @pytest.mark.parametrize(("version", "kind"), RESTORES)
@@ -254,7 +254,7 @@ def contents(table: Path) -> dict[tuple[str, str], Any]:
     """(time, action) → all that the history holds of an instant."""
     storage = open_storage(table)
     found: dict[tuple[str, str], Any] = {}
-    for archived in load_history(storage, MetaClient.load(storage).config).instants():
+    for archived in load_archived_timeline(storage, MetaClient.load(storage).config).instants():
         instant = archived.instant
         if isinstance(archived, LsmInstant):
             kept: Any = (instant.completion_time, archived.metadata, archived.plan)

@@ -13,7 +13,7 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.keygen import KeyColumns
 from pyhudi.model.predicate import Column
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.pruning import partition_ranges, told_values
+from pyhudi.queries.pruning import parsed_path_values, partition_ranges
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def test_only_a_number_as_a_generator_writes_it_tells_the_value_of_an_integer_co
     config = TableConfig({"hoodie.table.name": "t", "hoodie.table.version": "9", "hoodie.table.partition.fields": "n"})
     schema = pa.schema([("n", pa.int32())])
 
-    assert told_values(config, text, schema) == (() if told is None else (("n", text),))
+    assert parsed_path_values(config, text, schema) == (() if told is None else (("n", text),))
     known = partition_ranges(config, text, schema).get(Column(("n",)))
     assert (None if known is None else (known.low, known.high, known.may_be_null)) == (
         None if told is None else (told, told, False)

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyhudi.filegroup.beside_base import leaving_rows
+from pyhudi.filegroup.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
-from pyhudi.queries.snapshot import read_coming_rows, read_slice
+from pyhudi.queries.snapshot import read_log_rows, read_slice
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from tests.support.golden.cases import golden_names
@@ -25,14 +25,14 @@ VERSION = "version"
 
 def in_two_parts(plan: ReadPlan, storage: Storage, read: ReadSlice) -> Iterator[pa.RecordBatch]:
     assert plan.merge is not None
-    base = ReadSlice.of_base_file(read.base_file, read.path_values, read.told_values)
+    base = ReadSlice.of_base_file(read.base_file, read.path_values, read.parsed_path_values)
     stored = pa.Table.from_batches(list(read_slice(plan, storage, base)), plan.schema)
-    found = list(leaving_rows(plan.merge, read.file_slice))
-    leaving = {int(row) for part in found for row in part.rows}
+    found = list(replaced_base_rows(plan.merge, read.file_slice))
+    replaced = {int(row) for part in found for row in part.rows}
     lost = {int(version) for part in found for version in part.lost}
-    assert len(leaving) == sum(len(part.rows) for part in found)
-    yield from stored.filter(pa.array([row not in leaving for row in range(len(stored))], pa.bool_())).to_batches()
-    for batch in read_coming_rows(plan, read, VERSION):
+    assert len(replaced) == sum(len(part.rows) for part in found)
+    yield from stored.filter(pa.array([row not in replaced for row in range(len(stored))], pa.bool_())).to_batches()
+    for batch in read_log_rows(plan, read, VERSION):
         live = pa.array([version not in lost for version in batch.column(VERSION).to_pylist()], pa.bool_())
         yield batch.filter(live).select(plan.schema.names)
 
@@ -76,8 +76,8 @@ def test_late_rows_deletes_and_new_rows_are_in_the_right_part(version: str, opti
     (read,) = plan_snapshot(table.meta).slices
     plan = plan_snapshot(table.meta)
     assert plan.merge is not None
-    leaving = np.concatenate([found.rows for found in leaving_rows(plan.merge, read.file_slice)])
-    assert sorted(leaving.tolist()) == [1, 3, 4, 6, 7]
+    replaced = np.concatenate([found.rows for found in replaced_base_rows(plan.merge, read.file_slice)])
+    assert sorted(replaced.tolist()) == [1, 3, 4, 6, 7]
 
 
 def test_a_file_group_of_log_files_alone_comes_whole() -> None:
@@ -88,6 +88,6 @@ def test_a_file_group_of_log_files_alone_comes_whole() -> None:
     (read,) = plan.slices
     assert read.file_slice.base_file is None
     assert plan.merge is not None
-    assert not list(leaving_rows(plan.merge, read.file_slice))
-    coming = [batch.select(plan.schema.names) for batch in read_coming_rows(replace(plan, slices=()), read, VERSION)]
+    assert not list(replaced_base_rows(plan.merge, read.file_slice))
+    coming = [batch.select(plan.schema.names) for batch in read_log_rows(replace(plan, slices=()), read, VERSION)]
     assert texts(iter(coming)) == texts(read_slice(plan, table.storage, read))

@@ -13,14 +13,14 @@ import pytest
 
 from pyhudi.errors import CorruptFile
 from pyhudi.meta_client import MetaClient
+from pyhudi.schema.column_mapping import column_mapping
 from pyhudi.schema.internal import (
     InternalSchema,
     decode_history,
     decode_internal_schema,
-    load_history,
+    load_schema_history,
     schema_as_of,
 )
-from pyhudi.schema.read_plan import read_plan
 from pyhudi.storage import open_storage
 from tests.support.golden.rows import differences
 
@@ -38,7 +38,7 @@ def read_as_of(folder: Path, instant_time: str, history: tuple[InternalSchema, .
             newest[file_id] = max(newest.get(file_id, ("", path)), (written, path))
     parts = []
     for written, path in newest.values():
-        plan = read_plan(history, written, query)
+        plan = column_mapping(history, written, query)
         assert plan is not None
         with pq.ParquetFile(path) as file:
             parts.append(pickle.loads(pickle.dumps(plan))(file.read(list(plan.file_columns))))
@@ -49,7 +49,7 @@ def read_as_of(folder: Path, instant_time: str, history: tuple[InternalSchema, .
 def test_snapshot_and_every_time_travel_are_those_of_real_hudi(golden: Any, version: str) -> None:
     folder, description = golden(version, "evolution_schema_on_read")
     meta = MetaClient.load(open_storage(folder))
-    history = load_history(meta.storage, meta.config, meta.timeline)
+    history = load_schema_history(meta.storage, meta.config, meta.timeline)
     expected = description["expected"]
 
     snapshot = read_as_of(folder, "99999999999999999", history)
@@ -64,7 +64,7 @@ def test_snapshot_and_every_time_travel_are_those_of_real_hudi(golden: Any, vers
 def test_the_newest_schema_is_the_one_in_the_newest_commit(golden: Any, version: str) -> None:
     folder, _ = golden(version, "evolution_schema_on_read")
     meta = MetaClient.load(open_storage(folder))
-    newest = load_history(meta.storage, meta.config, meta.timeline)[0]
+    newest = load_schema_history(meta.storage, meta.config, meta.timeline)[0]
     last = meta.timeline.last_commit()
     assert last is not None
 
@@ -79,14 +79,14 @@ def test_the_file_of_a_commit_that_failed_does_not_count(golden: Any) -> None:
     residue.write_text('{"schemas":[]}')
     meta = MetaClient.load(open_storage(folder))
 
-    assert len(load_history(meta.storage, meta.config, meta.timeline)) == 6
+    assert len(load_schema_history(meta.storage, meta.config, meta.timeline)) == 6
 
 
 def test_a_table_without_changes_has_no_history(golden: Any) -> None:
     folder, _ = golden("1.2.0", "evolution_add_columns")
     meta = MetaClient.load(open_storage(folder))
 
-    assert load_history(meta.storage, meta.config, meta.timeline) == ()
+    assert load_schema_history(meta.storage, meta.config, meta.timeline) == ()
 
 
 def field(column_id: int, name: str, data_type: Any, **more: Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_nested_columns_match_by_id_too() -> None:
         ],
         ["s", "a", "m"],
     )
-    plan = read_plan(history, "15", history[0], ["n", "t", "b"])
+    plan = column_mapping(history, "15", history[0], ["n", "t", "b"])
     assert plan is not None
     assert plan.file_columns == ("m", "s", "a")
     out = plan(batch.select(list(plan.file_columns)))
@@ -158,7 +158,7 @@ def test_a_nested_field_that_was_dropped_and_added_again_is_null_in_older_files(
     )
 
     def read(query: InternalSchema) -> dict[str, Any]:
-        plan = read_plan(history, "15", query)
+        plan = column_mapping(history, "15", query)
         assert plan is not None
         found: dict[str, Any] = plan(old).to_pydict()
         return found
@@ -173,7 +173,7 @@ def test_swapped_names_follow_their_ids() -> None:
         internal(20, field(1, "a", "int"), field(0, "b", "string")),
         internal(10, field(0, "a", "int"), field(1, "b", "int")),
     )
-    plan = read_plan(history, "10", history[0])
+    plan = column_mapping(history, "10", history[0])
     assert plan is not None
 
     assert plan(pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})).to_pydict() == {
@@ -185,7 +185,7 @@ def test_swapped_names_follow_their_ids() -> None:
 def test_files_older_than_the_history_have_no_plan() -> None:
     schema = internal(20, field(0, "a", "int"))
 
-    assert read_plan((schema,), "10", schema) is None
+    assert column_mapping((schema,), "10", schema) is None
 
 
 def test_all_type_words_are_read() -> None:

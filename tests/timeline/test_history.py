@@ -22,7 +22,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.archive_log import ArchiveLog
-from pyhudi.timeline.history import archive_log, load_history, lsm_history
+from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.lsm_history import LsmHistory
 from pyhudi.timeline.lsm_manifest import load_manifest
 from tests.support.golden.folder import Golden
@@ -71,7 +71,7 @@ def test_archived_commits_add_up_to_what_real_hudi_shows(golden: Golden, version
     storage, meta, expected = opened(golden, version, name)
 
     shown = {}
-    for archived in load_history(storage, meta.config).instants():
+    for archived in load_archived_timeline(storage, meta.config).instants():
         commit = archived.commit()
         if commit is not None:
             stats = commit.stats()
@@ -102,9 +102,9 @@ def test_archived_commits_add_up_to_what_real_hudi_shows(golden: Golden, version
 @pytest.mark.parametrize("stage", ["upgrade_a_mor_2_v8", "upgrade_a_mor_3_v9", "upgrade_a_mor_6_v6"])
 def test_upgrades_and_downgrades_by_real_hudi_lose_and_double_no_archived_instant(golden: Golden, stage: str) -> None:
     storage, meta, _ = opened(golden, "1.2.0", "upgrade_a_mor_1_v6")
-    before = {i.requested_time for i in load_history(storage, meta.config).times()}
+    before = {i.requested_time for i in load_archived_timeline(storage, meta.config).times()}
     storage, meta, _ = opened(golden, "1.2.0", stage)
-    history = load_history(storage, meta.config)
+    history = load_archived_timeline(storage, meta.config)
 
     times = [i.requested_time for i in history.times()]
 

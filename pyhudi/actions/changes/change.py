@@ -19,16 +19,16 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
+from pyhudi.actions.changes.slice_reader import SliceReader
 from pyhudi.actions.changes.slots import ChangeSlot
-from pyhudi.actions.changes.stored import StoredRows
-from pyhudi.actions.clustering_updates import groups_to_keep_off
+from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
+from pyhudi.actions.writes.index_lookup import stored_slices, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, commit_body, log_plan
-from pyhudi.actions.writes.looking_up import stored_slices, table_index
 from pyhudi.actions.writes.preparation import check_keys, log_options, schedule_unchanged, sizing, write_spec
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
@@ -108,46 +108,46 @@ class ChangeRows:
             )
         check_keys(table_keygen(context, PROBE_TIME), schema)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[ChangePlan]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[ChangePlan]:
         plan = plan_snapshot(context.meta, where=self.where, merger_classes=context.options.merger_classes)
         if self.source is None:
             keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
             spec = write_spec(schedule, keygen, instant, context)
-            order = Order(instant, schedule, spec, None, None, SlotPlan((), {}, {}))
+            prepared = PreparedWrite(instant, schedule, spec, None, None, SlotPlan((), {}, {}))
             reads: Sequence[ReadSlice] = plan.slices
         else:
             rules = Rules(self.operation, combines=False, drop_unknown=not self._inserts, moves=False)
-            order = KeyedWrite(self.source, rules, self.kind).prepare(schedule, instant, context)
+            prepared = KeyedWrite(self.source, rules, self.kind).prepare(schedule, instant, context)
             everything = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
-            reads = [read for read in plan.slices if _group(read) not in order.plan.updates] if everything else ()
-        return self._with_work(order, plan, reads, instant, context)
+            reads = [read for read in plan.slices if _group(read) not in prepared.plan.updates] if everything else ()
+        return self._with_work(prepared, plan, reads, instant, context)
 
     def _with_work(
         self,
-        order: Order[SlotPlan],
+        prepared: PreparedWrite[SlotPlan],
         plan: ReadPlan,
         alone: Sequence[ReadSlice],
         instant: Instant,
         context: ActionContext,
-    ) -> Order[ChangePlan]:
+    ) -> PreparedWrite[ChangePlan]:
         """The order with what its tasks do; `alone`: slices that no source row belongs to and that may change."""
         own = _slots_of(alone, instant, context)
-        keyed = order.plan
-        first = len(keyed.tasks)
-        slots = dict(keyed.updates)
+        by_key = prepared.plan
+        first = len(by_key.tasks)
+        slots = dict(by_key.updates)
         slots |= {group: first + slot for group, slot in own.updates.items()}
         by_group = {_group(read): read for read in plan.slices}
         clauses, rules = self._bound(context), table_rules(context)
-        spec = order.spec
+        spec = prepared.spec
         if self._keys_suffice:
             # As the delete operation: these deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
-        stored = StoredRows(stored_slices(spec.key_generator, context), replace(plan, slices=(), merge=None))
+        stored = SliceReader(stored_slices(spec.key_generator, context), replace(plan, slices=(), merge=None))
         options = context.options
         work = ChangeSlot(
             WriteSlot(
                 spec,
-                (*keyed.tasks, *own.tasks),
+                (*by_key.tasks, *own.tasks),
                 _LATEST,
                 True,
                 context.clock,
@@ -162,26 +162,28 @@ class ChangeRows:
             self.source is not None,
         )
         numbers = tuple(range(first, first + len(own.tasks)))
-        profile = order.profile or profile_of(_counts(alone), own, self.operation)
+        profile = prepared.profile or profile_of(_counts(alone), own, self.operation)
         made = ChangePlan(work, first, numbers)
-        return Order(order.instant, order.schedule, spec, profile, order.frame, made, order.kept, order.not_found)
+        return PreparedWrite(
+            prepared.instant, prepared.schedule, spec, profile, prepared.frame, made, prepared.kept, prepared.not_found
+        )
 
-    def execute(self, order: Order[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:
-        plan = order.plan
+    def execute(self, prepared: PreparedWrite[ChangePlan], context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan = prepared.plan
         engine, statuses = context.engine, []
-        if order.frame is not None and plan.slots:
-            written = engine.map_groups(order.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
+        if prepared.frame is not None and plan.slots:
+            written = engine.map_groups(prepared.frame, SLOT, plan.slots, plan.work, STATUS_SCHEMA)
             statuses += from_table(engine.collect(written))
         if plan.alone:
             statuses += from_table(engine.collect(engine.fan_out(plan.alone, plan.work.alone, STATUS_SCHEMA)))
         # Which slices hold rows to change is known only now.
-        groups_to_keep_off((FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses), context)
+        groups_closed_to_inserts((FileGroupId(s.stat.partition_path or "", s.stat.file_id) for s in statuses), context)
         return tuple(statuses)
 
     def summarise(
-        self, order: Order[ChangePlan], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[ChangePlan], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
-        return commit_body(self.operation, order.schedule, statuses, context)
+        return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _bound(self, context: ActionContext) -> tuple[BoundClause, ...]:
         meta = context.meta

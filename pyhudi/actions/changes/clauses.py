@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.actions.changes.values import SOURCE, Assignment, Seen, assignment, computed, mask_of, seen_schema
+from pyhudi.actions.changes.values import SOURCE, Assignment, ClauseRows, assignment, clause_schema, computed, mask_of
 from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
 from pyhudi.model.keys import META_COLUMNS
@@ -50,7 +50,7 @@ class BoundClause:
     condition: pc.Expression | None
     assignments: tuple[Assignment, ...] = ()
 
-    def holds(self, seen: Seen) -> Mask:
+    def holds(self, seen: ClauseRows) -> Mask:
         """Which rows the condition is true for."""
         if self.condition is None:
             return np.ones(len(seen), np.bool_)
@@ -72,7 +72,7 @@ class Columns:
         """What a clause of this kind sees."""
         target = None if when is When.NOT_MATCHED else self.shown
         source = None if when is When.NOT_MATCHED_BY_SOURCE else self.source
-        return seen_schema(target, source, self.source is not None)
+        return clause_schema(target, source, self.source is not None)
 
     @property
     def fixed(self) -> frozenset[str]:

@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause, When
-from pyhudi.actions.changes.stored import IS_LATE, StoredRows
-from pyhudi.actions.changes.values import Seen
+from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader
+from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.formats.valid_text import check_text_column
 from pyhudi.merge import merge_mode
-from pyhudi.merge.combine import ordering_columns, whole
+from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.queries.plan import ReadSlice
@@ -38,7 +38,7 @@ class ChangeSlot:
     """
 
     write: WriteSlot
-    stored: StoredRows
+    stored: SliceReader
     reads: Mapping[int, ReadSlice]
     clauses: tuple[BoundClause, ...]
     schema: pa.Schema
@@ -63,11 +63,11 @@ class ChangeSlot:
     def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
         read = self.reads[slot]
         for stored, shown in self.stored.batches(read):
-            seen = Seen(shown, merging=self.merging)
+            seen = ClauseRows(shown, merging=self.merging)
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), seen)
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
-        keys = whole(arrived.column(RECORD_KEY))
+        keys = single_array(arrived.column(RECORD_KEY))
         _check_unique(keys)
         own = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in own])
@@ -78,16 +78,16 @@ class ChangeSlot:
                 partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
                 hit = partner >= 0
                 found[partner[hit]] = True
-                pairs = Seen(shown.filter(pa.array(hit)), source.take(pa.array(partner[hit])), merging=True)
+                pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(pa.array(partner[hit])), merging=True)
                 there = _with_path(stored, read)
                 yield from self._changed(When.MATCHED, there.filter(pa.array(hit)), pairs)
-                rest = Seen(shown.filter(pa.array(~hit)), merging=True)
+                rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
                 yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
         new = pa.array(~found)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
-        yield from self._changed(When.NOT_MATCHED, fresh, Seen(None, source.filter(new), merging=True))
+        yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
-    def _changed(self, when: When, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
+    def _changed(self, when: When, rows: pa.Table, seen: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
         left = np.ones(len(rows), np.bool_)
         for number, clause in enumerate(self.clauses):
@@ -101,7 +101,7 @@ class ChangeSlot:
             for batch in self._made(number, clause, mine, seen.filter(taken)):
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
-    def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: Seen) -> Iterator[pa.RecordBatch]:
+    def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: ClauseRows) -> Iterator[pa.RecordBatch]:
         count = len(rows)
         values = {assigned.column.name: assigned.of(seen) for assigned in clause.assignments}
         for name, column in values.items():
@@ -109,20 +109,20 @@ class ChangeSlot:
         data = []
         for wanted in self.schema:
             if wanted.name in values:
-                data.append(whole(values[wanted.name]))
+                data.append(single_array(values[wanted.name]))
             elif wanted.name in rows.column_names:
-                data.append(whole(rows.column(wanted.name)))
+                data.append(single_array(rows.column(wanted.name)))
             else:
                 data.append(pa.nulls(count, wanted.type))
         made = pa.RecordBatch.from_arrays(data, schema=self.schema) if data else None
-        gone = pa.repeat(pa.scalar(clause.does == "delete"), count)
+        is_deleted = pa.repeat(pa.scalar(clause.does == "delete"), count)
         if made is not None and clause.does != "delete":
-            gone = marked_rows(made, self.rules)
+            is_deleted = marked_rows(made, self.rules)
         control = [
-            whole(rows.column(RECORD_KEY)),
-            whole(rows.column(PARTITION_PATH)),
+            single_array(rows.column(RECORD_KEY)),
+            single_array(rows.column(PARTITION_PATH)),
             pa.array(np.zeros(count, np.int64)),
-            gone,
+            is_deleted,
             _change_numbers(number, rows),
         ]
         schema = pa.schema([*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)])
@@ -145,7 +145,7 @@ def _change_numbers(number: int, rows: pa.Table) -> pa.Array:
     """The clause that made each row; rows that must be written whole have none."""
     numbers = np.full(len(rows), number, np.int32)
     if IS_LATE in rows.column_names:
-        numbers[whole(rows.column(IS_LATE)).to_numpy(zero_copy_only=False)] = _WHOLE_ROW
+        numbers[single_array(rows.column(IS_LATE)).to_numpy(zero_copy_only=False)] = _WHOLE_ROW
     return pa.array(numbers)
 
 

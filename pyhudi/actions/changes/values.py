@@ -20,16 +20,16 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
-from pyhudi.merge.combine import whole
+from pyhudi.merge.combine import single_array
 from pyhudi.schema.projection import project
 
-__all__ = ["SOURCE", "TARGET", "Assignment", "Seen", "assignment", "computed", "mask_of", "seen_schema"]
+__all__ = ["SOURCE", "TARGET", "Assignment", "ClauseRows", "assignment", "clause_schema", "computed", "mask_of"]
 
 SOURCE, TARGET = "source", "target"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ClauseRows:
     """Rows as a clause sees them, row by row: of the table, of the source, or pairs. `merging`: with struct columns."""
 
     target: pa.Table | None
@@ -55,26 +55,26 @@ class Seen:
         """What a function is called with: the table's rows, then the source's."""
         return tuple(side for side in (self.target, self.source) if side is not None)
 
-    def filter(self, kept: Mask) -> Seen:
+    def filter(self, kept: Mask) -> ClauseRows:
         """Only some of the rows."""
         if kept.all():
             return self
         mask = pa.array(kept)
         target, source = (None if side is None else side.filter(mask) for side in (self.target, self.source))
-        return Seen(target, source, self.merging)
+        return ClauseRows(target, source, self.merging)
 
     def __len__(self) -> int:
         return len(self.sides[0])
 
 
-def seen_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
-    """The columns of `Seen.rows`."""
+def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: bool) -> pa.Schema:
+    """The columns of `ClauseRows.rows`."""
     left, right = (None if side is None else side.empty_table() for side in (target, source))
-    return Seen(left, right, merging).rows.schema
+    return ClauseRows(left, right, merging).rows.schema
 
 
 def _struct_of(side: pa.Table) -> pa.Array:
-    return pa.StructArray.from_arrays([whole(column) for column in side.columns], fields=list(side.schema))
+    return pa.StructArray.from_arrays([single_array(column) for column in side.columns], fields=list(side.schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Assignment:
     column: pa.Field
     value: pa.Scalar | pc.Expression | Callable[..., object]
 
-    def of(self, seen: Seen) -> pa.ChunkedArray:
+    def of(self, seen: ClauseRows) -> pa.ChunkedArray:
         """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
         if isinstance(self.value, pa.Scalar):
             return pa.chunked_array([pa.repeat(self.value, len(seen))])
@@ -94,7 +94,7 @@ class Assignment:
             found = self._called(seen)
         return _fitted(found, self.column)
 
-    def _called(self, seen: Seen) -> pa.ChunkedArray:
+    def _called(self, seen: ClauseRows) -> pa.ChunkedArray:
         assert callable(self.value)
         found = self.value(*seen.sides)
         if isinstance(found, pa.Scalar):
@@ -120,7 +120,7 @@ def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
     """Check what a caller wants to set a column to.
 
     Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
-             table's rows, the source's, or both; seen: the columns of `Seen.rows`.
+             table's rows, the source's, or both; seen: the columns of `ClauseRows.rows`.
     Raises:  ConfigError for values that can't become the column's type.
     """
     if isinstance(value, str):

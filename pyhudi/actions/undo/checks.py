@@ -20,7 +20,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["check_can_be_undone", "check_replaced_files_exist"]
 
@@ -34,7 +34,7 @@ def check_can_be_undone(target: Instant, context: ActionContext) -> None:
     """
     meta = context.meta
     if len(meta.timeline.commits()) == 1 and any(
-        i.action.is_write for i in load_history(meta.storage, meta.config).times()
+        i.action.is_write for i in load_archived_timeline(meta.storage, meta.config).times()
     ):
         raise TableError(
             f"{meta.storage.root}: {target.requested_time} can't be undone, because all commits before it were "

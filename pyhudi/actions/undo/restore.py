@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import is_clustering
 from pyhudi.actions.commit import commit
 from pyhudi.actions.instants import request
+from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.undo.checks import check_replaced_files_exist
 from pyhudi.actions.undo.files import requests_of, requests_of_slices
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
@@ -33,10 +33,10 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan, RollbackRequest
 from pyhudi.model.savepoints import RestoreMetadata, RestorePlan
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
-from pyhudi.timeline.history import load_history
 from pyhudi.timeline.write import TimelineWriter
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["finish_restores", "restore"]
 
@@ -83,7 +83,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
         plan = context.meta.reader.restore_plan(instant)
         undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
-        _forget_rollbacks_of_completed(context)
+        _delete_rollbacks_of_completed_restores(context)
     return tuple(undone)
 
 
@@ -138,13 +138,15 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
             f"{root}: {time} can't be restored, because later commits have savepoints: {', '.join(later)}. Delete them "
             "first; nothing was changed."
         )
-    gone = [i for i in load_history(meta.storage, meta.config).times(time) if i.action.is_write and i > target]
-    if gone:
+    archived = [
+        i for i in load_archived_timeline(meta.storage, meta.config).times(time) if i.action.is_write and i > target
+    ]
+    if archived:
         raise TableError(
-            f"{root}: {time} can't be restored, because {len(gone)} later commits were archived, the first of them "
-            f"{gone[0].requested_time}. Restore to a later commit; nothing was changed."
+            f"{root}: {time} can't be restored, because {len(archived)} later commits were archived, the first of them "
+            f"{archived[0].requested_time}. Restore to a later commit; nothing was changed."
         )
-    retention = load_retention(meta)
+    retention = load_readable_history(meta)
     if not retention.is_readable(time):
         raise TableError(
             f"{root}: {time} can't be restored, because cleaning has removed file versions older than "
@@ -231,7 +233,7 @@ def _rollbacks_of(restoring: Instant, context: ActionContext) -> Iterator[tuple[
         yield instant, context.meta.reader.rollback_plan(instant)
 
 
-def _forget_rollbacks_of_completed(context: ActionContext) -> None:
+def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
     """Pending rollbacks of a restore that died when it was complete, but for these."""
     for restored in context.meta.timeline.completed().of([ActionKind.RESTORE]):
         for rollback, plan in _rollbacks_of(restored, context):

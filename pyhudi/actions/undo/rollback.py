@@ -78,7 +78,7 @@ def undo(instant: Instant, context: ActionContext) -> None:
     if found is None or found.is_completed:
         return
     if found.state is State.REQUESTED:
-        _forget(found.requested_time, context)
+        _delete_markers_and_heartbeat(found.requested_time, context)
         TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
     else:
         _roll_back(found, context)
@@ -201,12 +201,12 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
     """From the inflight rollback to the completed one. `target` None: a crashed attempt has deleted its files."""
     pending, metadata = undo_planned(instant, plan, target, context)
 
-    def forget_target(now: ActionContext) -> None:
+    def delete_target_instant(now: ActionContext) -> None:
         if pending is not None:
             TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
 
     try:
-        commit(instant, context, lambda now: metadata, last=forget_target)
+        commit(instant, context, lambda now: metadata, last=delete_target_instant)
     except TakenOver:
         return metadata  # another process did the same at the same time
     delete_markers(context.meta.storage, instant.requested_time)
@@ -226,7 +226,7 @@ def undo_planned(
         target = TimelineWriter(storage, context.meta.config).revert_to_inflight(target)
     partitions = undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
-    _forget(plan.instant_to_rollback.commit_time, context)
+    _delete_markers_and_heartbeat(plan.instant_to_rollback.commit_time, context)
     if plan.instant_to_rollback.action in _REPLACING:
         delete_rings(storage, plan.instant_to_rollback.commit_time)
     return target, RollbackMetadata(
@@ -239,7 +239,7 @@ def undo_planned(
     )
 
 
-def _forget(instant_time: str, context: ActionContext) -> None:
+def _delete_markers_and_heartbeat(instant_time: str, context: ActionContext) -> None:
     delete_markers(context.meta.storage, instant_time)
     context.meta.storage.delete(heartbeat_path(instant_time))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, table_keygen
@@ -63,23 +63,23 @@ class BulkInsert:
     def schedule(self, context: ActionContext) -> Schedule:
         return schedule_write(self.frame, table_keygen(context, PROBE_TIME), context)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[KeyGenerator]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[KeyGenerator]:
         keygen = table_keygen(context, instant.requested_time)
         spec = write_spec(schedule, keygen, instant, context)
         rows = self._arranged(data_columns(self.frame, context), keygen, context)
         # What goes where is known only when it is written, so there is no profile, as in Hudi.
-        return Order(instant, schedule, spec, None, rows, keygen)
+        return PreparedWrite(instant, schedule, spec, None, rows, keygen)
 
-    def execute(self, order: Order[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
-        work = WritePartitioned(order.spec, order.plan, context.clock)
-        assert order.frame is not None
-        written = context.engine.map(order.frame, work, STATUS_SCHEMA)
+    def execute(self, prepared: PreparedWrite[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
+        work = WritePartitioned(prepared.spec, prepared.plan, context.clock)
+        assert prepared.frame is not None
+        written = context.engine.map(prepared.frame, work, STATUS_SCHEMA)
         return tuple(from_table(context.engine.collect(written)))
 
     def summarise(
-        self, order: Order[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
-        return commit_body(self.operation, order.schedule, statuses, context)
+        return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _arranged(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
         """The rows in the order of the sort mode; keys stay beside them when they were needed for it."""
@@ -92,28 +92,28 @@ class BulkInsert:
                 f"doesn't have; its columns: {', '.join(engine.schema(rows).names)}."
             )
         if options.combine_before_bulk_insert:
-            rows = self._combined(self._keyed(rows, keygen, context), context)
+            rows = self._combined(self._with_keys(rows, keygen, context), context)
         if chosen:
             return engine.arrange(rows, sort_by=list(chosen), scope="global")
         if mode == "NONE":
             return rows
-        keyed = rows if RECORD_KEY in engine.schema(rows).names else self._keyed(rows, keygen, context)
-        order = [PARTITION_PATH, RECORD_KEY]
+        with_keys = rows if RECORD_KEY in engine.schema(rows).names else self._with_keys(rows, keygen, context)
+        sort_columns = [PARTITION_PATH, RECORD_KEY]
         if mode == "GLOBAL_SORT":
-            return engine.arrange(keyed, sort_by=order, scope="global")
+            return engine.arrange(with_keys, sort_by=sort_columns, scope="global")
         if mode == "PARTITION_SORT":
-            return engine.arrange(keyed, sort_by=order)
-        sort_by = order if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else []
-        return engine.arrange(keyed, partition_by=[PARTITION_PATH], sort_by=sort_by)
+            return engine.arrange(with_keys, sort_by=sort_columns)
+        sort_by = sort_columns if mode == "PARTITION_PATH_REPARTITION_AND_SORT" else []
+        return engine.arrange(with_keys, partition_by=[PARTITION_PATH], sort_by=sort_by)
 
-    def _keyed(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
+    def _with_keys(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
         columns = list(keygen.input_columns) or list(context.engine.schema(rows).names)
         return context.engine.extend(rows, columns, AddKeyColumns(keygen), _KEY_SCHEMA)
 
-    def _combined(self, keyed: Frame, context: ActionContext) -> Frame:
+    def _combined(self, with_keys: Frame, context: ActionContext) -> Frame:
         engine = context.engine
         work = CombineRows((RECORD_KEY, PARTITION_PATH), input_rules(context))
-        return engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work, engine.schema(keyed))
+        return engine.map(engine.arrange(with_keys, partition_by=[RECORD_KEY]), work, engine.schema(with_keys))
 
 
 _KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])

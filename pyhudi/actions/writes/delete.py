@@ -1,7 +1,7 @@
 """Delete: the rows name keys, and whatever the table holds under them goes; unknown keys change nothing.
 
 The frame needs the key and partition columns only. Without the partition columns its keys are looked for everywhere
-(`naming_rows.py`). Source: docs/formats/merging.md, "Deletes".
+(`delete_keys.py`). Source: docs/formats/merging.md, "Deletes".
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext, Order, Schedule
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.rows import batch_by_partition
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.bulk_insert import AddKeyColumns
@@ -96,20 +96,20 @@ class DeletePartitions:
         body = encode_requested_replace(self.operation, extra_metadata={}) if named else encode_requested_replace()
         return replace(schedule_unchanged(context), body=body)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[Groups]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[Groups]:
         groups = self._groups(context)
         check_not_planned(groups, context, self.operation, compactions=True)
         # No row is written, so neither keys nor the table's merger are asked for, which may be unknown here.
         spec = write_spec(schedule, None, instant, context, MergeRules())
-        return Order(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, groups)
+        return PreparedWrite(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, groups)
 
-    def execute(self, order: Order[Groups], context: ActionContext) -> tuple[WriteStatus, ...]:
+    def execute(self, prepared: PreparedWrite[Groups], context: ActionContext) -> tuple[WriteStatus, ...]:
         return ()
 
     def summarise(
-        self, order: Order[Groups], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[Groups], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
-        return replacing(commit_body(self.operation, order.schedule, statuses, context), order.plan)
+        return replacing(commit_body(self.operation, prepared.schedule, statuses, context), prepared.plan)
 
     def _groups(self, context: ActionContext) -> Groups:
         everything = existing_groups(context)

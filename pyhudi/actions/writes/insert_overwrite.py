@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias
 
-from pyhudi.actions.action import Action, ActionContext, Order, PlanT, Schedule
+from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule
 from pyhudi.actions.partitioner import SlotPlan
 from pyhudi.actions.writes.bulk_insert import BulkInsert
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules
@@ -69,21 +69,21 @@ class InsertOverwrite(Generic[PlanT]):
             check_not_planned(self._replaced((), context), context, self.operation, compactions=False)
         return replace(schedule, body=encode_requested_replace())
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[PlanT]:
-        order = self.writing.prepare(schedule, instant, context)
-        if order.profile is None:
-            return replace(order, profile=CommitMetadata({}, operation_type=self.operation))
-        groups = self._replaced(order.profile.partition_to_write_stats, context)
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[PlanT]:
+        prepared = self.writing.prepare(schedule, instant, context)
+        if prepared.profile is None:
+            return replace(prepared, profile=CommitMetadata({}, operation_type=self.operation))
+        groups = self._replaced(prepared.profile.partition_to_write_stats, context)
         check_not_planned(groups, context, self.operation, compactions=False)
-        return order
+        return prepared
 
-    def execute(self, order: Order[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
-        return self.writing.execute(order, context)
+    def execute(self, prepared: PreparedWrite[PlanT], context: ActionContext) -> tuple[WriteStatus, ...]:
+        return self.writing.execute(prepared, context)
 
     def summarise(
-        self, order: Order[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[PlanT], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
-        body = replace(self.writing.summarise(order, statuses, context), operation_type=self.operation)
+        body = replace(self.writing.summarise(prepared, statuses, context), operation_type=self.operation)
         groups = self._replaced(body.partition_to_write_stats, context)
         check_not_planned(groups, context, self.operation, compactions=False)
         return replacing(body, groups)
@@ -99,10 +99,10 @@ class InsertOverwrite(Generic[PlanT]):
         named = self._named(context)
         if not named:
             return existing_groups(context, written if named is None else None)
-        beside = sorted(set(written) - set(named))
-        if beside:
+        unnamed = sorted(set(written) - set(named))
+        if unnamed:
             raise ConfigError(
-                f"{context.meta.storage.root}: rows for the partition {beside[0]!r}, but only "
+                f"{context.meta.storage.root}: rows for the partition {unnamed[0]!r}, but only "
                 f"{', '.join(map(repr, named))} are to be overwritten (hoodie.static.overwrite.partition.paths). "
                 "Nothing was changed."
             )

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from pyhudi.actions.action import ActionContext, Order, Schedule
-from pyhudi.actions.clustering_updates import groups_to_keep_off
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.merging import input_rules, table_rules
 from pyhudi.actions.partitioner import LogPlan, RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.rows import (
@@ -30,8 +30,8 @@ from pyhudi.actions.rows import (
     marker_columns,
 )
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
-from pyhudi.actions.writes.looking_up import lookup_of, table_index
-from pyhudi.actions.writes.naming_rows import delete_index, delete_keygen
+from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen
+from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
     data_columns,
     log_options,
@@ -110,26 +110,26 @@ class KeyedWrite:
         delete_flag_columns(context.engine.schema(self.frame))
         return schedule_write(self.frame, keygen, context)
 
-    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> Order[SlotPlan]:
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[SlotPlan]:
         engine = context.engine
         keygen = self._keygen(instant.requested_time, context)
         spec = write_spec(schedule, keygen, instant, context)
         if self.rules.deletes:
             # The delete operation names keys: its deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_COMMIT_TIME, rules=None)
-        keyed = engine.cache(self._keyed(keygen, context))
-        batch = batch_by_partition(engine, keyed)
+        with_keys = engine.cache(self._with_keys(keygen, context))
+        batch = batch_by_partition(engine, with_keys)
         index = self._index(context)
         tags = self.rules.tags or index.places_inserts
         if self.rules.replaces:
             view = FileSystemView({})  # rows find nothing of what they replace
         else:
             view = FileSystemView.load(context.meta, partitions=None if tags and index.is_global else batch)
-        kept: tuple[Frame, ...] = (keyed,)
+        kept: tuple[Frame, ...] = (with_keys,)
         if tags:
-            rows, counts, kept = self._tagged(keyed, index, batch, view, keygen, context)
+            rows, counts, kept = self._tagged(with_keys, index, batch, view, keygen, context)
         else:
-            rows = engine.extend(keyed, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
+            rows = engine.extend(with_keys, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
             counts = {(path, None): part.rows for path, part in batch.items()}
         listed = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
         plan = self._plan(listed, view, index, instant, context)
@@ -137,28 +137,28 @@ class KeyedWrite:
         slotted = engine.extend(rows, work.columns, work, work.schema)
         profile = profile_of(listed, plan, self.operation)
         not_found = sum(c.rows for c in listed if (c.partition_path, c.file_id) not in plan.updates)
-        return Order(
+        return PreparedWrite(
             instant, schedule, spec, profile, slotted, plan, kept, not_found=not_found if self.rules.deletes else 0
         )
 
-    def execute(self, order: Order[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
-        plan = order.plan
+    def execute(self, prepared: PreparedWrite[SlotPlan], context: ActionContext) -> tuple[WriteStatus, ...]:
+        plan = prepared.plan
         if not plan.tasks:
             return ()
-        assert order.frame is not None
+        assert prepared.frame is not None
         combining = self._combining(context) if self.rules.combines else None
         options = context.options
         logs = log_options(options)
-        work = WriteSlot(order.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
-        written = context.engine.map_groups(order.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
+        work = WriteSlot(prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
+        written = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(written)))
         # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
         return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 
     def summarise(
-        self, order: Order[SlotPlan], statuses: tuple[WriteStatus, ...], context: ActionContext
+        self, prepared: PreparedWrite[SlotPlan], statuses: tuple[WriteStatus, ...], context: ActionContext
     ) -> CommitMetadata:
-        return commit_body(self.operation, order.schedule, statuses, context)
+        return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _keygen(self, instant_time: str, context: ActionContext) -> KeyGenerator:
         if self.rules.deletes:
@@ -168,7 +168,7 @@ class KeyedWrite:
     def _index(self, context: ActionContext) -> Index:
         return delete_index(context.engine.schema(self.frame), context) if self.rules.deletes else table_index(context)
 
-    def _keyed(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
+    def _with_keys(self, keygen: KeyGenerator, context: ActionContext) -> Frame:
         """Rows with KEYED_FIELDS; a delete keeps nothing else."""
         engine = context.engine
         rows = self.frame if self.rules.deletes else data_columns(self.frame, context)
@@ -179,22 +179,24 @@ class KeyedWrite:
         flags = [] if self.rules.deletes else [*delete_flag_columns(schema), *marker_columns(schema, merging)]
         flag = [c for c in flags if c not in columns]
         work = AddKeys(keygen, self.rules.deletes, merging)
-        keyed = engine.extend(rows, [*columns, *flag], work, pa.schema(KEYED_FIELDS))
+        with_keys = engine.extend(rows, [*columns, *flag], work, pa.schema(KEYED_FIELDS))
         if self.rules.deletes:
-            keyed = engine.select(keyed, [column.name for column in KEYED_FIELDS])
+            with_keys = engine.select(with_keys, [column.name for column in KEYED_FIELDS])
         if self.rules.combines and self._index(context).is_global:
             # With a global index rows of one key but different partitions must meet before they are placed; otherwise
             # rows of one key meet in their slot.
             work_ = CombineRows((RECORD_KEY,), self._combining(context))
-            keyed = engine.map(engine.arrange(keyed, partition_by=[RECORD_KEY]), work_, engine.schema(keyed))
-        return keyed
+            with_keys = engine.map(
+                engine.arrange(with_keys, partition_by=[RECORD_KEY]), work_, engine.schema(with_keys)
+            )
+        return with_keys
 
     def _combining(self, context: ActionContext) -> MergeRules:
         return MergeRules(_COMMIT_TIME) if self.rules.deletes else input_rules(context)
 
     def _tagged(
         self,
-        keyed: Frame,
+        with_keys: Frame,
         index: Index,
         batch: Mapping[str, PartitionRows],
         view: FileSystemView,
@@ -207,18 +209,18 @@ class KeyedWrite:
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
         only_live = self.rules.drop_known or self.rules.refuse_known
         lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=fields, only_live=only_live)
-        tagged = index.tag(keyed, lookup)
+        tagged = index.tag(with_keys, lookup)
         rows, counts = tagged.rows, tagged.counts
         if index.is_global:
-            schema = pa.schema([*engine.schema(keyed), pa.field(LOCATION, pa.string())])
+            schema = pa.schema([*engine.schema(with_keys), pa.field(LOCATION, pa.string())])
             rows = engine.map(rows, MoveRows(schema, moves, merging, fields), schema)
         if only_live:
             rows = engine.map(rows, KeepUnknown(self.rules.refuse_known), engine.schema(rows))
             counts = None
         if counts is not None:
-            return rows, counts, (keyed, *tagged.kept)
+            return rows, counts, (with_keys, *tagged.kept)
         rows = engine.cache(rows)
-        return rows, count_groups(engine, rows), (rows, keyed, *tagged.kept)
+        return rows, count_groups(engine, rows), (rows, with_keys, *tagged.kept)
 
     def _plan(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
@@ -227,7 +229,7 @@ class KeyedWrite:
         appends = context.meta.config.is_merge_on_read and not self.rules.replaces
         base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}
         updated = [FileGroupId(c.partition_path, c.file_id) for c in counts if c.file_id is not None]
-        closed = frozenset[FileGroupId]() if self.rules.replaces else groups_to_keep_off(updated, context)
+        closed = frozenset[FileGroupId]() if self.rules.replaces else groups_closed_to_inserts(updated, context)
         return plan_slots(
             counts,
             base_files,

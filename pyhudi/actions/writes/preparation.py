@@ -14,7 +14,7 @@ from pyhudi.actions.partitioner import Sizing, record_size_bytes
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.filegroup.append import LogOptions
-from pyhudi.filegroup.spec import FileOptions, WriteSpec
+from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
@@ -117,7 +117,7 @@ def write_spec(
         key_generator=None if config.populate_meta_fields else keygen,
         early=early_conflicts(instant, context),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
-        file=FileOptions(
+        file=BaseFileOptions(
             format=config.base_file_format,
             codec=options.codec,
             compression_level=options.compression_level,

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import busy_groups
+from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.errors import WriteConflict
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import COMPACTIONS
@@ -41,8 +41,8 @@ def check_not_planned(groups: Groups, context: ActionContext, operation: str, *,
 
     Its result would bring the rows back: a clustering writes them to new file groups.
     """
-    busy = busy_groups(context.meta, COMPACTIONS if compactions else ())
-    hit = sorted(group for group in busy if group.file_id in groups.get(group.partition_path, ()))
+    pending_groups = groups_in_pending_plans(context.meta, COMPACTIONS if compactions else ())
+    hit = sorted(group for group in pending_groups if group.file_id in groups.get(group.partition_path, ()))
     if hit:
         services = "compaction, log compaction or clustering" if compactions else "clustering"
         raise WriteConflict(

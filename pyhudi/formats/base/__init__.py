@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, UnsupportedTable
-from pyhudi.formats.base.base import BATCH_ROWS, BaseFileReader, BaseFileWriter, BaseFormat, FileOptions, Footer
+from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, BaseFileReader, BaseFileWriter, BaseFormat, Footer
 from pyhudi.formats.base.file_schema import file_schema
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
@@ -16,9 +16,9 @@ from pyhudi.storage.base import Storage
 __all__ = [
     "BASE_FORMATS",
     "BATCH_ROWS",
+    "BaseFileOptions",
     "BaseFileReader",
     "BaseFileWriter",
-    "FileOptions",
     "Footer",
     "extension_of",
     "file_schema",
@@ -56,7 +56,7 @@ def open_base_file(storage: Storage, path: str) -> BaseFileReader:
     return BASE_FORMATS.load(name).open(storage, path)
 
 
-def new_base_file(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> BaseFileWriter:
+def new_base_file(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> BaseFileWriter:
     """Start a base file at `path` with the columns of `schema` (meta columns included)."""
     if not path.endswith(extension_of(options.format)):
         raise ConfigError(f"{path}: a {options.format} base file ends with {extension_of(options.format)!r}.")

@@ -21,9 +21,9 @@ __all__ = [
     "BLOOM_TYPE_KEY",
     "MAX_KEY_KEY",
     "MIN_KEY_KEY",
+    "BaseFileOptions",
     "BaseFileReader",
     "BaseFileWriter",
-    "FileOptions",
     "Footer",
 ]
 
@@ -70,7 +70,7 @@ class Footer:
 
 
 @dataclass(frozen=True, slots=True)
-class FileOptions:
+class BaseFileOptions:
     """How base files are written. Sizes are bytes; `row_group_bytes` counts Arrow bytes before encoding.
 
     `plain_columns`: of these it is known that a dictionary does not pay.
@@ -182,4 +182,4 @@ class BaseFormat(Protocol):
     def open(storage: Storage, path: str) -> BaseFileReader: ...
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> BaseFileWriter: ...
+    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> BaseFileWriter: ...

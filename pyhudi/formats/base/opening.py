@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.storage.base import Storage
 
-__all__ = ["blaming", "let_go", "open_stored"]
+__all__ = ["as_corrupt_file", "close_quietly", "open_stored"]
 
 
 class Closeable(Protocol):
@@ -32,7 +32,7 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
 
 
 @contextmanager
-def blaming(where: str, format_name: str) -> Iterator[None]:
+def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
     """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
     try:
         yield
@@ -43,7 +43,7 @@ def blaming(where: str, format_name: str) -> Iterator[None]:
         ) from error
 
 
-def let_go(*parts: Closeable | None) -> None:
+def close_quietly(*parts: Closeable | None) -> None:
     """Close what can be closed, after an error."""
     for part in parts:
         try:

@@ -20,9 +20,9 @@ from pyarrow import orc
 
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
-from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
+from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
-from pyhudi.formats.base.opening import blaming, let_go, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
@@ -53,7 +53,7 @@ class OrcFormat:
         return OrcReader(storage, path)
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> OrcWriter:
+    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> OrcWriter:
         return OrcWriter(storage, path, schema, options)
 
 
@@ -64,7 +64,7 @@ class OrcReader:
         self._where = f"{storage.root}/{path}"
         self._input = open_stored(storage, path)
         try:
-            with blaming(self._where, "ORC"):
+            with as_corrupt_file(self._where, "ORC"):
                 self._file = orc.ORCFile(self._input)
                 self._footer = Footer.from_key_values(_metadata(self._file), AVRO_SCHEMA_KEY)
                 self._schema = _typed_schema(self._file.schema, self._footer.avro_schema)
@@ -102,7 +102,7 @@ class OrcReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        with blaming(self._where, "ORC"):
+        with as_corrupt_file(self._where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
@@ -188,7 +188,7 @@ def _stamped(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
 class OrcWriter:
     """One ORC base file being written."""
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> None:
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> None:
         codec = options.codec.lower()
         if codec not in _CODECS:
             raise ConfigError(f"Unknown ORC codec {options.codec!r}; known: {', '.join(_CODECS)}.")
@@ -233,10 +233,10 @@ class OrcWriter:
         return size
 
     def abandon(self) -> None:
-        let_go(self._writer, self._sink)
+        close_quietly(self._writer, self._sink)
 
 
-def _stripe_bytes(options: FileOptions) -> int:
+def _stripe_bytes(options: BaseFileOptions) -> int:
     # A stripe waits in memory until it is full; small files need several, or their size could not be foreseen.
     return max(1 << 20, min(_STRIPE_BYTES, options.max_file_size_bytes // 4))
 

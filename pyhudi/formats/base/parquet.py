@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import ConfigError
-from pyhudi.formats.base.base import BATCH_ROWS, FileOptions, Footer
+from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
-from pyhudi.formats.base.opening import blaming, let_go, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
 
@@ -55,7 +55,7 @@ class ParquetFormat:
         return ParquetReader(storage, path)
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> ParquetWriter:
+    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> ParquetWriter:
         return ParquetWriter(storage, path, schema, options)
 
 
@@ -68,7 +68,7 @@ class ParquetReader:
         # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
-            with blaming(self._where, "Parquet"):
+            with as_corrupt_file(self._where, "Parquet"):
                 self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
         except BaseException:
@@ -153,7 +153,7 @@ class ParquetReader:
         self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         names = [name for name in wanted if name in self._schema.names]
-        with blaming(self._where, "Parquet"):
+        with as_corrupt_file(self._where, "Parquet"):
             metadata = self._file.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -166,7 +166,7 @@ class ParquetReader:
                     first += len(batch)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        with blaming(self._where, "Parquet"):
+        with as_corrupt_file(self._where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
         return fit(column, self._schema.field(name).type, name)
 
@@ -222,7 +222,7 @@ def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
 class ParquetWriter:
     """One Parquet base file being written."""
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: FileOptions) -> None:
+    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> None:
         codec = options.codec.lower()
         if codec not in _CODECS:
             raise ConfigError(f"Unknown Parquet codec {options.codec!r}; known: {', '.join(_CODECS)}.")
@@ -277,7 +277,7 @@ class ParquetWriter:
         return size
 
     def abandon(self) -> None:
-        let_go(self._writer, self._sink)
+        close_quietly(self._writer, self._sink)
         self._writer = None
 
 

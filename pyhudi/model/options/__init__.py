@@ -15,16 +15,16 @@ from pyhudi.model.options.catalogue import (
 )
 from pyhudi.model.options.locks import LockOptions
 from pyhudi.model.options.read import ReadOptions
-from pyhudi.model.options.spec import Door, HudiOptionWarning, Kind, OptionSpec, Support
+from pyhudi.model.options.spec import HudiOptionWarning, Kind, OptionScope, OptionSpec, Support
 from pyhudi.model.options.write import WriteOptions
 
 __all__ = [
     "KEYWORDS",
     "OPTIONS",
-    "Door",
     "HudiOptionWarning",
     "Kind",
     "LockOptions",
+    "OptionScope",
     "OptionSpec",
     "ReadOptions",
     "Support",

@@ -36,7 +36,7 @@ from pyhudi.model.options.operation import (
 )
 from pyhudi.model.options.own_classes import is_own_class, own_rows
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
-from pyhudi.model.options.spec import Door, HudiOptionWarning, OptionSpec, Support, text_of
+from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
 from pyhudi.model.options.ttl import TtlOptions
 
@@ -109,7 +109,7 @@ def canonical_keys(options: Iterable[str]) -> frozenset[str]:
 def resolve(
     options: Mapping[str, object],
     session: Mapping[str, object] | None = None,
-    door: Door = Door.WRITE,
+    scope: OptionScope = OptionScope.WRITE,
 ) -> dict[str, str]:
     """The `hoodie.*` keys (and `as.of.instant`) of a call under their one spelling, with checked values.
 
@@ -122,10 +122,10 @@ def resolve(
              options without effect.
     """
     classes = _own_classes({**(session or {}), **options})
-    rows = _rows(classes) if door is Door.WRITE else _BY_KEY
+    rows = _rows(classes) if scope is OptionScope.WRITE else _BY_KEY
     # A read asks no class of the user's and imports none: what is unknown there may well be an option of it.
-    warns = door is Door.WRITE or not classes
-    merged = {**_known(session or {}, door, rows, warns), **_known(options, door, rows, warns)}
+    warns = scope is OptionScope.WRITE or not classes
+    merged = {**_known(session or {}, scope, rows, warns), **_known(options, scope, rows, warns)}
     quiet: dict[str, list[str]] = {}
     result = {}
     for key, text in merged.items():
@@ -170,7 +170,7 @@ def _is_honoured(key: str) -> bool:
 
 
 def _known(
-    options: Mapping[str, object], door: Door, rows: Mapping[str, OptionSpec], warns_unknown: bool
+    options: Mapping[str, object], scope: OptionScope, rows: Mapping[str, OptionSpec], warns_unknown: bool
 ) -> dict[str, str]:
     """Canonical key → normalised text for the keys of this door; user keys stay as they are."""
     result: dict[str, str] = {}
@@ -187,7 +187,7 @@ def _known(
             elif warns_unknown:
                 _warn_unknown(key, rows)
             continue
-        if door not in spec.doors:
+        if scope not in spec.scopes:
             continue
         text = text_of(value)
         text = spec.normalise(text) if spec.support is Support.HONOURED and text.strip() else text.strip()

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.spec import Door, Kind, OptionSpec
+from pyhudi.model.options.spec import Kind, OptionScope, OptionSpec
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -73,7 +73,7 @@ class _Details(TypedDict, total=False):
     aliases: tuple[str, ...]
     choices: tuple[str, ...]
     later: tuple[str, ...]
-    doors: frozenset[Door]
+    scopes: frozenset[OptionScope]
     keyword: str
     may_be_empty: bool
 

@@ -162,7 +162,7 @@ CALLS = (
             "file.index.enable": "true",
             "enable.data.skipping": "true false",
         },
-        doors=ON_READ,
+        scopes=ON_READ,
     ),
     Family(
         group="Cleaning",

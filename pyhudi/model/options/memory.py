@@ -23,7 +23,7 @@ class MemoryOptions:
         268435456,
         "Queries and writes that merge a slice: bytes of log rows in memory, per slice; the rest waits in a "
         "temporary file. Hudi: 1073741824.",
-        doors=ON_READ_AND_WRITE,
+        scopes=ON_READ_AND_WRITE,
         minimum=0,
     )
     compaction_bytes: int = option(
@@ -36,7 +36,7 @@ class MemoryOptions:
         "hoodie.memory.spillable.map.path",
         None,
         "Folder for log rows that do not fit into memory, on every machine; None: the system's temporary folder.",
-        doors=ON_READ_AND_WRITE,
+        scopes=ON_READ_AND_WRITE,
     )
 
 

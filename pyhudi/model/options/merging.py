@@ -110,7 +110,7 @@ class MergerOptions:
         "Your mergers as `module:Class`; the first whose `strategy_id` is the table's is used. Java classes are "
         "passed over. A table never names a class.",
         aliases=("hoodie.datasource.write.record.merger.impls",),
-        doors=ON_READ_AND_WRITE,
+        scopes=ON_READ_AND_WRITE,
     )
 
 

@@ -16,7 +16,7 @@ SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
     False,
     "Reading follows the schema history of a table that has one, and warns of false. Writing with true is refused.",
-    doors=ON_READ_AND_WRITE,
+    scopes=ON_READ_AND_WRITE,
 )
 
 
@@ -31,8 +31,8 @@ class QueryOptions:
         aliases=("hoodie.datasource.view.type",),
         choices=("snapshot", "read_optimized"),
         later=("incremental",),
-        doors=ON_READ,
+        scopes=ON_READ,
     )
     as_of: str | None = option(
-        "as.of.instant", None, "Read the table as it was then: an instant time, a timestamp or a date.", doors=ON_READ
+        "as.of.instant", None, "Read the table as it was then: an instant time, a timestamp or a date.", scopes=ON_READ
     )

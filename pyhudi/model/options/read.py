@@ -11,7 +11,7 @@ from pyhudi.model.options.declare import Values, parse, part
 from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.model.options.merging import MergerOptions
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
-from pyhudi.model.options.spec import Door, HudiOptionWarning
+from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
 
 __all__ = ["ReadOptions"]
 
@@ -25,7 +25,7 @@ class ReadOptions(QueryOptions, MergerOptions):
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
         """From option text; see `resolve` for spellings, warnings and errors."""
-        values = Values(resolve(options, session, Door.READ))
+        values = Values(resolve(options, session, OptionScope.READ))
         if values.given.get(SCHEMA_HISTORY.key) == "false":
             warn_caller(
                 f"No effect in this release: {SCHEMA_HISTORY.key}=false. Columns of a table that has a schema history "

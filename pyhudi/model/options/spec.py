@@ -15,10 +15,10 @@ from pyhudi.errors import ConfigError
 __all__ = [
     "ON_READ",
     "ON_READ_AND_WRITE",
-    "Door",
     "Family",
     "HudiOptionWarning",
     "Kind",
+    "OptionScope",
     "OptionSpec",
     "Support",
     "text_of",
@@ -39,15 +39,15 @@ class Kind(str, Enum):
     NAMES = "names, comma separated"
 
 
-class Door(str, Enum):
+class OptionScope(str, Enum):
     """Where an option is looked at."""
 
     WRITE = "write"
     READ = "read"
 
 
-ON_READ = frozenset({Door.READ})
-ON_READ_AND_WRITE = frozenset({Door.READ, Door.WRITE})
+ON_READ = frozenset({OptionScope.READ})
+ON_READ_AND_WRITE = frozenset({OptionScope.READ, OptionScope.WRITE})
 
 
 class Support(str, Enum):
@@ -85,7 +85,7 @@ class OptionSpec:
     accepted: frozenset[str] = frozenset()
     choices: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
-    doors: frozenset[Door] = frozenset({Door.WRITE})
+    scopes: frozenset[OptionScope] = frozenset({OptionScope.WRITE})
     minimum: int | None = None
     keyword: str | None = None
     may_be_empty: bool = False
@@ -135,7 +135,7 @@ class Family:
     doc: str
     keys: str
     accepted: Mapping[str, str] = field(default_factory=dict)
-    doors: frozenset[Door] = frozenset({Door.WRITE})
+    scopes: frozenset[OptionScope] = frozenset({OptionScope.WRITE})
 
     def specs(self) -> Iterator[OptionSpec]:
         """One row of the option table for each key."""
@@ -158,7 +158,7 @@ class Family:
                 aliases=tuple(f"hoodie.{alias}" for alias in aliases),
                 support=Support.REFUSED if refused else Support.NO_EFFECT,
                 accepted=frozenset(accepted),
-                doors=self.doors,
+                scopes=self.scopes,
             )
 
 

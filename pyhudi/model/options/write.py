@@ -40,7 +40,7 @@ from pyhudi.model.options.operation import (
     operation_options,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY
-from pyhudi.model.options.spec import Door
+from pyhudi.model.options.spec import OptionScope
 from pyhudi.model.options.table import TableOptions, VersionOptions
 from pyhudi.model.options.ttl import TtlOptions, ttl_options
 
@@ -96,7 +96,7 @@ class WriteOptions(
                  table: the config of the table that is written, None when the write creates it.
         Raises:  ConfigError for wrong, contradictory, refused options and for those that contradict the table.
         """
-        given = resolve(options, session, Door.WRITE)
+        given = resolve(options, session, OptionScope.WRITE)
         explicit = canonical_keys(options) & frozenset(given)
         if table is not None:
             given = keep_to_table(given, explicit, table)

@@ -25,7 +25,7 @@ from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.archive.planning import ArchiveLimit, plan_archive
 from pyhudi.services.archive.result import ArchiveResult
 from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.timeline.history import archive_log, load_history, lsm_history
+from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
 from pyhudi.timeline.load import time_of
 
 __all__ = ["archive", "archive_after_write", "archive_out_of_turn"]
@@ -73,7 +73,7 @@ def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:
     `context`: the table as it is; its caller holds the lock.
     """
     meta = context.meta
-    history = load_history(meta.storage, meta.config)
+    history = load_archived_timeline(meta.storage, meta.config)
     if any(i.action.is_write and i.requested_time > instant_time for i in history.times(instant_time)):
         _archived([i for i in meta.timeline.commits() if i.requested_time == instant_time], context)
 

@@ -33,7 +33,7 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.timeline import Timeline
-from pyhudi.view.retention import readable_since
+from pyhudi.view.readable_history import readable_since
 
 __all__ = ["ArchiveLimit", "ArchivePlan", "kept_commits", "plan_archive", "select_instants"]
 
@@ -105,14 +105,14 @@ def select_instants(
     # Hudi counts the spared ones among those that stay; with enough savepoints its newest commit would leave.
     commits = [i for i in timeline.commits() if i.requested_time not in spared]
     beyond = max(0, len(commits) - kept_min)
-    leaving = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
-    held = limit if len(leaving) < beyond else None
-    others = [i for i in _others(timeline, leaving, limit, per_action) if i not in cleans]
-    return ArchivePlan(tuple(sorted([*leaving, *others])), held)
+    to_archive = list(takewhile(lambda i: limit is None or i.requested_time < limit.time, commits[:beyond]))
+    held = limit if len(to_archive) < beyond else None
+    others = [i for i in _others(timeline, to_archive, limit, per_action) if i not in cleans]
+    return ArchivePlan(tuple(sorted([*to_archive, *others])), held)
 
 
 def _others(
-    timeline: Timeline, leaving: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
+    timeline: Timeline, to_archive: list[Instant], limit: ArchiveLimit | None, per_action: tuple[int, int] | None
 ) -> Iterator[Instant]:
     """Completed cleans and rollbacks that may go."""
     done = timeline.completed()
@@ -121,10 +121,10 @@ def _others(
         if per_action is not None:
             kept_min, kept_max = per_action
             instants = instants[:-kept_min] if len(instants) > kept_max else ()
-        elif not leaving:
+        elif not to_archive:
             instants = ()
         else:
-            instants = tuple(i for i in instants if i.requested_time < leaving[-1].requested_time)
+            instants = tuple(i for i in instants if i.requested_time < to_archive[-1].requested_time)
         for instant in instants:
             if limit is None or instant.requested_time < limit.time:
                 yield instant
@@ -149,7 +149,7 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
         yield ArchiveLimit(min(savepoints), "a savepoint: delete it, or set hoodie.archive.beyond.savepoint=true")
     plans = tuple(_clean_plans(context))
     cleaned = plans[0] if plans else None
-    yield from _of_replaced(timeline, plans[-1] if plans and _is_whole(plans[-1]) else None)
+    yield from _of_replaced(timeline, plans[-1] if plans and _covers_all_partitions(plans[-1]) else None)
     earliest = (cleaned or {}).get("earliestInstantToRetain") or {}
     if options.archiving.stops_at_latest_clean and earliest.get("timestamp"):
         yield ArchiveLimit(earliest["timestamp"], "the earliest commit that the latest clean kept")
@@ -214,7 +214,7 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
     return first_saved if first_saved < earliest and between else earliest
 
 
-def _seen_up_to(timeline: Timeline, cleaned: Mapping[str, Any]) -> str:
+def _seen_up_to(timeline: Timeline, cleaned: Body) -> str:
     """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed beside it."""
     planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
     unseen = (
@@ -241,10 +241,10 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
         plan = {**decode_avro_record(body, where), "requested_time": clean.requested_time}
         yield plan
-        if _is_whole(plan):
+        if _covers_all_partitions(plan):
             return
 
 
-def _is_whole(plan: Body) -> bool:
+def _covers_all_partitions(plan: Body) -> bool:
     """Did a clean look at all partitions that had something to clean?"""
     return PARTITION_FILTER not in (plan.get("extraMetadata") or {})

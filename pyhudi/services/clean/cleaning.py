@@ -18,10 +18,10 @@ from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.metadata.removal import check_no_metadata_table
 from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.services.clean.drafting import CleanDraft, commits_since_clean, draft_clean
+from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
 from pyhudi.services.clean.result import CleanResult, CleanRun
 from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans
 from pyhudi.storage.base import Storage
@@ -55,7 +55,7 @@ def clean(
     """
     table, options = context.meta.storage.root, context.options.cleaning
     if dry_run:
-        return _result(draft_clean(context) if _is_due(context) else CleanDraft(options.policy, None), context)
+        return _result(plan_clean(context) if _is_due(context) else PlannedClean(options.policy, None), context)
     if instant_time is not None:
         return CleanResult(table, options.policy, runs=run_cleans((_waiting(instant_time, context),), context))
     undone: tuple[str, ...] = ()
@@ -66,10 +66,10 @@ def clean(
     context = context.reloaded() if runs else context
     if not _is_due(context):
         return CleanResult(table, options.policy, runs=runs, rolled_back=undone)
-    draft, instant = _schedule(context)
+    planned, instant = _schedule(context)
     if instant is not None and not schedule_only:
         runs = (*runs, *run_cleans((instant,), context))
-    return _result(draft, context, instant, runs, undone)
+    return _result(planned, context, instant, runs, undone)
 
 
 def clean_after_write(context: ActionContext) -> tuple[str, ...]:
@@ -109,7 +109,7 @@ def _is_due(context: ActionContext) -> bool:
 
 
 def _result(
-    draft: CleanDraft,
+    planned: PlannedClean,
     context: ActionContext,
     instant: Instant | None = None,
     runs: tuple[CleanRun, ...] = (),
@@ -117,10 +117,10 @@ def _result(
 ) -> CleanResult:
     return CleanResult(
         context.meta.storage.root,
-        draft.policy,
-        None if draft.earliest is None else draft.earliest.requested_time,
-        draft.going,
-        draft.deserted,
+        planned.policy,
+        None if planned.earliest is None else planned.earliest.requested_time,
+        planned.to_delete,
+        planned.emptied,
         None if instant is None else instant.requested_time,
         runs,
         undone,
@@ -130,25 +130,25 @@ def _result(
 # ---- scheduling ------------------------------------------------------------------------------------------------------
 
 
-def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[CleanDraft, Instant | None]:
+def _schedule(context: ActionContext, *, after_write: bool = False) -> tuple[PlannedClean, Instant | None]:
     """Put a plan on the timeline; None when there is nothing to do, or others are at it. Listing needs no lock."""
     check_no_restore(context)
     for _ in range(_DRAFTS):
-        draft = draft_clean(context, after_write=after_write)
-        if draft.is_empty:
-            return draft, None
+        planned = plan_clean(context, after_write=after_write)
+        if planned.is_empty:
+            return planned, None
         with hold(context.lock, context.options.lock.wait_timeout_s):
             now = context.reloaded()
             if pending_cleans(now.meta.timeline):
-                return draft, None
+                return planned, None
             if _guards(now) == _guards(context):
-                return draft, _request(draft, now)
+                return planned, _request(planned, now)
         context = now
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now = context.reloaded()
-        draft = draft_clean(now, after_write=after_write)
-        waits = draft.is_empty or pending_cleans(now.meta.timeline)
-        return draft, None if waits else _request(draft, now)
+        planned = plan_clean(now, after_write=after_write)
+        waits = planned.is_empty or pending_cleans(now.meta.timeline)
+        return planned, None if waits else _request(planned, now)
 
 
 def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
@@ -158,10 +158,10 @@ def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
     return frozenset((i.requested_time, i.action, i.state) for i in guarded)
 
 
-def _request(draft: CleanDraft, context: ActionContext) -> Instant:
+def _request(planned: PlannedClean, context: ActionContext) -> Instant:
     storage = context.meta.storage
-    check_metadata_table_gone(context.meta)
-    body = encode_clean_plan(draft.plan(), lambda path: _absolute(storage, path))
+    check_no_metadata_table(context.meta)
+    body = encode_clean_plan(planned.plan(), lambda path: _absolute(storage, path))
     return request(ActionKind.CLEAN, body, context)
 
 

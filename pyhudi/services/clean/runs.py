@@ -17,7 +17,7 @@ from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
-from pyhudi.services.clean.drafting import savepointed_files
+from pyhudi.services.clean.planner import savepointed_files
 from pyhudi.services.clean.result import CleanRun
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import LISTING_THREADS, FileSystemView, is_partition_metadata
@@ -64,13 +64,13 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
     context = context.reloaded()
     check_no_restore(context)
     deleted = _delete(plan, instant, context)
-    gone: list[str] = []
+    removed: list[str] = []
 
     def metadata(now: ActionContext) -> CleanMetadata:
-        gone.extend(_remove_partitions(plan.partitions, now))
+        removed.extend(_remove_partitions(plan.partitions, now))
         taken_ms = int((context.clock.monotonic_s() - started_s) * 1000)
         extra = with_rolling_values(plan.extra_metadata, now.meta, now.options.commits)
-        return _metadata(instant, plan, deleted, tuple(gone), taken_ms, extra)
+        return _metadata(instant, plan, deleted, tuple(removed), taken_ms, extra)
 
     try:
         committed: Committed[CleanMetadata] = commit(instant, context, metadata)
@@ -81,7 +81,7 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
         committed.completion_time,
         committed.body.earliest or None,
         sum(map(len, deleted.values())),
-        tuple(gone),
+        tuple(removed),
         context.clock.monotonic_s() - started_s,
     )
 
@@ -94,11 +94,11 @@ def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mappin
     kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
     if any(i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline):
         kept.append(_newest_files(plan.files, context))
-    going = {
+    to_delete = {
         path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))
         for path, names in plan.files.items()
     }
-    paths = [data_path(path, name) for path, names in going.items() for name in names]
+    paths = [data_path(path, name) for path, names in to_delete.items() for name in names]
     if len(paths) < _FEW_FILES:
         for path in paths:
             context.meta.storage.delete(path)
@@ -106,7 +106,7 @@ def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mappin
         with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-clean") as pool:
             for _ in pool.map(context.meta.storage.delete, paths):
                 pass
-    return going
+    return to_delete
 
 
 def _newest_files(partitions: Iterable[str], context: ActionContext) -> Mapping[str, frozenset[str]]:
@@ -132,7 +132,7 @@ def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tup
     """
     if any(i.action.is_write for i in context.meta.timeline.pending()):
         return ()
-    storage, gone = context.meta.storage, []
+    storage, removed = context.meta.storage, []
     for path in partitions:
         entries = storage.list(path)
         if path and all(not e.is_dir and (is_partition_metadata(e.name) or e.name.endswith(".crc")) for e in entries):
@@ -140,15 +140,15 @@ def _remove_partitions(partitions: Sequence[str], context: ActionContext) -> tup
             for entry in entries:
                 storage.delete(entry.path)
             storage.delete_tree(path)
-            gone.append(path)
-    return tuple(gone)
+            removed.append(path)
+    return tuple(removed)
 
 
 def _metadata(
     instant: Instant,
     plan: CleanPlan,
     deleted: Mapping[str, tuple[str, ...]],
-    gone: tuple[str, ...],
+    removed: tuple[str, ...],
     taken_ms: int,
     extra_metadata: Mapping[str, str],
 ) -> CleanMetadata:
@@ -157,6 +157,6 @@ def _metadata(
         time_taken_ms=taken_ms,
         earliest=plan.earliest_time,
         last_commit=plan.last_commit,
-        partitions={path: CleanedPartition(plan.policy, names, (), path in gone) for path, names in deleted.items()},
+        partitions={path: CleanedPartition(plan.policy, names, (), path in removed) for path, names in deleted.items()},
         extra_metadata=extra_metadata,
     )

@@ -20,7 +20,7 @@ from itertools import islice
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import busy_groups, is_clustering
+from pyhudi.actions.pending_groups import groups_in_pending_plans, is_clustering
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.cluster import ClusterGroup, ClusterGroups
@@ -68,7 +68,7 @@ class Clustering:
         view = FileSystemView.load(context.meta)
         if not strategy.whole_partitions:
             _check_no_buckets(view, context)
-        busy = busy_groups(context.meta, COMPACTIONS)
+        pending_groups = groups_in_pending_plans(context.meta, COMPACTIONS)
         planned = {group.partition_path for group in pending_clusterings(context.meta)}
         left_out = planned if strategy.whole_partitions else frozenset[str]()
         context = replace(context, options=options)
@@ -76,7 +76,7 @@ class Clustering:
             group
             for path in partitions_to_cluster(view.partitions(), own, _now(context))
             if path not in left_out
-            for group in strategy.groups([s for s in view.slices(path) if s.group not in busy], context)
+            for group in strategy.groups([s for s in view.slices(path) if s.group not in pending_groups], context)
         )
         groups = tuple(islice(found, own.groups_max))
         if not groups:

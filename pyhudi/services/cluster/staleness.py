@@ -56,8 +56,8 @@ def _resized(instant: Instant, plan: ClusteringPlan, meta: MetaClient) -> tuple[
     if not is_resize(plan):
         return None
     rings = resized_rings(plan, instant.requested_time, meta)
-    gone = (file_slice.group for file_slice in plan.slices if file_slice.partition_path not in rings)
-    return next(((group, "another resize of its buckets") for group in gone), None)
+    missing = (file_slice.group for file_slice in plan.slices if file_slice.partition_path not in rings)
+    return next(((group, "another resize of its buckets") for group in missing), None)
 
 
 def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaClient) -> tuple[FileGroupId, str] | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import busy_groups
+from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.filegroup.compact import CompactSlices
@@ -41,13 +41,13 @@ def plan_compaction(context: ActionContext) -> CompactionPlan:
     _check_no_pending_writes(context)
     options = context.options.compaction
     view = FileSystemView.load(context.meta)
-    busy = busy_groups(context.meta, (ActionKind.COMPACTION,))
+    pending_groups = groups_in_pending_plans(context.meta, (ActionKind.COMPACTION,))
     today = _now(context).date()
     operations = [
         operation_of(file_slice)
         for path in narrowed(view.partitions(), options, today)
         for file_slice in view.slices(path)
-        if file_slice.log_files and file_slice.group not in busy
+        if file_slice.log_files and file_slice.group not in pending_groups
     ]
     return CompactionPlan(ordered(operations, options))
 

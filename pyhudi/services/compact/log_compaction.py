@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import busy_groups
+from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.engine.base import FanOutWork
 from pyhudi.errors import WriteConflict
 from pyhudi.filegroup.append import LogOptions
@@ -47,13 +47,13 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
         )
     meta, enough = context.meta, context.options.compaction.log_blocks_min
     view = FileSystemView.load(meta)
-    busy = busy_groups(meta, COMPACTIONS)
+    pending_groups = groups_in_pending_plans(meta, COMPACTIONS)
     rules = BlockRules(meta.config.table_version, meta.timeline.is_visible)
     operations = [
         operation_of(file_slice)
         for file_slice in view.all_slices()
         if file_slice.log_files
-        and file_slice.group not in busy
+        and file_slice.group not in pending_groups
         and _pays(blocks_to_merge(meta.storage, file_slice.log_files, rules), enough)
     ]
     return CompactionPlan(tuple(operations), CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)

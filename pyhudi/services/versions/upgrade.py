@@ -16,12 +16,16 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_metadata_table_gone
+from pyhudi.metadata.removal import check_no_metadata_table
 from pyhudi.model.table_config import TableConfig
 from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.services.versions.steps import STEPS, steps_between
 from pyhudi.services.versions.steps.base import PropertyChange, VersionStep
-from pyhudi.services.versions.steps.quiet_table import Quieted, is_quiet, quieten
+from pyhudi.services.versions.steps.rollback_and_compact import (
+    RolledBackAndCompacted,
+    is_ready_for_step,
+    rollback_and_compact,
+)
 from pyhudi.services.versions.steps.timeline_layouts import check_layout
 from pyhudi.timeline.table_properties import update_table_config
 
@@ -41,14 +45,16 @@ def change_version(context: ActionContext, target: int, *, upwards: bool) -> Ver
     meta = context.meta
     source = meta.config.table_version
     path = _path(context, target, upwards)
-    done, quieted = [], Quieted()
+    done, finished = [], RolledBackAndCompacted()
     _finish(context)
     for step in path:
         result, before = _take(step, context)
-        quieted = Quieted(quieted.rolled_back + before.rolled_back, quieted.compacted + before.compacted)
+        finished = RolledBackAndCompacted(
+            finished.rolled_back + before.rolled_back, finished.compacted + before.compacted
+        )
         done.append(result)
         context = context.reloaded()
-    return VersionChange(meta.storage.root, source, target, tuple(done), quieted.rolled_back, quieted.compacted)
+    return VersionChange(meta.storage.root, source, target, tuple(done), finished.rolled_back, finished.compacted)
 
 
 def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None:
@@ -89,12 +95,14 @@ def _finish(context: ActionContext) -> None:
                 step.tidy(now)
 
 
-def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Quieted]:
-    quieted = Quieted()
+def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, RolledBackAndCompacted]:
+    finished = RolledBackAndCompacted()
     for _ in range(_ATTEMPTS):
-        if step.from_quiet_table:
-            more = quieten(context.reloaded())
-            quieted = Quieted(quieted.rolled_back + more.rolled_back, quieted.compacted + more.compacted)
+        if step.rolls_back_and_compacts:
+            more = rollback_and_compact(context.reloaded())
+            finished = RolledBackAndCompacted(
+                finished.rolled_back + more.rolled_back, finished.compacted + more.compacted
+            )
         with hold(context.lock, context.options.lock.wait_timeout_s):
             now = context.reloaded()
             if now.meta.config.table_version != step.source:
@@ -102,9 +110,9 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Quiete
                     f"{now.meta.storage.root}: another process has taken the table from version {step.source} to "
                     f"{now.meta.config.table_version} meanwhile. Call again if that is not where you want it."
                 )
-            check_metadata_table_gone(now.meta)
-            if not step.from_quiet_table or is_quiet(now):
-                return _convert(step, now), quieted
+            check_no_metadata_table(now.meta)
+            if not step.rolls_back_and_compacts or is_ready_for_step(now):
+                return _convert(step, now), finished
     raise WriteConflict(
         f"{context.meta.storage.root}: other writers have come in between {_ATTEMPTS} times. The version of a table "
         f"changes only while nobody writes to it: stop its writers, then call again."

@@ -12,7 +12,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.archive.result import ArchiveResult
 from pyhudi.table.run_service import serve
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config
 from pyhudi.timeline.write import TimelineWriter
 from tests.support.tables.small import TestTable
@@ -42,7 +42,7 @@ def active(table: TestTable) -> list[str]:
 
 
 def history(table: TestTable) -> list[str]:
-    return [i.requested_time for i in load_history(table.storage, table.meta.config).times()]
+    return [i.requested_time for i in load_archived_timeline(table.storage, table.meta.config).times()]
 
 
 def savepoint(table: TestTable, time: str) -> None:

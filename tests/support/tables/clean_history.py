@@ -17,7 +17,7 @@ from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.savepoint import delete_savepoint, load_savepoints, savepoint
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table.run_service import serve
-from pyhudi.view.retention import load_retention
+from pyhudi.view.readable_history import load_readable_history
 from tests.support.tables.small import Row, TestTable, rows_of
 
 WRITES = ("upsert", "upsert", "upsert", "delete", "insert_overwrite", "insert_overwrite_table", "delete_partition")
@@ -83,7 +83,7 @@ class Cleaned:
 
     def check(self, retained: int = 0) -> None:
         """What is said to be readable is as it was, and nothing refers to a file that is gone."""
-        retention = load_retention(self.table.meta)
+        retention = load_readable_history(self.table.meta)
         commits = [i.requested_time for i in self.table.meta.timeline.commits()]
         for instant in commits[-1:]:
             assert retention.is_readable(instant)

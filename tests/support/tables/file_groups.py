@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.filegroup.spec import FileOptions, WriteSpec
+from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.clock import FixedClock
@@ -35,7 +35,7 @@ class Table:
     def __init__(self, schema: pa.Schema = SCHEMA, **changes: Any) -> None:
         self.storage = MemoryStorage()
         self.clock = FixedClock(1_700_000_000_000)
-        options = FileOptions(**changes.pop("file", {"bloom_num_entries": 50}))
+        options = BaseFileOptions(**changes.pop("file", {"bloom_num_entries": 50}))
         self.spec = WriteSpec(self.storage, FIRST, "trips", 9, schema, file=options, **changes)
 
     def at(self, instant_time: str, **changes: Any) -> WriteSpec:

@@ -26,7 +26,7 @@ from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
 from pyhudi.table.write_table import change_table, write_table
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import load_table_config, table_exists
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("v", pa.string()), ("n", pa.int64())])
@@ -192,7 +192,7 @@ class Reader:
         for instant in meta.timeline.commits():
             self._note(instant, meta.commits.metadata(instant))
         first = meta.timeline.active_since or ""  # a clean or rollback may be older than writes that were archived
-        for archived in load_history(self.storage, meta.config).instants(until=first):
+        for archived in load_archived_timeline(self.storage, meta.config).instants(until=first):
             known = archived.instant.requested_time in self.batches
             body = None if known or archived.instant.requested_time >= first else archived.commit()
             if body is not None:

@@ -21,7 +21,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.timeline.archive_log import ArchiveLogInstant
-from pyhudi.timeline.history import archive_log, lsm_history
+from pyhudi.timeline.archived_timeline import archive_log, lsm_history
 from pyhudi.timeline.lsm_history import LsmInstant
 
 __all__ = ["archive_to_history", "history_to_archive"]

@@ -58,7 +58,7 @@ class VersionStep:
     """One step.
 
     `properties` raises UnsupportedTable for a table that the target version can't hold; version and timeline layout
-    are set by the caller. `check` may look at the table and raises too. `from_quiet_table`: failed writes are undone
+    are set by the caller. `check` may look at the table and raises too. `rolls_back_and_compacts`: failed writes are undone
     and log files folded first. `convert` is called under the table's lock with the table as it is and the config that
     it is going to have, `tidy` with the table as it has become (also when the step was taken by an earlier call).
     """
@@ -67,6 +67,6 @@ class VersionStep:
     target: int
     properties: Callable[[TableConfig, WriteOptions], PropertyChange] = _no_change
     check: Callable[[ActionContext], None] = lambda context: None
-    from_quiet_table: bool = False
+    rolls_back_and_compacts: bool = False
     convert: Callable[[ActionContext, TableConfig], Converted] = _nothing
     tidy: Callable[[ActionContext], None] = _tidy_nothing

@@ -154,5 +154,5 @@ def _change_definitions(context: ActionContext, changed: Callable[[Body], Body |
         storage.write(INDEX_DEFINITIONS_PATH, pretty_json({**body, "indexDefinitions": after}).encode())
 
 
-EIGHT_TO_NINE = VersionStep(8, 9, properties=_to_nine, from_quiet_table=True, convert=_write_versions)
-NINE_TO_EIGHT = VersionStep(9, 8, properties=_to_eight, from_quiet_table=True, convert=_drop_newer_indexes)
+EIGHT_TO_NINE = VersionStep(8, 9, properties=_to_nine, rolls_back_and_compacts=True, convert=_write_versions)
+NINE_TO_EIGHT = VersionStep(9, 8, properties=_to_eight, rolls_back_and_compacts=True, convert=_drop_newer_indexes)

@@ -132,8 +132,8 @@ def _delete_other_layout(context: ActionContext) -> None:
 
 
 SIX_TO_EIGHT = VersionStep(
-    6, 8, properties=_to_eight, from_quiet_table=True, convert=_new_layout, tidy=_settle_in_new_layout
+    6, 8, properties=_to_eight, rolls_back_and_compacts=True, convert=_new_layout, tidy=_settle_in_new_layout
 )
 EIGHT_TO_SIX = VersionStep(
-    8, 6, properties=_to_six, from_quiet_table=True, convert=_old_layout, tidy=_delete_other_layout
+    8, 6, properties=_to_six, rolls_back_and_compacts=True, convert=_old_layout, tidy=_delete_other_layout
 )

@@ -21,7 +21,7 @@ from pyhudi.model.instant import ActionKind, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
-from pyhudi.timeline.history import load_history
+from pyhudi.timeline.archived_timeline import load_archived_timeline
 
 __all__ = ["check_layout", "copy_timeline", "delete_layout"]
 
@@ -83,7 +83,7 @@ def check_layout(meta: MetaClient) -> None:
     }
     lost = completed - {(i.requested_time, i.action) for i in meta.timeline.completed()}
     if lost:  # they may have been archived or taken back since
-        lost -= {(i.requested_time, i.action) for i in load_history(meta.storage, meta.config).times()}
+        lost -= {(i.requested_time, i.action) for i in load_archived_timeline(meta.storage, meta.config).times()}
         undone = _undone_times(meta)
         lost = {(time, action) for time, action in lost if time not in undone}
     if lost:

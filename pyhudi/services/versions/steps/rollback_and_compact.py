@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.busy_groups import busy_groups
+from pyhudi.actions.pending_groups import groups_in_pending_plans
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.model.options.compaction import CompactionOptions
@@ -19,20 +19,20 @@ from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["Quieted", "is_quiet", "quieten"]
+__all__ = ["RolledBackAndCompacted", "is_ready_for_step", "rollback_and_compact"]
 
 _UNBOUNDED = "org.apache.hudi.table.action.compact.strategy.UnBoundedCompactionStrategy"
 
 
 @dataclass(frozen=True, slots=True)
-class Quieted:
+class RolledBackAndCompacted:
     """Instants that were undone, and instants of compactions that ran."""
 
     rolled_back: tuple[str, ...] = ()
     compacted: tuple[str, ...] = ()
 
 
-def quieten(context: ActionContext) -> Quieted:
+def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
     """Undo failed writes, run the plans that wait, fold all log files.
 
     Raises: WriteConflict when writers are alive, UnsupportedTable when a pending clustering keeps log files.
@@ -47,7 +47,7 @@ def quieten(context: ActionContext) -> Quieted:
             f"heartbeats have expired. Nothing was changed."
         )
     if not context.meta.config.is_merge_on_read:
-        return Quieted(undone)
+        return RolledBackAndCompacted(undone)
     folded = [
         run_plan(LOG_COMPACTION, context, instant.requested_time).instant_time
         for instant in pending_plans(LOG_COMPACTION, context)
@@ -55,10 +55,10 @@ def quieten(context: ActionContext) -> Quieted:
     options = replace(context.options, compaction=CompactionOptions(strategies=(_UNBOUNDED,)))
     context = replace(context.reloaded(), options=options)
     folded += call(COMPACTION, context).instant_times
-    return Quieted(undone, tuple(folded))
+    return RolledBackAndCompacted(undone, tuple(folded))
 
 
-def is_quiet(context: ActionContext) -> bool:
+def is_ready_for_step(context: ActionContext) -> bool:
     """Looks again, under the lock. Raises UnsupportedTable when the table can't become quiet by itself."""
     meta = context.meta
     if pending_writes(context) or any(pending_plans(s, context) for s in (COMPACTION, LOG_COMPACTION)):
@@ -66,7 +66,7 @@ def is_quiet(context: ActionContext) -> bool:
     if not meta.config.is_merge_on_read:
         return True
     with_logs = [s.group for s in FileSystemView.load(meta).all_slices() if s.log_files]
-    kept = busy_groups(meta, ()).intersection(with_logs)
+    kept = groups_in_pending_plans(meta, ()).intersection(with_logs)
     if kept:
         raise UnsupportedTable(
             f"{meta.storage.root}: {len(kept):,} file groups with log files are in the plan of a pending clustering, "

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pyhudi.errors import PathNotFound, StaleRead
 from pyhudi.storage.base import Storage
 
-__all__ = ["files_there"]
+__all__ = ["stale_read_if_missing"]
 
 
 @contextmanager
-def files_there(storage: Storage) -> Iterator[None]:
+def stale_read_if_missing(storage: Storage) -> Iterator[None]:
     """Raises StaleRead where the block does not find a file."""
     try:
         yield

@@ -15,7 +15,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.timeline.archive_log import ArchiveLog
 from pyhudi.timeline.lsm_history import LsmHistory
 
-__all__ = ["ArchivedInstant", "History", "archive_log", "load_history", "lsm_history"]
+__all__ = ["ArchivedInstant", "ArchivedTimeline", "archive_log", "load_archived_timeline", "lsm_history"]
 
 
 class ArchivedInstant(Protocol):
@@ -29,7 +29,7 @@ class ArchivedInstant(Protocol):
         ...
 
 
-class History(Protocol):
+class ArchivedTimeline(Protocol):
     """What is asked of an archived timeline."""
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
@@ -41,7 +41,7 @@ class History(Protocol):
         ...
 
 
-def load_history(storage: Storage, config: TableConfig) -> History:
+def load_archived_timeline(storage: Storage, config: TableConfig) -> ArchivedTimeline:
     """The archived timeline of a table; nothing is read yet, and a table that archived nothing has an empty one."""
     return archive_log(storage, config) if config.layout_version < 2 else lsm_history(storage, config)
 

@@ -7,14 +7,14 @@ import pyarrow.compute as pc
 
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.base import Mask
-from pyhudi.merge.combine import whole
+from pyhudi.merge.combine import single_array
 from pyhudi.merge.rules import MergeRules, marked_deletes
 from pyhudi.model.keys import DELETE_FLAG_COLUMN, META_COLUMNS, RECORD_KEY
 
-__all__ = ["delete_flags", "keyed"]
+__all__ = ["delete_flags", "with_record_keys"]
 
 
-def keyed(generator: KeyGenerator | None, rows: pa.Table) -> pa.Table:
+def with_record_keys(generator: KeyGenerator | None, rows: pa.Table) -> pa.Table:
     """The rows with their record key, which tables without meta columns do not store."""
     if generator is None:
         return rows
@@ -28,8 +28,8 @@ def delete_flags(rules: MergeRules, rows: pa.Table) -> Mask | None:
     """Data rows that are deletes by their flag column or by the configured marker."""
     flags: Mask | None = None
     if DELETE_FLAG_COLUMN in rows.column_names and pa.types.is_boolean(rows.schema.field(DELETE_FLAG_COLUMN).type):
-        flags = pc.fill_null(whole(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)
+        flags = pc.fill_null(single_array(rows.column(DELETE_FLAG_COLUMN)), False).to_numpy(zero_copy_only=False)
     if rules.delete_field is not None and rules.delete_field in rows.column_names:
-        marked = marked_deletes(rules, whole(rows.column(rules.delete_field)))
+        marked = marked_deletes(rules, single_array(rows.column(rules.delete_field)))
         flags = marked if flags is None else flags | marked
     return flags

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-__all__ = ["stacked"]
+__all__ = ["concat_rows"]
 
 
-def stacked(carried: pa.Table, fresh: pa.Table) -> pa.Table:
-    """Both tables, one after the other; columns take the encoding that they have in `carried`."""
+def concat_rows(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Both tables, one after the other; columns take the encoding that they have in `first`."""
     columns = []
-    for ours, theirs in zip(carried.columns, fresh.columns, strict=True):
+    for ours, theirs in zip(first.columns, second.columns, strict=True):
         if pa.types.is_dictionary(ours.type) and not pa.types.is_dictionary(theirs.type):
             theirs = theirs.dictionary_encode()
         elif theirs.type != ours.type:
             theirs = theirs.cast(ours.type)
         columns.append(pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type))
-    return pa.Table.from_arrays(columns, names=carried.column_names)
+    return pa.Table.from_arrays(columns, names=first.column_names)

@@ -18,13 +18,13 @@ from pyhudi.formats.base import Footer
 from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import BloomFilter
 
-__all__ = ["CarriedKeys"]
+__all__ = ["ReusedFooter"]
 
 _STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the keys in the file
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedKeys:
+class ReusedFooter:
     """What a rewrite starts from. `rebuild_*`: stored keys must be added, for nothing usable was there."""
 
     bloom: BloomFilter | None
@@ -33,7 +33,7 @@ class CarriedKeys:
     rebuild_range: bool
 
     @classmethod
-    def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> CarriedKeys:
+    def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> ReusedFooter:
         """Judge the footer of the old version; `deleted_keys` may leave the file in this rewrite."""
         if not (spec.populate_meta_fields and spec.file.bloom_enabled):
             return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.schema.internal import Column, InternalSchema, ListType, MapType, StructType, schema_as_of
+from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType, schema_as_of
 from pyhudi.schema.layout import as_type
 from pyhudi.schema.projection import ColumnData, Rows, project
 
-__all__ = ["FileColumns", "ReadPlan", "file_columns", "read_plan"]
+__all__ = ["ColumnMapping", "FileColumns", "column_mapping", "file_columns"]
 
 _ROOT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPlan:
+class ColumnMapping:
     """How to read one file: `plan(batch)` turns its rows into the query's. Picklable.
 
     `file_columns`: the file's columns that are needed, under their names there. `schema`: what comes out.
@@ -54,7 +54,7 @@ class FileColumns:
     """Wanted columns as a file has them: `names` there, which it may lack; `by_id` is None where names match."""
 
     names: tuple[str, ...]
-    by_id: ReadPlan | None = None
+    by_id: ColumnMapping | None = None
 
     def named(self, rows: Rows) -> Rows:
         """The file's rows with the names of the query."""
@@ -69,19 +69,19 @@ def file_columns(history: Sequence[InternalSchema], instant_time: str, wanted: S
     if not history:
         return FileColumns(tuple(wanted))
     known = {column.name for column in history[0].columns}
-    plan = read_plan(history, instant_time, history[0], [name for name in wanted if name in known])
+    plan = column_mapping(history, instant_time, history[0], [name for name in wanted if name in known])
     if plan is None:
         return FileColumns(tuple(wanted))
     others = (name for name in wanted if name not in known and name in META_COLUMNS)
     return FileColumns((*others, *plan.file_columns), plan)
 
 
-def read_plan(
+def column_mapping(
     history: Sequence[InternalSchema],
     instant_time: str,
     query: InternalSchema,
     columns: Iterable[str] | None = None,
-) -> ReadPlan | None:
+) -> ColumnMapping | None:
     """The plan for files written by the commit `instant_time`.
 
     Args:
@@ -96,7 +96,7 @@ def read_plan(
     by_name = {column.name: column for column in query.columns}
     wanted = query.columns if columns is None else tuple(by_name[name] for name in columns)
     file_names = {column.id: column.name for column in written.columns}
-    return ReadPlan(
+    return ColumnMapping(
         file_columns=tuple(file_names[column.id] for column in wanted if column.id in file_names),
         schema=pa.schema([column.to_arrow() for column in wanted]),
         written=written,
@@ -104,7 +104,7 @@ def read_plan(
     )
 
 
-def _names_by_id(columns: Iterable[Column]) -> dict[int, str]:
+def _names_by_id(columns: Iterable[SchemaColumn]) -> dict[int, str]:
     """Names of all columns and parts of columns."""
     names: dict[int, str] = {}
     pending = list(columns)
@@ -115,7 +115,7 @@ def _names_by_id(columns: Iterable[Column]) -> dict[int, str]:
     return names
 
 
-def _parts(data_type: object) -> tuple[Column, ...]:
+def _parts(data_type: object) -> tuple[SchemaColumn, ...]:
     if isinstance(data_type, StructType):
         return data_type.columns
     if isinstance(data_type, ListType):
@@ -144,7 +144,7 @@ def _renamed_fields(
     return out
 
 
-def _renamed(data_type: pa.DataType, column: Column, names: dict[int, str]) -> pa.DataType:
+def _renamed(data_type: pa.DataType, column: SchemaColumn, names: dict[int, str]) -> pa.DataType:
     """The file's type with the names inside it changed; a type of another shape than the schema says stays as it is."""
     written = column.type
     if isinstance(written, StructType) and pa.types.is_struct(data_type):

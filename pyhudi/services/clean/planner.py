@@ -30,12 +30,12 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.cleaning import PartitionFilter
 from pyhudi.services.clean.deletions import Deletions
-from pyhudi.services.clean.planning import (
-    Retention,
+from pyhudi.services.clean.policies import (
+    RetentionRules,
     deletions,
     earliest_retained,
     is_allowed,
-    is_deserted,
+    is_emptied,
     partitions_of,
     replaced_needed,
     supersedes,
@@ -43,17 +43,17 @@ from pyhudi.services.clean.planning import (
 from pyhudi.view.file_system_view import LISTING_THREADS, listed_partitions
 from pyhudi.view.stored_slices import SliceRules
 
-__all__ = ["CleanDraft", "commits_since_clean", "draft_clean", "last_clean", "savepointed_files"]
+__all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "savepointed_files"]
 
 
 @dataclass(frozen=True, slots=True)
-class CleanDraft:
-    """A plan with its reasons. `going`: slices to delete; `deserted`: partitions that have no files then."""
+class PlannedClean:
+    """A plan with its reasons. `to_delete`: slices to delete; `emptied`: partitions that have no files then."""
 
     policy: str
     earliest: Instant | None
-    going: Deletions = field(default_factory=Deletions)
-    deserted: tuple[str, ...] = ()
+    to_delete: Deletions = field(default_factory=Deletions)
+    emptied: tuple[str, ...] = ()
     last_commit: str = ""
     savepoints: tuple[str, ...] = ()
     partition_filter: str = ""
@@ -61,12 +61,12 @@ class CleanDraft:
 
     @property
     def is_empty(self) -> bool:
-        return not self.going and not self.deserted
+        return not self.to_delete and not self.emptied
 
     def plan(self) -> CleanPlan:
         """The plan as it goes to the timeline."""
-        files: dict[str, list[str]] = {path: [] for path in self.deserted}
-        for path, names in self.going.names_by_partition():
+        files: dict[str, list[str]] = {path: [] for path in self.emptied}
+        for path, names in self.to_delete.names_by_partition():
             files.setdefault(path, []).extend(names)
         first = self.earliest
         return CleanPlan(
@@ -76,14 +76,14 @@ class CleanDraft:
             else RetainedInstant(first.requested_time, first.action.value, first.state.name),
             last_commit=self.last_commit,
             files={path: tuple(files[path]) for path in sorted(files)},
-            partitions=self.deserted,
+            partitions=self.emptied,
             extra_metadata=self._extra_metadata(),
         )
 
     def _extra_metadata(self) -> dict[str, str]:
         extra = {SAVEPOINTED: ",".join(self.savepoints)} if self.savepoints else {}
-        if self.earliest is None and self.going:
-            extra[READABLE_SINCE] = self.going.last_superseded
+        if self.earliest is None and self.to_delete:
+            extra[READABLE_SINCE] = self.to_delete.last_superseded
         if self.partition_filter:
             extra[PARTITION_FILTER] = self.partition_filter
         if self.replaced_needed:
@@ -91,7 +91,7 @@ class CleanDraft:
         return extra
 
 
-def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDraft:
+def plan_clean(context: ActionContext, *, after_write: bool = False) -> PlannedClean:
     """What a clean of the table as it is now would delete.
 
     Args:    after_write: list nothing when no write since the last clean has left anything behind.
@@ -102,25 +102,25 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
     known = before.earliest if before is not None else ""
     now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc).astimezone(meta.config.timeline_zone)
     earliest = earliest_retained(meta.timeline, options, now, cleaned_before=known)
-    draft = CleanDraft(options.policy, earliest)
+    planned = PlannedClean(options.policy, earliest)
     by_versions = options.policy == KEEP_LATEST_FILE_VERSIONS
     if earliest is None and not by_versions:
-        return draft
+        return planned
     saved = savepointed_files(meta)
     changes = _changes(meta, "" if by_versions else known, None if by_versions else earliest)
     is_first = before is None or (known != "" and not _is_active(known, meta))
     left_behind = _lost_savepoint(before, saved) or _left_partitions(before)
     scan_all = by_versions or not options.is_incremental or not known or is_first or left_behind
     if after_write and not any(map(supersedes, changes)) and not left_behind:
-        return draft
+        return planned
     keep = _retention(context, earliest, saved)
     partitions = (options.partitions.selected or None) if scan_all else partitions_of(changes)
-    going, deserted = _scan(meta, partitions, keep, options.partitions)
+    to_delete, emptied = _scan(meta, partitions, keep, options.partitions)
     last = meta.timeline.last_commit()
     return replace(
-        draft,
-        going=going,
-        deserted=deserted,
+        planned,
+        to_delete=to_delete,
+        emptied=emptied,
         last_commit="" if last is None else last.requested_time,
         savepoints=tuple(saved),
         partition_filter=str(options.partitions) if options.partitions else "",
@@ -129,20 +129,20 @@ def draft_clean(context: ActionContext, *, after_write: bool = False) -> CleanDr
 
 
 def _scan(
-    meta: MetaClient, partitions: Iterable[str] | None, keep: Retention, allowed: PartitionFilter
+    meta: MetaClient, partitions: Iterable[str] | None, keep: RetentionRules, allowed: PartitionFilter
 ) -> tuple[Deletions, tuple[str, ...]]:
     rules = SliceRules.of(meta)
-    going: dict[str, Deletions] = {}
-    deserted: list[str] = []
+    to_delete: dict[str, Deletions] = {}
+    emptied: list[str] = []
     for path, files in listed_partitions(meta.storage, partitions):
         if not is_allowed(path, allowed):
             continue
         partition = rules.partition(path, files)
-        found = going[path] = deletions(partition, keep)
-        if is_deserted(partition, found):
-            deserted.append(path)
+        found = to_delete[path] = deletions(partition, keep)
+        if is_emptied(partition, found):
+            emptied.append(path)
     # Folders are listed in the order of names, so the slices of a partition are in theirs.
-    return Deletions.together(going[path] for path in sorted(going)), tuple(sorted(deserted))
+    return Deletions.together(to_delete[path] for path in sorted(to_delete)), tuple(sorted(emptied))
 
 
 # ---- what the timeline says ------------------------------------------------------------------------------------------
@@ -201,13 +201,13 @@ def _left_partitions(before: CleanMetadata | None) -> bool:
 
 def _retention(
     context: ActionContext, earliest: Instant | None, saved: Mapping[str, Mapping[str, tuple[str, ...]]]
-) -> Retention:
+) -> RetentionRules:
     names: dict[str, frozenset[str]] = {}
     for partitions in saved.values():
         for path, files in partitions.items():
             names[path] = names.get(path, frozenset()) | frozenset(files)
     options = context.options.cleaning
-    return Retention(
+    return RetentionRules(
         options.policy,
         "" if earliest is None else earliest.requested_time,
         options.file_versions_retained,

@@ -16,17 +16,17 @@ from typing import TypeVar
 from pyhudi.errors import PathNotFound, StaleRead
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
-from pyhudi.timeline.history import load_history
-from pyhudi.view.retention import load_retention, readable_since
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.readable_history import load_readable_history, readable_since
 
-__all__ = ["files_taken_since", "is_cleaned", "is_undone", "read_steadily"]
+__all__ = ["files_removed_since", "is_cleaned", "is_undone", "read_consistently"]
 
 _TRIES = 10  # cleanings that retain a commit or two may overtake a long listing again and again
 
 Result = TypeVar("Result")
 
 
-def read_steadily(meta: MetaClient, read: Callable[[MetaClient], Result], as_of: str | None = None) -> Result:
+def read_consistently(meta: MetaClient, read: Callable[[MetaClient], Result], as_of: str | None = None) -> Result:
     """`read(meta)`, which lists files; with a newer table instead when files that it needs may have gone meanwhile.
 
     Args:   as_of: the instant time at which the read looks, None for the newest state.
@@ -40,7 +40,7 @@ def read_steadily(meta: MetaClient, read: Callable[[MetaClient], Result], as_of:
             if newer is None or (newer.timeline, newer.config) == (meta.timeline, meta.config):
                 raise
         else:
-            newer = files_taken_since(meta, as_of)
+            newer = files_removed_since(meta, as_of)
             if newer is None:
                 return result
         meta = newer
@@ -50,7 +50,7 @@ def read_steadily(meta: MetaClient, read: Callable[[MetaClient], Result], as_of:
     )
 
 
-def files_taken_since(meta: MetaClient, as_of: str | None = None) -> MetaClient | None:
+def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClient | None:
     """The table as it is now when files that queries of `meta` need may have gone since; None while all are there."""
     if meta.is_current():
         return None
@@ -62,15 +62,17 @@ def files_taken_since(meta: MetaClient, as_of: str | None = None) -> MetaClient 
 def is_undone(meta: MetaClient, now: MetaClient) -> bool:
     """Was a write that is complete in `meta` taken back until `now`?"""
     commits = {(i.requested_time, i.action) for i in now.timeline.commits()}
-    gone = [i for i in meta.timeline.commits() if (i.requested_time, i.action) not in commits]
+    undone = [i for i in meta.timeline.commits() if (i.requested_time, i.action) not in commits]
     since = now.timeline.active_since
-    if any(since is None or i.requested_time >= since for i in gone):
+    if any(since is None or i.requested_time >= since for i in undone):
         return True
     # Archived, all of them, when the newest one is: what is undone is always the newest.
-    newest = gone[-1].requested_time if gone and gone[-1] == meta.timeline.last_commit() else None
+    newest = undone[-1].requested_time if undone and undone[-1] == meta.timeline.last_commit() else None
     if newest is None:
         return False
-    return all(i.requested_time != newest for i in load_history(now.storage, now.config).times(newest, newest))
+    return all(
+        i.requested_time != newest for i in load_archived_timeline(now.storage, now.config).times(newest, newest)
+    )
 
 
 def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> bool:
@@ -82,7 +84,7 @@ def is_cleaned(meta: MetaClient, now: MetaClient, as_of: str | None = None) -> b
     before, after = meta.timeline.commits(), now.timeline.commits()
     if as_of is not None:
         same = before.up_to(as_of).instants == after.up_to(as_of).instants
-        return not same or not load_retention(now).is_readable(as_of)
+        return not same or not load_readable_history(now).is_readable(as_of)
     # A clean keeps all files from an instant on, and those that were current then: they were so already when no write
     # has completed since that is older.
     newer = {i.requested_time for i in after} - {i.requested_time for i in before}

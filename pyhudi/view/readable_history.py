@@ -16,11 +16,11 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.view.archived_times import ArchivedTimes
 from pyhudi.view.file_system_view import LISTING_THREADS
 
-__all__ = ["Retention", "load_retention", "readable_since"]
+__all__ = ["ReadableHistory", "load_readable_history", "readable_since"]
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class ReadableHistory:
     """`earliest`: the instant since which cleaning has left all files, None when it took none. `commits`: active ones.
     The newest of them and those of `saved`, the savepointed ones, can be read however much was cleaned. `archived`: the
     other commits.
@@ -42,7 +42,7 @@ class Retention:
         return seen in self.saved and not (self.archived and self.archived.has_write(seen, instant_time))
 
 
-def load_retention(meta: MetaClient) -> Retention:
+def load_readable_history(meta: MetaClient) -> ReadableHistory:
     """Read what the cleans on the active timeline say, also those that are at work or have died at it."""
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
@@ -50,11 +50,11 @@ def load_retention(meta: MetaClient) -> Retention:
     archived = ArchivedTimes(meta)
     cleans = meta.timeline.of([ActionKind.CLEAN]).instants
     if not cleans:
-        return Retention(None, saved, commits, archived)
+        return ReadableHistory(None, saved, commits, archived)
     # All of them: one that retained much may have followed one that retained little.
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-read") as pool:
         bounds = pool.map(lambda instant: readable_since(instant, meta), cleans)
-        return Retention(max(bounds, default="") or None, saved, commits, archived)
+        return ReadableHistory(max(bounds, default="") or None, saved, commits, archived)
 
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:

@@ -22,7 +22,7 @@ from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.file_group import FileSlice
 
-__all__ = ["Coming", "Leaving", "coming_rows", "leaving_rows"]
+__all__ = ["LogRows", "ReplacedBaseRows", "merged_log_rows", "replaced_base_rows"]
 
 # Columns of keys only: the hash table of the log's keys is built once for so many rows.
 _KEYS_AT_ONCE = 1 << 20
@@ -31,7 +31,7 @@ Positions = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class ReplacedBaseRows:
     """What a batch of base rows says. `rows`: numbers of those that leave, from 0; `lost`: versions that lost."""
 
     rows: Positions
@@ -39,39 +39,39 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
-    """Rows from log files. `versions`: what `Leaving.lost` calls them; None when they have met their base rows."""
+class LogRows:
+    """Rows from log files. `versions`: what `ReplacedBaseRows.lost` calls them; None when they have met their base rows."""
 
     rows: pa.Table
     versions: Positions | None
 
 
-def leaving_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[Leaving]:
+def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[ReplacedBaseRows]:
     """Base rows that a log record deletes, replaces or is merged with, and log records that are no rows of the slice.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
     # Where versions merge in pairs every match leaves; which row comes of it is the other part's business.
-    judging = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
-    merge = SliceMerge.of(judging, file_slice, judging.needed(()), keys_asked=False)
+    comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
+    merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
     if file_slice.base_file is None or not len(merge.records.keys):
         return
-    deciding = pa.schema([column for column in spec.schema if column.name in judging.deciding])
+    deciding = pa.schema([column for column in spec.schema if column.name in comparing.deciding])
     first = 0
     with open_base_file(spec.storage, file_slice.base_file.path) as base:
-        known = merge.leaving_unread(base)
+        known = merge.replaced_by_position(base)
         if known is not None:
-            yield Leaving(known, known[:0])
+            yield ReplacedBaseRows(known, known[:0])
             return
         for stored in merge.stored_rows(base, deciding, _KEYS_AT_ONCE):
-            rows, lost = merge.leaving(stored)
-            yield Leaving(rows + first, lost)
+            rows, lost = merge.replaced_rows(stored)
+            yield ReplacedBaseRows(rows + first, lost)
             first += len(stored)
 
 
-def coming_rows(
+def merged_log_rows(
     spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
-) -> Iterator[Coming]:
+) -> Iterator[LogRows]:
     """Live rows of the log files with `columns` in that order, merged with base rows where those merge in pairs.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
@@ -80,10 +80,10 @@ def coming_rows(
     merge = SliceMerge.of(spec, file_slice, needed)
     if not merge.in_pairs or file_slice.base_file is None:
         for versions in merge.only_in_logs(batch_rows):
-            yield Coming(merge.records.take(versions).select(list(columns)), versions)
+            yield LogRows(merge.records.take(versions).select(list(columns)), versions)
         return
     with open_base_file(spec.storage, file_slice.base_file.path) as base:
         for stored in merge.stored_rows(base, needed, batch_rows):
-            yield Coming(merge.meet(stored)[1].select(list(columns)), None)
+            yield LogRows(merge.merge_batch(stored)[1].select(list(columns)), None)
     for rows in merge.log_rows(batch_rows):
-        yield Coming(rows.select(list(columns)), None)
+        yield LogRows(rows.select(list(columns)), None)

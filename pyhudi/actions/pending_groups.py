@@ -12,10 +12,10 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.view.pending_clusterings import pending_clusterings
 
-__all__ = ["busy_groups", "is_clustering"]
+__all__ = ["groups_in_pending_plans", "is_clustering"]
 
 
-def busy_groups(meta: MetaClient, services: Collection[ActionKind]) -> frozenset[FileGroupId]:
+def groups_in_pending_plans(meta: MetaClient, services: Collection[ActionKind]) -> frozenset[FileGroupId]:
     """The file groups in pending plans of `services` (compaction, logcompaction) and of clustering."""
     groups: set[FileGroupId] = set()
     for instant in meta.timeline.pending():

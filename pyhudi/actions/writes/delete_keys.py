@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
-from pyhudi.actions.writes.looking_up import table_index
+from pyhudi.actions.writes.index_lookup import table_index
 from pyhudi.errors import ConfigError, KeyGenError
 from pyhudi.index.base import Index
 from pyhudi.keygen import KeyColumns, KeyGenerator
@@ -26,7 +26,7 @@ __all__ = ["delete_index", "delete_keygen"]
 
 
 @dataclass(frozen=True, slots=True)
-class KeysInRows:
+class KeysFromMetaColumns:
     """The keys that rows bring along in their meta columns: how rows of a table with automatic keys are named."""
 
     type_name: str = "SIMPLE"
@@ -41,7 +41,7 @@ class KeysInRows:
 
 
 @dataclass(frozen=True, slots=True)
-class KeysAlone:
+class RecordKeysOnly:
     """The record keys of a generator, for rows that do not say where they are."""
 
     generator: BuiltInKey
@@ -64,7 +64,7 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
     config, root = context.meta.config, context.meta.storage.root
     if is_automatic(config):
         if RECORD_KEY in rows.names and PARTITION_PATH in rows.names:
-            return KeysInRows()
+            return KeysFromMetaColumns()
         # Only the rows themselves can say what their keys are.
         raise ConfigError(
             f"{root}: the table has no key fields, so a delete needs the rows' own {RECORD_KEY} and {PARTITION_PATH}. "
@@ -81,7 +81,7 @@ def delete_keygen(rows: pa.Schema, context: ActionContext, instant_time: str) ->
             f"{root}: the rows to delete lack the partition column {', '.join(missing)}, and the key generator "
             f"{generator.type_name} makes keys from whole rows only. Add it, or delete by a filter, delete(where=...)."
         )
-    return KeysAlone(keys, config.record_key_fields)
+    return RecordKeysOnly(keys, config.record_key_fields)
 
 
 def delete_index(rows: pa.Schema, context: ActionContext) -> Index:

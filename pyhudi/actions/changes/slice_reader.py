@@ -24,13 +24,13 @@ from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import row_group_test, with_path_values
 from pyhudi.schema.projection import project
 
-__all__ = ["IS_LATE", "StoredRows"]
+__all__ = ["IS_LATE", "SliceReader"]
 
 IS_LATE = "_pyhudi_late"  # bool
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRows:
+class SliceReader:
     """How slices are read. Picklable.
 
     `spec`: all columns that the table stores, meta columns first; `plan`: what a query of the whole table returns, and

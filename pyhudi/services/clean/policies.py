@@ -34,11 +34,11 @@ from pyhudi.services.clean.deletions import Deletions
 from pyhudi.view.stored_slices import StoredPartition
 
 __all__ = [
-    "Retention",
+    "RetentionRules",
     "deletions",
     "earliest_retained",
     "is_allowed",
-    "is_deserted",
+    "is_emptied",
     "partitions_of",
     "replaced_needed",
     "supersedes",
@@ -48,7 +48,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class RetentionRules:
     """What stays. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id → the
     instant that took the group out. `saved`: partition path → names of savepointed files. `needed`: partition
     path → file id → base instant of the oldest slice that a pending plan reads.
@@ -120,7 +120,7 @@ def supersedes(body: CommitMetadata) -> bool:
     return any(stat.log_version is None and stat.prev_commit not in (None, "null") for stat in body.stats())
 
 
-def replaced_needed(keep: Retention) -> str:
+def replaced_needed(keep: RetentionRules) -> str:
     """The oldest instant that replaced file groups which pending plans read, so that they stay; "" for none."""
     groups = ((path, file_id) for path, needed in keep.needed.items() for file_id in needed)
     times = (keep.replaced.get(path, {}).get(file_id) for path, file_id in groups)
@@ -130,24 +130,24 @@ def replaced_needed(keep: Retention) -> str:
 # ---- which slices ----------------------------------------------------------------------------------------------------
 
 
-def deletions(partition: StoredPartition, keep: Retention) -> Deletions:
+def deletions(partition: StoredPartition, keep: RetentionRules) -> Deletions:
     """The slices of one partition that go."""
     slices = _Slices(partition, keep)
     by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
-    going = _by_versions(slices, keep) if by_versions else _by_instant(slices, keep)
-    if slices.replaced.null_count < len(going):
+    to_delete = _by_versions(slices, keep) if by_versions else _by_instant(slices, keep)
+    if slices.replaced.null_count < len(to_delete):
         with_group = by_versions | _mask(pc.less(slices.replaced, keep.earliest))
-        going = np.where(_mask(pc.is_valid(slices.replaced)), with_group, going)
-    rows = np.flatnonzero(going & ~(slices.is_needed | slices.is_saved))
+        to_delete = np.where(_mask(pc.is_valid(slices.replaced)), with_group, to_delete)
+    rows = np.flatnonzero(to_delete & ~(slices.is_needed | slices.is_saved))
     if not len(rows):
         return Deletions()
     if by_versions:
         reasons = pa.repeat(f"{keep.versions} newer versions are kept", len(rows))
     else:
         words = f"reads since {keep.earliest} begin with the version of "
-        reasons = _told(words, slices.instants.take(_first_read(slices, keep)[rows]))
+        reasons = _with_instants(words, slices.instants.take(_first_read(slices, keep)[rows]))
     replaced = slices.replaced.take(rows)
-    reasons = pc.coalesce(_told("replaced by ", replaced), reasons)
+    reasons = pc.coalesce(_with_instants("replaced by ", replaced), reasons)
     newer = slices.instants.take(np.maximum(rows - 1, 0))
     superseded = pc.if_else(slices.is_newest[rows], replaced, newer)
     return Deletions.of(partition.path, partition.slices.take(rows), reasons, superseded)
@@ -160,7 +160,7 @@ class _Slices:
     `is_...`: masks.
     """
 
-    def __init__(self, partition: StoredPartition, keep: Retention) -> None:
+    def __init__(self, partition: StoredPartition, keep: RetentionRules) -> None:
         path, file_ids = partition.path, _column(partition.slices, "file_id")
         self.instants = _column(partition.slices, "base_instant")
         self.is_newest = np.diff(file_ids.dictionary_encode().indices.to_numpy(), prepend=-1) != 0
@@ -175,29 +175,29 @@ class _Slices:
             self.is_saved = np.logical_or.reduceat(hits, names.offsets.to_numpy()[:-1] - names.offsets[0].as_py())
 
 
-def _by_versions(slices: _Slices, keep: Retention) -> Mask:
+def _by_versions(slices: _Slices, keep: RetentionRules) -> Mask:
     """All but the newest ones. What a plan reads counts as one version, and its slices are the newest of a group."""
     counted = np.cumsum(~slices.is_needed)
     newer = counted - 1 - np.maximum.accumulate(np.where(slices.is_newest, counted - ~slices.is_needed, 0))
     kept = np.maximum(keep.versions - _mask(pc.is_valid(slices.needed)), 0)
-    going: Mask = newer >= kept
-    return going
+    to_delete: Mask = newer >= kept
+    return to_delete
 
 
-def _by_instant(slices: _Slices, keep: Retention) -> Mask:
+def _by_instant(slices: _Slices, keep: RetentionRules) -> Mask:
     """All after the newest one before the earliest instant: what reads since then begin with."""
     before = np.roll(_mask(pc.less(slices.instants, keep.earliest)), 1)
-    going: Mask = ~slices.is_newest & before
-    return going
+    to_delete: Mask = ~slices.is_newest & before
+    return to_delete
 
 
-def _first_read(slices: _Slices, keep: Retention) -> npt.NDArray[np.int64]:
+def _first_read(slices: _Slices, keep: RetentionRules) -> npt.NDArray[np.int64]:
     """For each slice that goes by instant: the row of the one that reads since the earliest instant begin with."""
     begins = _mask(pc.less(slices.instants, keep.earliest)) & ~_by_instant(slices, keep)
     return np.maximum.accumulate(np.where(begins, np.arange(len(begins)), 0))
 
 
-def _told(words: str, instants: pa.Array) -> pa.Array:
+def _with_instants(words: str, instants: pa.Array) -> pa.Array:
     """A text for each instant, null for none. There are few instants."""
     known = instants.dictionary_encode()
     texts = pa.array([words + instant for instant in cast("list[str]", known.dictionary.to_pylist())], pa.string())
@@ -223,6 +223,6 @@ def _mask(values: pa.Array) -> Mask:
     return mask
 
 
-def is_deserted(partition: StoredPartition, going: Deletions) -> bool:
+def is_emptied(partition: StoredPartition, to_delete: Deletions) -> bool:
     """Will the partition be without any data file, committed or not? A table without partitions always has its one."""
-    return partition.path != "" and going.file_count == partition.file_count
+    return partition.path != "" and to_delete.file_count == partition.file_count

@@ -18,7 +18,7 @@ from pyhudi.index.base import Index, Lookup, PartitionRows
 from pyhudi.index.chosen import chosen_index
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.view.file_system_view import FileSystemView, replaced_groups
+from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
 __all__ = ["lookup_of", "stored_slices", "table_index"]
 
@@ -53,7 +53,7 @@ def lookup_of(
         stored_slices(keygen, context) if meta.config.is_merge_on_read else None,
         only_live=only_live,
         completed=frozenset(instant.requested_time for instant in meta.timeline.commits()),
-        replaced=replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
+        replaced=load_replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
         table_version=meta.config.table_version,
     )
