@@ -1,11 +1,11 @@
-"""Writes beside a pending clustering: may they go to file groups of its plan?
+"""Writes during a pending clustering: may they update file groups of its plan?
 
     REJECT     no: the write fails, and names plan and file group (the default)
     ALLOW      yes: the plan is stale then, and is dropped when somebody wants to execute it
     DUPLICATE  no, though Hudi writes rows to the old and to the new buckets of a resize. Below version 8 log files of
                the new ones are named after the plan, so readers pass over them; from 8 on names say nothing of it
 
-New rows never go to such file groups. A write that is told to rolls the clustering back and goes on.
+New rows never go to such file groups. A write configured so rolls the clustering back and goes on.
 Source: docs/formats/table-services.md, "Clustering plan".
 """
 

@@ -1,7 +1,7 @@
 """commit: the only way to complete an instant, in one transaction for every kind of action.
 
     lock, reload       the table as it is now
-    inflight           the instant is what its process has left it as; nobody has taken that process for dead
+    inflight           the instant is what its process has left it as; no process has considered that process dead
     metadata table     none was made meanwhile
     alive, conflicts   what else the kind of action has to look for
     still held         the lock, before anything is changed under it
@@ -43,7 +43,7 @@ Check = Callable[[ActionContext], None]  # raises WriteConflict; is handed the t
 
 
 class TakenOver(WriteConflict):
-    """Another process has taken this one for dead: it has completed its instant, or taken it back. Nothing is left
+    """Another process considered this one dead: it has completed its instant, or taken it back. Nothing is left
     to undo here.
     """
 
@@ -78,7 +78,7 @@ def commit(
     Args:
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
-        last: what has to be gone before the instant is there, but not before all that it was checked for.
+        last: deletes what must not be there with the completed instant; called after all checks.
     Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, HudiError when
         there is a metadata table, and what the checks raise. Nothing is complete then.
     """
@@ -117,11 +117,11 @@ def _check_inflight(inflight: Instant, now: ActionContext) -> None:
     found = now.meta.timeline.find(inflight.requested_time, inflight.action)
     if found is not None and found.state is State.INFLIGHT:
         return
-    state = "gone" if found is None else found.state.name.lower()
+    state = "missing" if found is None else found.state.name.lower()
     raise TakenOver(
-        f"{now.meta.storage.root}: {inflight.action.value} {inflight.requested_time} is {state} meanwhile: another "
-        f"process took this one for dead and completed it, or rolled it back. Nothing was completed here; look at the "
-        f"table, and run it again if need be."
+        f"{now.meta.storage.root}: {inflight.action.value} {inflight.requested_time} is {state} by now: another "
+        f"process considered this one dead and completed it, or rolled it back. Nothing was completed here; look at "
+        f"the table, and run it again if need be."
     )
 
 

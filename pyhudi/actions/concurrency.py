@@ -158,7 +158,7 @@ def with_latest_schema(
 
 
 def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) -> None:
-    """Raises WriteConflict when files that this write had to find may have gone before it listed them.
+    """Raises WriteConflict when files that this write had to find may have been deleted before it listed them.
 
     It would take rows of them for new ones, or keep rows of a write that was undone.
     """

@@ -1,7 +1,7 @@
 """Which writes collide: a strategy is a few answers, and one row of CONFLICT_STRATEGIES.
 
 SIMPLE         the same file group; plans of table services made since the write began count, too
-PREFER_WRITER  the same file group; a write passes over such plans, and it is the service that gives way
+PREFER_WRITER  the same file group; a write ignores such plans, and it is the service that gives way
 BUCKET         the same bucket of a partition, so that two writers don't both make its first file group
 
 Source: docs/formats/writers.md, "Conflicts"; Hudi's conflict resolution strategies.
@@ -24,7 +24,7 @@ _PACKAGE = "org.apache.hudi.client.transaction."
 
 
 class ConflictStrategy(Protocol):
-    """What the runner asks before it completes a write. Made without arguments."""
+    """What the runner checks before it completes a write. Created without arguments."""
 
     @property
     def yields_to_plans(self) -> bool:

@@ -2,7 +2,7 @@
 
 A table's key, partitions and type are chosen by its first write. Were the table to outlive a first write that fails,
 the next one, with the mistake mended, would be told that the table was made otherwise, and readers would find a table
-without columns. A process that dies leaves such a table all the same; the next first write may make it anew. All this
+without columns. A process that dies leaves such a table all the same; the next first write may recreate it. All this
 is for tables in which no write was ever completed, and which were not made with columns (`HudiTable.create`).
 """
 
@@ -44,7 +44,7 @@ _OF_LOCKS = (LOCK_FILE_NAME, ".locks")
 
 @contextmanager
 def table_removed_on_error(context: ActionContext) -> Iterator[None]:
-    """Around the write that made the table: when it fails, the table goes, unless another writer has begun in it."""
+    """Around the write that created the table: when it fails, the table is removed, unless another writer has begun."""
     try:
         yield
     except Exception as error:
@@ -54,8 +54,8 @@ def table_removed_on_error(context: ActionContext) -> Iterator[None]:
             stays = str(second)
         if stays and hasattr(error, "add_note"):  # Python 3.11
             error.add_note(
-                f"The table that this write made at {context.meta.storage.root} could not be taken back ({stays}). "
-                "As long as no write to it is complete, the next first write may choose its key and type anew."
+                f"The table that this write made at {context.meta.storage.root} could not be removed ({stays}). "
+                "As long as no write to it is complete, the next first write may choose its key and type again."
             )
         raise
 
@@ -70,7 +70,7 @@ def is_unfinished(meta: MetaClient) -> bool:
 
 
 def is_written(storage: Storage) -> bool:
-    """Whether there is a table that a save mode has to mind: not one that a dead first write left."""
+    """Whether there is a table that a save mode has to respect: not one that a dead first write left."""
     if not table_exists(storage):
         return False
     try:

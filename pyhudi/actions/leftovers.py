@@ -1,6 +1,6 @@
-"""Leftovers: marker folders and heartbeats of instants that are complete, whose writers died before they removed them.
+"""Leftovers: marker folders and heartbeats of completed instants, whose writers died before they deleted them.
 
-They hurt nobody, but they would stay for good: only what belongs to a pending instant goes with its rollback.
+They are harmless, but they would stay: a rollback deletes those of pending instants only.
 Source: docs/formats/writers.md, "Markers", "Heartbeats".
 """
 
@@ -16,7 +16,7 @@ __all__ = ["delete_leftovers"]
 def delete_leftovers(context: ActionContext) -> None:
     """Delete markers and heartbeats of instants that were complete, or archived, when the context was loaded.
 
-    Instants that began since then are in neither set, so those of writers at work stay.
+    Instants that began since then are in neither set, so those of running writers stay.
     """
     storage, timeline = context.meta.storage, context.meta.timeline
     done = {instant.requested_time for instant in timeline.completed()}

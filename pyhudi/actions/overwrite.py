@@ -22,7 +22,7 @@ _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
 def operation_in_place(options: WriteOptions) -> str | None:
     """The operation by which save mode overwrite replaces rows in one commit of a table that is there.
 
-    Returns: None when the table is to be made anew. Raises ConfigError for operations that don't go with the mode.
+    Returns: None when the table is to be recreated. Raises ConfigError for operations that don't go with the mode.
     """
     operation = options.operation.lower()
     if operation in _DELETES:

@@ -271,7 +271,7 @@ def _place_inserts(
         group = (file.partition_path, file.file_id)
         rewrite = WriteTask("merge", file.partition_path, base_file=file)
         if group in updates:
-            tasks[updates[group]] = rewrite  # its updates would have gone to a log file
+            tasks[updates[group]] = rewrite  # its updates would have been appended to a log file
         else:
             updates[group] = len(tasks)
             tasks.append(rewrite)

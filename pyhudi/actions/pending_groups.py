@@ -1,4 +1,4 @@
-"""File groups that pending plans work on: other plans must leave them alone.
+"""File groups in pending plans of table services: other plans must leave them out.
 
 Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/timeline.md, "Bodies".
 """
@@ -25,5 +25,5 @@ def groups_in_pending_plans(meta: MetaClient, services: Collection[ActionKind]) 
 
 
 def is_clustering(instant: Instant, meta: MetaClient) -> bool:
-    """Is a pending instant a clustering? Below version 8 only the plan tells it from an overwrite."""
+    """Is a pending instant a clustering? Below version 8 only the plan distinguishes it from an overwrite."""
     return meta.reader.clustering_plan(instant) is not None

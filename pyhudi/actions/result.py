@@ -1,4 +1,4 @@
-"""WriteResult: what a write did, for the one who asked for it."""
+"""WriteResult: what a write did, for its caller."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _perform(
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
-    """A commit without files: Hudi makes one unless told otherwise, a delete that found no row only when told to."""
+    """A commit without files: Hudi makes one by default; after a delete without matches only if set."""
     is_explicit = "hoodie.allow.empty.commit" in options.explicit
     return options.commits.allow_empty and (is_explicit or action.operation != OperationType.DELETE)
 
@@ -144,13 +144,13 @@ def _complete(
 
 
 def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) -> None:
-    """Raises WriteConflict when other writers may take this one for dead, or do so already."""
+    """Raises WriteConflict when other writers may consider this one dead, or do so already."""
     late = now.options.failed_writes_policy == "LAZY" and heartbeat.is_expired(now.options.heartbeat_misses)
     if late or is_being_rolled_back(inflight, now.meta):
         what = "expired while it was running, so others may have" if late else "stopped for a while, so others have"
         raise WriteConflict(
-            f"{now.meta.storage.root}: the heartbeat of {inflight.requested_time} {what} taken it for dead. Nothing of "
-            f"it is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
+            f"{now.meta.storage.root}: the heartbeat of {inflight.requested_time} {what} considered it dead. Nothing "
+            f"of it is visible; write again, or raise hoodie.client.heartbeat.interval_in_ms."
         )
 
 
@@ -158,7 +158,7 @@ def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) ->
 def undone_on_error(instant: Instant, context: ActionContext, heartbeat: Heartbeat) -> Iterator[None]:
     """Undo the instant when the block fails, and let the error go on its way.
 
-    When undoing fails too (the store is gone, the lock is taken) the instant stays pending; the next writer undoes it.
+    When undoing fails too (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
     """
     try:
         yield

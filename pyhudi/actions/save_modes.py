@@ -19,7 +19,7 @@ _ERRORS = ("error", "errorifexists", "default")
 class SaveDecision:
     """What a write with a save mode does.
 
-    `skips`: nothing, for there is a table. `replaces_table`: the table is made anew, and what is there is deleted.
+    `skips`: nothing, for there is a table. `replaces_table`: the table is recreated, and what is there is deleted.
     `operation`: the operation by which the rows of the table are replaced in one commit; None: the caller's own.
     """
 
@@ -42,7 +42,7 @@ def decide_save(mode: str, *, is_written: bool, operation_in_place: str | None, 
     Args:
         mode: one of SAVE_MODES.
         is_written: there is a table, and not one that a first write left which died.
-        operation_in_place: how mode overwrite replaces rows, by the options; None: it makes the table anew.
+        operation_in_place: how mode overwrite replaces rows, by the options; None: it recreates the table.
         root: where the table is, for messages.
     Raises: TableExists for mode error when there is a table, ConfigError for other words.
     """

@@ -129,7 +129,7 @@ def keys_to_write(generator: KeyGenerator, batch: pa.RecordBatch, partition_id: 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """The numbers of rows in column work, which sees a batch at a time. An attempt that is a retry begins anew."""
+    """The numbers of rows in column work, which sees a batch at a time. An attempt that is a retry starts again."""
 
     _arrived: dict[TaskContext, int] = field(default_factory=dict, compare=False, repr=False)
 

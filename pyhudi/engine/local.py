@@ -343,7 +343,7 @@ def _sorted_by_slot(
     table: pa.Table, slot: str, slots: int, sort: Sequence[str]
 ) -> tuple[pa.Table, pa.Array, npt.NDArray[np.int64]]:
     """The table, its row order by slot (stable) and `sort`, and where each slot's rows start in that order."""
-    table = table.combine_chunks()  # taking rows of a column in chunks puts the chunks together, each time anew
+    table = table.combine_chunks()  # taking rows of a column in chunks puts the chunks together, each time again
     keys = [slot, *sort]
     order = pc.sort_indices(table.select(keys), sort_keys=[(name, "ascending") for name in keys])
     values = table.column(slot).to_numpy()

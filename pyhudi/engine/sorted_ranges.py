@@ -70,7 +70,7 @@ class SortedRanges:
         return None
 
     def share(self, number: int, shares: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """One of several about equal runs of the ordered rows. May be asked for again."""
+        """One of several runs of the ordered rows, of about equal size. May be read again."""
         wanted = [len(self.ranges) * at // shares for at in (number, number + 1)]
         first, end = self._cuts[np.searchsorted(self._cuts, wanted)]
         for found in self.ranges[first:end]:

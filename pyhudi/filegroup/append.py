@@ -47,7 +47,7 @@ NOTHING_PARTIAL: Mapping[int, frozenset[str]] = MappingProxyType({})
 @dataclass(frozen=True, slots=True)
 class LogOptions:
     """How log files are written. `block_max_bytes` counts Arrow bytes before encoding. `record_positions`: blocks say
-    at which rows of the base file their keys stand; None: where the rows bring that along.
+    at which rows of the base file their keys are; None: where the rows bring that along.
     """
 
     block_format: str = "parquet"

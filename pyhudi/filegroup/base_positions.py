@@ -1,4 +1,4 @@
-"""At which rows of a slice's base file keys stand, for the headers of log blocks.
+"""At which rows of a slice's base file keys are, for the headers of log blocks.
 
 Source: docs/formats/log.md, "Record positions".
 """
@@ -30,7 +30,7 @@ _NOT_THERE = -1
 class BasePositions:
     """Positions in one base file: those that rows bring along (BASE_ROW), or by a look at its keys.
 
-    The keys are read when they are first asked for, and kept. `may_look` False leaves blocks of rows that bring none
+    The keys are read on first access, and kept. `may_look` False leaves blocks of rows that bring none
     without positions.
     """
 

@@ -61,7 +61,7 @@ class ClusterGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusterGroups:
-    """Fan-out work of a clustering. `run`: stands in the write tokens, so that two runs of one plan never make files of
+    """Fan-out work of a clustering. `run`: part of the write tokens, so that two runs of one plan never make files of
     the same name; `target_bytes`: a file is closed when it is as large; `hash_fields`: of keys in hash rings.
     """
 

@@ -35,7 +35,7 @@ __all__ = ["CompactSlices", "compact_slice", "with_file_name", "with_log_totals"
 class CompactSlices:
     """Fan-out work of a compaction: one slice, one new base file.
 
-    `run`: stands in the write tokens, so that two runs of one plan never make files of the same name.
+    `run`: part of the write tokens, so that two runs of one plan never make files of the same name.
     """
 
     spec: WriteSpec

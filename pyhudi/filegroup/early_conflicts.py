@@ -1,4 +1,4 @@
-"""Has another live writer announced a file of the same file group? Asked before a file is made, to save the work.
+"""Has another live writer announced a file of the same file group? Checked before a file is created, to save the work.
 
 The check at the end of a write finds what this misses. Source: docs/formats/writers.md, "Early conflict detection".
 """

@@ -1,4 +1,4 @@
-"""What merging must know of stored rows: their record keys, and which of them are deletes."""
+"""What merging needs of stored rows: their record keys, and which of them are deletes."""
 
 from __future__ import annotations
 

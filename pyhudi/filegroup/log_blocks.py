@@ -20,7 +20,7 @@ __all__ = ["BlockRules", "LogTotals", "blocks_of", "blocks_to_merge"]
 class BlockRules:
     """What makes a block count.
 
-    `is_committed`: is the block's instant completed, or older than the active timeline? Asked below table version 8
+    `is_committed`: is the block's instant completed, or older than the active timeline? Called below table version 8
     only; from 8 on whole files are left out before they get here. `latest_instant`: blocks of later instants do not
     count (time travel); None: all do. `instants`: only blocks of these (incremental reads); None: all.
     """

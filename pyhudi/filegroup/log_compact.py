@@ -37,7 +37,7 @@ __all__ = ["CompactLogs", "compact_logs"]
 class CompactLogs:
     """Fan-out work of a log compaction: one slice, one new log file.
 
-    `run`: stands in the write tokens, so that two runs of one plan never make files of the same name.
+    `run`: part of the write tokens, so that two runs of one plan never make files of the same name.
     """
 
     spec: WriteSpec

@@ -83,7 +83,7 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
     """Delete the data files of failed and repeated attempts: those that have a marker and that `keep` does not name.
 
     Args:    keep: data paths that the commit will name.
-    Returns: the paths that were there and are gone.
+    Returns: the paths that were deleted.
     Raises CorruptFile for a marker whose file name is not of this instant: it is not ours to delete.
     """
     kept = frozenset(keep)

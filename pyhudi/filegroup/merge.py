@@ -261,7 +261,7 @@ class _Merge:
 
 def _positions(keys: pa.ChunkedArray, wanted: pa.Array) -> npt.NDArray[np.int32]:
     """For each key its position in `wanted`, -1 when it is not there."""
-    # One call for the whole column: each call builds the hash table of `wanted` anew.
+    # One call for the whole column: each call builds the hash table of `wanted` again.
     found = pc.fill_null(pc.index_in(keys, value_set=wanted), -1)
     positions: npt.NDArray[np.int32] = found.to_numpy()
     return positions

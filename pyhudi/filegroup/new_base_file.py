@@ -42,7 +42,7 @@ def incoming_schema(stored: pa.Schema) -> pa.Schema:
 
 
 class RewrittenRows(Protocol):
-    """How many rows of a file group got another version, came new, and are gone."""
+    """How many rows of a file group were updated, inserted and deleted."""
 
     updated: int
     inserted: int

@@ -106,7 +106,7 @@ class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
     `in_pairs`: a row can have columns of several versions. Counts grow as rows are read: `updated` base rows got
-    another version, `deleted` ones are gone, `inserted` rows are in logs only. `late_keys`: keys of the latest batch
+    another version, `deleted` ones none, `inserted` rows are in logs only. `late_keys`: keys of the latest batch
     whose log version lost against the base row. Base rows are met in the order of their file, each once.
     """
 

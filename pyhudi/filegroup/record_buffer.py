@@ -206,7 +206,7 @@ class _Spill:
     """Rows in a temporary Arrow file, in the order in which they came."""
 
     def __init__(self, schema: pa.Schema, folder: str | None) -> None:
-        # Deleted when this object and the tables mapped from it are gone.
+        # Deleted with this object and the tables mapped from it.
         try:
             self._file = tempfile.NamedTemporaryFile(  # noqa: SIM115
                 prefix="pyhudi-log-records-", suffix=".arrow", dir=folder

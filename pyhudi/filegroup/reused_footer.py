@@ -1,8 +1,8 @@
-"""The bloom filter and key range of a file that is rewritten, going on from those of the old version.
+"""The bloom filter and key range of a rewritten base file, starting from those of the old version's footer.
 
 Hashing every stored key again would cost as much as a third of the rewrite. The old filter holds all stored keys, so
-new keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is built
-anew.
+new keys are added to it; keys that were deleted stay in it as false positives, until they are too many and it is
+rebuilt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _STALE_KEYS_SHARE = 0.1  # deleted keys that a filter may still hold, of the key
 
 @dataclass(frozen=True, slots=True)
 class ReusedFooter:
-    """What a rewrite starts from. `rebuild_*`: stored keys must be added, for nothing usable was there."""
+    """What a rewrite starts from. `rebuild_*`: stored keys must be added, as nothing usable was stored."""
 
     bloom: BloomFilter | None
     key_range: KeyRange
@@ -34,7 +34,7 @@ class ReusedFooter:
 
     @classmethod
     def of(cls, spec: WriteSpec, footer: Footer, stored_rows: int, deleted_keys: pa.Array) -> ReusedFooter:
-        """Judge the footer of the old version; `deleted_keys` may leave the file in this rewrite."""
+        """From the footer of the old version; `deleted_keys` are keys that this rewrite may delete."""
         if not (spec.populate_meta_fields and spec.file.bloom_enabled):
             return cls(None, KeyRange(), rebuild_bloom=False, rebuild_range=False)
         bloom = _usable(spec, footer, stored_rows, has_deletes=len(deleted_keys) > 0)

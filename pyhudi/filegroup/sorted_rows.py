@@ -95,7 +95,7 @@ class SortedRows:
         self._waiting, self._waiting_bytes = [], 0
 
     def _scattered(self, ranks: Ranks, run_rows: int) -> Iterator[tuple[int, _Spill]]:
-        """The rows of each run of ranks, in a file of their own that is deleted when the next one is asked for."""
+        """The rows of each run of ranks, in a file of their own that is deleted when the next one is read."""
         assert self._folder is not None
         assert self._spill is not None
         firsts = range(0, len(ranks), run_rows)

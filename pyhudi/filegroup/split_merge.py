@@ -1,6 +1,6 @@
-"""A slice with log files in two parts: the rows that leave its base file, and the rows that come from its log files.
+"""Merging a slice in two parts: base rows that log records replace, and the rows of the log files.
 
-    the slice's rows = base rows but those that leave + rows that come, but those that lost against their base row
+    the slice's rows = base rows that are not replaced + log rows that did not lose against their base row
 
 Whoever reads base files faster than rows can be handed over (Spark's own scan) takes the parts; everybody else takes
 `read_file_slice`. Of the base file only ordering values are read, once, and keys where the logs don't say at which rows
@@ -32,7 +32,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ReplacedBaseRows:
-    """What a batch of base rows says. `rows`: numbers of those that leave, from 0; `lost`: versions that lost."""
+    """Of a batch of base rows. `rows`: numbers of replaced base rows, from 0; `lost`: log versions that lost."""
 
     rows: Positions
     lost: Positions
@@ -47,11 +47,11 @@ class LogRows:
 
 
 def replaced_base_rows(spec: SliceSpec, file_slice: FileSlice) -> Iterator[ReplacedBaseRows]:
-    """Base rows that a log record deletes, replaces or is merged with, and log records that are no rows of the slice.
+    """Base rows that a log record deletes, replaces or merges with, and log records that are no rows of the slice.
 
     Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    # Where versions merge in pairs every match leaves; which row comes of it is the other part's business.
+    # Where versions merge in pairs every match is replaced; `merged_log_rows` makes the merged row.
     comparing = replace(spec, merge=MergeRules()) if spec.merge.needs_pairs else spec
     merge = SliceMerge.of(comparing, file_slice, comparing.needed(()), needs_keys=False)
     if file_slice.base_file is None or not len(merge.records.keys):

@@ -154,7 +154,7 @@ def _commit(body: bytes, where: str) -> NewBody:
 
 
 def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
-    """The block of these entries, as it stands in an archive file."""
+    """The block of these entries, as it is in an archive file."""
     content = io.BytesIO()
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
     for entry in entries:

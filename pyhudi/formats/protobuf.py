@@ -27,7 +27,7 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number and where the next byte stands. Raises CorruptFile."""
+    """A number and where the next byte starts. Raises CorruptFile."""
     value = 0
     for shift in range(_MAX_VARINT_BYTES):
         if position >= len(data):

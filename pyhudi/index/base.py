@@ -1,4 +1,4 @@
-"""Index: tells for each incoming row which file group holds its key.
+"""Index: finds for each incoming row which file group holds its key.
 
 `tag` adds LOCATION to the rows: the file id of the group, null for a key that no file holds. A global index looks in
 every partition and adds LOCATION_PARTITION too; if it moves rows and rows win by ordering value, it also adds what the

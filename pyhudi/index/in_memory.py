@@ -34,7 +34,7 @@ class InMemoryIndex(KeyLookupIndex):
 
     def find(self, keys: pa.Table, found: Sequence[Candidate], lookup: Lookup) -> pa.Table:
         stored, wanted = StoredKeys.of(lookup), pc.unique(keys.column(RECORD_KEY))
-        # Log files of a slice can become more: what they leave is looked up anew.
+        # Log files of a slice can become more: what they leave is looked up again.
         changing = FindKeys(stored, {}, uses_bloom=False)
         live = [b for candidate in found if candidate.merging is not None for b in changing.hits(candidate, wanted)]
         with _GUARD:

@@ -6,9 +6,9 @@
 Each step streams or shuffles, so memory does not grow with the batch. A native scan of the key columns instead of the
 fan-out was measured: it is no faster (docs/benchmarks.md), and can't read ORC, keys that are not stored, or log files.
 
-Where log files delete keys, "stored" is asked of the merged slice when only live keys count. Otherwise a key's place is
+Where log files delete keys, "stored" means in the merged slice when only live keys count. Otherwise a key's place is
 its base file, alive or not: a delete in the log must meet the row that comes after it. Only a key that base files of
-one partition hold twice must be asked whether it is alive, because a row would go to both places. Such keys are rare,
+one partition hold twice must be checked in the merged slice, because a row would go to both places. Such keys are rare,
 so the logs stay closed until the number of tagged rows tells of one: a second place makes a second row.
 Source: docs/formats/indexes.md, "Finding keys".
 """

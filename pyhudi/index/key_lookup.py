@@ -6,7 +6,7 @@ places than `key_bytes_in_tasks_max` is joined by the engine instead (`key_join.
 
 Log files hold no keys that their base file lacks, so for the place of a key base files are enough. Whether it is still
 alive there the merged slice says, for global indexes (a key that moved away stays in the old base file, deleted in its
-log), for inserts that mind known keys, and for a key that was found in two file groups of its partition.
+log), for inserts that check for known keys, and for a key that was found in two file groups of its partition.
 Source: docs/formats/indexes.md, "Finding keys", "Bloom look-up".
 """
 

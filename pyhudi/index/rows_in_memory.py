@@ -20,7 +20,7 @@ def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
     stored = hits.column(RECORD_KEY).combine_chunks()
     if pc.count_distinct(stored).as_py() != len(stored):
         return None
-    # One call for the whole column: each call builds the hash table of the hits anew.
+    # One call for the whole column: each call builds the hash table of the hits again.
     at = pc.index_in(rows.column(RECORD_KEY), value_set=stored)
     here = pc.equal(hits.column(PARTITION_PATH).take(at), rows.column(PARTITION_PATH))
     at = pc.if_else(here, at, None)

@@ -1,6 +1,6 @@
 """Stored keys with their places: what tasks read of base files and of merged slices.
 
-A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW where it is asked for, then what
+A row of it: RECORD_KEY, the file's partition path, LOCATION (its file id), BASE_ROW where it is needed, then what
 the stored row has in the ordering fields (STORED_ORDERING + number) where a partition move is to be judged.
 Source: docs/formats/indexes.md, "Finding keys".
 """

@@ -2,7 +2,7 @@
 
 The items and rules are those of Amazon's DynamoDB lock client, which Hudi's provider uses, so both exclude each other:
 
-    key                  the lock's name          recordVersionNumber   anew at each renewal
+    key                  the lock's name          recordVersionNumber   set at each renewal
     ownerName            who holds it             leaseDuration         milliseconds, as text
 
 A lock is free when there is no item or it says `isReleased`; an item whose version number has not changed for its

@@ -1,7 +1,7 @@
-"""Which process made a note, and whether it is gone for certain.
+"""Which process wrote a note, and whether it has certainly ended.
 
 A process id means something only on the machine (and since the boot, and in the namespace) that gave it, and may be
-given again; all of that is in the note. Where the system does not tell (only Linux does) no process counts as gone.
+given again; all of that is in the note. Where the system does not say (only Linux does) every process counts as alive.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class MergeContext:
-    """What a merger is told about its pairs.
+    """What a merger knows about its pairs.
 
     `ordering_fields` and `record_key_fields` are the table's; `properties` its settings for mergers
     (`hoodie.record.merge.property.*`, without this prefix). `older_is_delete`, `newer_is_delete`: bool arrays, one
@@ -58,7 +58,7 @@ class MergeContext:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """An answer with deletes: `rows`, and where `is_delete` is true the row is gone, whatever stands there."""
+    """An answer with deletes: `rows`, and where `is_delete` is true the row is deleted, whatever its values."""
 
     rows: pa.RecordBatch
     is_delete: pa.BooleanArray

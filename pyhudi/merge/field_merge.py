@@ -4,7 +4,7 @@
     IGNORE_DEFAULTS        a null of the winner (null is the default of every nullable column)
     FILL_UNAVAILABLE       a text that equals the marker, which a source sends for values it did not read
 
-Deletes are taken whole. What payload classes do otherwise stands in their rules.
+Deletes are taken whole. What payload classes do otherwise is in their rules.
 Source: docs/formats/merging.md, "Two versions of a key", "Partial updates", "Payload classes".
 """
 

@@ -52,7 +52,7 @@ class MergeRules:
     that hold `unavailable_marker`, from the loser, in the places of `fills_in`. `delete_field` and `delete_marker`:
     rows whose field has that text are deletes (`delete_any_case`: in capitals or not). `first_wins`: of equal ordering
     values the earlier version stays. `merger`: the path of a user's merger, which merges pairs of rows; `properties`
-    are what its context tells it.
+    are what its context gives it.
 
     What payload classes do otherwise than the modes: `later_deletes`: where a delete that came later removes the row,
     whatever their ordering values; `rows_outlive_deletes`: in log files a row that came after a delete lives again,

@@ -4,8 +4,8 @@ This release does not maintain the metadata table, and nothing in Hudi notices a
 miss the rows that we wrote. So a write of ours takes it out first; real Hudi builds it again on its next write.
 
 The order survives a crash at every step: first the properties, then the folder. Readers that find no partition in
-the properties list files; a folder that is left is garbage, which our next write removes and real Hudi builds anew in
-place. The other order would leave properties that name a folder which is gone, and real Hudi then fails every write.
+the properties list files; a folder that is left is garbage, which our next write removes and real Hudi rebuilds in
+place. The other order would leave properties that name a deleted folder, and real Hudi then fails every write.
 index.json stays: real Hudi rebuilds the indexes defined there.
 Source: docs/decisions/0004-metadata-table-is-taken-out.md.
 """

@@ -58,7 +58,7 @@ class ActionKind(str, Enum):
 
     @property
     def is_table_service(self) -> bool:
-        """True for the pending names of what writes rows anew that are in the table already."""
+        """True for the pending names of what rewrites rows that are in the table already."""
         return self in _COMPLETED_AS
 
     @property

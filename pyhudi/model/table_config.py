@@ -140,7 +140,7 @@ class TableConfig:
 
     @property
     def key_generator(self) -> str | None:
-        """SIMPLE, COMPLEX, TIMESTAMP, CUSTOM, NON_PARTITION, GLOBAL_DELETE; another class or type as it stands."""
+        """SIMPLE, COMPLEX, TIMESTAMP, CUSTOM, NON_PARTITION, GLOBAL_DELETE; another class or type as it is."""
         kind = self.properties.get("hoodie.table.keygenerator.type")
         class_name = self.properties.get("hoodie.table.keygenerator.class")
         if class_name and (not kind or kind == USER_PROVIDED):

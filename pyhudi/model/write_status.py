@@ -1,4 +1,4 @@
-"""WriteStatus: what a write task tells the planner, one row per file it wrote. A task that fails raises."""
+"""WriteStatus: what a write task reports, one row per file it wrote. A task that fails raises."""
 
 from __future__ import annotations
 

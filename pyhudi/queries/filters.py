@@ -106,7 +106,7 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
     """Names of the top-level columns that evaluating a bound predicate needs.
 
-    An Arrow expression does not tell its fields; every column whose name occurs in its text is taken.
+    An Arrow expression does not list its fields; every column whose name occurs in its text is taken.
     """
     match predicate:
         case And(children) | Or(children):

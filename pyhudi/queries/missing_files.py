@@ -1,4 +1,4 @@
-"""What a query says when a file that it was planned for is gone: the query came too late, the table is right."""
+"""The error of a query when a planned file was deleted since: the query came too late, the table is right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def stale_read_if_missing(storage: Storage) -> Iterator[None]:
         yield
     except PathNotFound as error:
         raise StaleRead(
-            f"{storage.root}: a file is gone that was there when the query was planned: {error} Cleaning has deleted "
-            "it since, or its write was rolled back. Scan again for the newest state; if queries take longer than "
+            f"{storage.root}: a file was deleted after the query was planned: {error} Cleaning has "
+            "deleted it, or its write was rolled back. Scan again for the newest state; if queries take longer than "
             "files are kept, let cleaning retain more commits."
         ) from error

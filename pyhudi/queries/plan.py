@@ -148,7 +148,7 @@ def plan_snapshot(
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """What is asked, of whichever state of a table."""
+    """The query, independent of the state of the table."""
 
     columns: Sequence[str] | None
     where: Where

@@ -1,6 +1,6 @@
-"""What a partition's path tells of its rows, before a file is read: column values, and ranges to prune by.
+"""What a partition's path says about its rows, before a file is read: column values, and ranges to prune by.
 
-As in real Hudi, a partition column has the path's value wherever the path tells it exactly, whatever the file says: a
+As in real Hudi, a partition column has the path's value wherever the path gives it exactly, whatever the file says: a
 global index that leaves a key in its partition stores the new value in the file, and "" is stored beside null in the
 default partition. So what is read and what is pruned agree. Where a path leaves a doubt (values with slashes, formatted
 times, floating point, columns inside structs) the file's value counts and nothing is pruned by it.
@@ -45,7 +45,7 @@ def path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> 
 
 
 def parsed_path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
-    """The columns of `schema` whose value the path tells. Files hold the same, but for keys that a global index left in
+    """The columns of `schema` whose value the path gives. Files hold the same, but for keys that a global index left in
     their partition when their own value changed.
     """
     return tuple(_parsed_from_path(config, partition_path, schema))
@@ -83,7 +83,7 @@ def _only_in_path(config: TableConfig, partition_path: str) -> Iterator[tuple[st
 
 
 def _parsed_from_path(config: TableConfig, partition_path: str, schema: pa.Schema) -> Iterator[tuple[str, str | None]]:
-    """Partition columns of `schema` and their texts, None for the default partition; only what is told exactly."""
+    """Partition columns of `schema` and their texts, None for the default partition; only exact ones."""
     fields = config.partition_fields
     segments = partition_path.split("/") if len(fields) > 1 else [partition_path]
     if len(segments) != len(fields):

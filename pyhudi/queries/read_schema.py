@@ -25,7 +25,7 @@ def read_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | None
 
     Args:
         as_of: instant time, None for now.
-        view: where to find a base file when no commit tells the schema (its commits may be archived).
+        view: where to find a base file when no commit has the schema (its commits may be archived).
     """
     data = _data_schema(meta, as_of, view)
     for field in meta.config.dropped_partition_fields:

@@ -54,7 +54,7 @@ def read_batches(
         threads: files that are read at the same time.
         batch_rows: most rows of one batch.
     Raises: CorruptFile naming the file, SchemaMismatch when old values do not fit the table's type, StaleRead when a
-        file is gone since.
+        file was deleted since.
     """
     if threads <= 1 or len(plan.slices) <= 1:
         for read in plan.slices:
@@ -103,7 +103,7 @@ class _FileAhead:
             self.put(None, stop)
 
     def put(self, batch: pa.RecordBatch | None, stop: threading.Event) -> bool:
-        """Hand a batch over, False when the reader has gone away."""
+        """Hand a batch over, False when the reader has stopped."""
         while not stop.is_set():
             try:
                 self.waiting.put(batch, timeout=_POLL_S)
@@ -121,7 +121,7 @@ class _FileAhead:
 def read_slice(
     plan: ReadPlan, storage: Storage, read: ReadSlice, *, batch_rows: int = BATCH_ROWS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it is gone."""
+    """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it was deleted."""
     with stale_read_if_missing(storage):
         rows = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
         yield from _kept(plan, rows)
@@ -223,9 +223,9 @@ def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
 def row_group_test(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> Callable[[Callable[[Column], ValueRange | None]], bool] | None:
-    """May a row group hold a matching row? None when the statistics can't tell.
+    """May a row group hold a matching row? None when the statistics don't decide.
 
-    Statistics are in the file's types and names; where those are not the query's, they are not asked.
+    Statistics are in the file's types and names; where those are not the query's, they are not used.
     """
     if plan.keeps_all_rows or plan.internal_schemas or is_opaque(plan.predicate):
         return None

@@ -64,7 +64,7 @@ class FileColumns:
 def file_columns(history: Sequence[InternalSchema], instant_time: str, wanted: Sequence[str]) -> FileColumns:
     """How files of an instant have the wanted columns.
 
-    Args:   history: newest first, beginning with the schema that is asked for; () for tables without one.
+    Args:   history: newest first, beginning with the query's schema; () for tables without one.
     """
     if not history:
         return FileColumns(tuple(wanted))

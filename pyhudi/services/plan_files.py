@@ -23,7 +23,7 @@ __all__ = ["delete_files_of_run", "slices_of"]
 
 
 def slices_of(planned: Sequence[CompactionOperation | ClusteringSlice], meta: MetaClient) -> tuple[FileSlice, ...]:
-    """The file slices that a plan names. Raises TableError when a file of one is gone."""
+    """The file slices that a plan names. Raises TableError when a file of one is missing."""
     listed = {path: {info.name: info for info in meta.storage.list(path)} for path in _partitions(planned)}
     return tuple(_slice(one, listed[one.partition_path], meta) for one in planned)
 
@@ -38,8 +38,8 @@ def _slice(operation: CompactionOperation | ClusteringSlice, files: dict[str, Fi
     if missing:
         raise TableError(
             f"{meta.storage.root}: a pending plan needs files of {operation.file_id} in {operation.partition_path!r} "
-            f"that are gone: {', '.join(missing[:3])}. A rollback or cleaning took them; drop the plan by deleting its "
-            f"requested file, and compact again."
+            f"that are missing: {', '.join(missing[:3])}. A rollback or cleaning deleted them; drop the plan by "
+            f"deleting its requested file, and compact again."
         )
     path, file_id = operation.partition_path, operation.file_id
     base = None
@@ -76,7 +76,7 @@ def delete_files_of_run(
 ) -> None:
     """Delete the files that a run of a plan has made, but those that `keep` names.
 
-    Args:    by_listing: look into the plan's partitions too, for runs whose markers may be gone.
+    Args:    by_listing: list the plan's partitions too, for runs without markers.
     Raises CorruptFile for a marker of a file that is not of the plan's file groups: it is not ours to delete.
     """
     kept = frozenset(keep)

@@ -86,7 +86,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
         ...
 
     def tasks(self, plan: PlanT, context: ActionContext) -> Sequence[TaskT]:
-        """The tasks of a run, long ones first. Raises TableError when a file of the plan is gone."""
+        """The tasks of a run, long ones first. Raises TableError when a file of the plan is missing."""
         ...
 
     def work(
@@ -98,7 +98,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
     def delete_files(
         self, instant: Instant, plan: PlanT, meta: MetaClient, *, keep: Iterable[str], by_listing: bool
     ) -> None:
-        """Delete what runs have made, but for `keep`. `by_listing`: the markers may be gone."""
+        """Delete the files of runs, except `keep`. `by_listing`: the markers may be deleted."""
         ...
 
     def finish(self, plan: PlanT, instant: Instant, body: CommitMetadata, context: ActionContext) -> CommitMetadata:
@@ -112,7 +112,7 @@ class Service(Protocol[PlanT, TaskT, RunT]):
     def result(
         self, completed: Instant, plan: PlanT, statuses: Sequence[WriteStatus], seconds: Mapping[str, float]
     ) -> RunT:
-        """What is told of a run."""
+        """The report on a run."""
         ...
 
 
@@ -224,7 +224,7 @@ def _complete(
     schema: PlanSchema,
     context: ActionContext,
 ) -> Instant:
-    """Make the result visible, unless another process took this run for dead and deleted its files."""
+    """Make the result visible, unless another process considered this run dead and deleted its files."""
 
     def alive(now: ActionContext) -> None:
         _check_files_exist(instant, statuses, now)
@@ -250,7 +250,7 @@ def _check_files_exist(instant: Instant, statuses: Iterable[WriteStatus], contex
         if info is None or info.size_bytes != status.stat.file_size_in_bytes:
             raise TakenOver(
                 f"{storage.root}: {path} of {instant.action.value} {instant.requested_time} is not there any more: "
-                f"another process took this run for dead and runs the plan itself. Nothing of this run is visible."
+                f"another process considered this run dead and runs the plan itself. Nothing of this run is visible."
             )
 
 

@@ -93,7 +93,7 @@ class _Recorder(Generic[OwnerT, RealT]):
         return type(self._real)
 
     def __getattr__(self, name: str) -> object:
-        if name == "_real":  # asked for before it is set, as copying does
+        if name == "_real":  # read before it is set, as copying does
             raise AttributeError(name)
         return getattr(self._real, name)
 

@@ -1,4 +1,4 @@
-"""What the data source `hudi` (module `pyspark_hudi`) does, once it is asked.
+"""What the data source `hudi` (module `pyspark_hudi`) does, once it is called.
 
 Every function is called in a Python process of its own: schema, plan and reading share nothing but what is pickled.
 """

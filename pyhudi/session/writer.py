@@ -27,7 +27,7 @@ def write_frame(
     Args:
         table: its storage, or its path.
         options: Hudi's write options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
-            `spark.hadoop.fs.*` stand behind them.
+            `spark.hadoop.fs.*` come after them.
         mode: `append` (into the table, made when there is none), `overwrite` (a new table in its place, but with
             operation insert_overwrite_table the rows of the table are replaced in one commit), `ignore` (nothing when
             there is a table), `error` (also `errorifexists`, `default`: only a new table).

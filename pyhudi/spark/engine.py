@@ -206,7 +206,7 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
 
 
 def literal_path(path: str) -> str:
-    """The path so that Spark, which expands patterns in every path it reads, takes it as it stands."""
+    """The path so that Spark, which expands patterns in every path it reads, takes it as it is."""
     return _GLOB.sub(r"\\\1", path)
 
 

@@ -34,7 +34,7 @@ class FrameInput:
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """`spark.hoodie.*` of the session, which stand behind those of the call."""
+        """`spark.hoodie.*` of the session, which come after those of the call."""
         return hudi_options(self.df.sparkSession)
 
     def column_names(self, schema: pa.Schema | None) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
     options → plan (files, schema) → files by shape → one native scan per shape → columns as wanted → union
 
 Usually there is one shape, and the DataFrame is the native scan itself: column pruning, filter push-down, `_metadata`.
-In a hive-style table Spark prunes partitions by their paths, where those tell the same values as the files. Files that
+In a hive-style table Spark prunes partitions by their paths, where those have the same values as the files. Files that
 Spark can't convert are read by Python tasks. Source: docs/decisions/0003-table-data-stays-out-of-the-jvm.md;
 docs/formats/schema.md, "Schema of a table", "Reading older files".
 """
@@ -57,7 +57,7 @@ def read_frame(
     """The table at `path` as a DataFrame of its state now, or as of the option `as.of.instant`.
 
     Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
-                      `spark.hadoop.fs.*` stand behind them.
+                      `spark.hadoop.fs.*` come after them.
              schema: a StructType or DDL text of the wanted columns; None reads all, meta columns first.
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """

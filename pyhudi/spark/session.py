@@ -30,7 +30,7 @@ def hudi_options(spark: SparkSession) -> dict[str, str]:
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
     """Hadoop's keys for remote stores: `fs.*` among the options, before the session's `spark.hadoop.fs.*`.
 
-    Args: spark: None where there is no session to be asked.
+    Args: spark: None where there is no session.
     """
     session = {} if spark is None else spark.conf.getAll
     wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items() if key.startswith(_HADOOP_PREFIX)}

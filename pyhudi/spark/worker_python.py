@@ -3,7 +3,7 @@
 Spark starts `python3` of the PATH unless PYSPARK_PYTHON names another one. In a virtual environment that is not
 activated that is a Python without pyhudi, and whatever needs workers fails, while small writes of this process succeed.
 Where the workers are on this machine they can run this process's own Python, so there they do, unless the user has
-chosen one; spark.pyspark.python is such a choice, which Spark itself minds in spark-submit only. Source: tried on
+chosen one; spark.pyspark.python is such a choice, which Spark itself honours in spark-submit only. Source: tried on
 Spark 4.3, classic and Connect.
 """
 

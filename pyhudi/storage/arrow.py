@@ -33,7 +33,7 @@ from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, insi
 
 __all__ = ["ArrowStorage"]
 
-# Entries that come with one answer of the store, or more; longer listings are asked for page by page.
+# Entries that one response of the store holds at least; longer listings take several requests.
 _PAGES = {"s3": 1000, "gcs": 1000, "abfs": 1000, "hdfs": 1000}
 _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 

@@ -1,6 +1,6 @@
 """The object stores behind ArrowStorage, for two clients: pyarrow.fs, and obstore for puts with conditions.
 
-Both see the same place with the same credentials. What Hadoop's keys mean stands in the file of each store.
+Both see the same place with the same credentials. What Hadoop's keys mean is in the file of each store.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def find_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str)
 
 
 def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
-    """Delete objects, many with one request; those that are gone already do no harm. Raises StorageError."""
+    """Delete objects, many with one request; missing ones are no error. Raises StorageError."""
     try:
         try:
             api.module.delete(api.store, paths)

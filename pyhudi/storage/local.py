@@ -134,7 +134,7 @@ class LocalStorage:
     def delete_tree(self, path: str) -> None:
         target = self._local(path)
         with self._translated(path):
-            # Another process may be deleting the same tree; what is gone is as we want it.
+            # Another process may be deleting the same tree; what is deleted already is as we want it.
             while True:
                 try:
                     shutil.rmtree(target)

@@ -27,7 +27,7 @@ FaultKind = Literal["before", "after", "torn"]
 
 
 class InjectedFault(StorageError):
-    """The failure that a test asked for."""
+    """The failure that a test injects."""
 
 
 class _Content:

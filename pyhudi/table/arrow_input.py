@@ -44,7 +44,7 @@ class WriteInput(Protocol):
 
     @property
     def session_options(self) -> Mapping[str, str]:
-        """Hudi's options of the session, which stand behind those of the call."""
+        """Hudi's options of the session, which come after those of the call."""
         ...
 
     def column_names(self, schema: pa.Schema | None) -> tuple[str, ...]:

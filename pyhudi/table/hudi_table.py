@@ -130,7 +130,7 @@ class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle):
         return self._write(data, "insert", options, more)
 
     def bulk_insert(self, data: TableInput, *, options: Options | None = None, **more: object) -> WriteResult:
-        """Add many rows at once, sorted as asked, without looking for keys or small files."""
+        """Add many rows at once, optionally sorted, without index lookup and without filling small files."""
         return self._write(data, "bulk_insert", options, more)
 
     def delete(
@@ -234,7 +234,7 @@ def write_hudi(
         operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition;
             None: what the options say, else upsert (without a record key
             bulk_insert).
-        mode: append; overwrite (the table is made anew); ignore or error when there is a table already.
+        mode: append; overwrite (the table is recreated); ignore or error when there is a table already.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.
     Returns: what was done; None when mode is ignore and there is a table.

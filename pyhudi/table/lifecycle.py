@@ -61,7 +61,7 @@ class TableLifecycle(TableCalls):
     def restore(self, to: str, *, options: Options | None = None, **more: object) -> RestoreResult:
         """Take the table back to a savepoint, or to another commit whose files are all there.
 
-        Nobody may write meanwhile. What came after is gone for good. A restore that died is finished by the next write
+        Nobody may write meanwhile. Later commits are lost for good. A restore that died is finished by the next write
         or service.
 
         Args:   to: instant time of the commit.

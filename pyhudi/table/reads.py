@@ -1,4 +1,4 @@
-"""What HudiTable tells about a table, and its queries. Nothing here writes."""
+"""What HudiTable reports about a table, and its queries. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TableReads(TableCalls):
         *,
         options: Options | None = None,
     ) -> Scan:
-        """Describe a query; nothing is read until rows are asked for.
+        """Describe a query; nothing is read until rows are fetched.
 
         Args:
             columns: names in the wanted order; None: Hudi's meta columns and all data columns.
@@ -126,8 +126,8 @@ class TableReads(TableCalls):
                 in the table's timeline zone).
             query_type: "snapshot" (the default), or "read_optimized" for the base files of a merge-on-read table.
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
-                the session's `spark.hoodie.*` stand behind them.
-        Raises: ConfigError for what can't be meant; the rest when rows are asked for.
+                the session's `spark.hoodie.*` come after them.
+        Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
         given = {**self._mergers, **(options or {})}
         read_options = ReadOptions.parse(given, session_options(self._spark))

@@ -1,7 +1,7 @@
-"""Scan: a query that has been described and not run yet. Made by `HudiTable.scan`; runs when rows are asked for.
+"""Scan: a query that has been described and not run yet. Made by `HudiTable.scan`; runs when rows are fetched.
 
-A scan sees the table as it was when the scan was made, however often and however late its rows are asked for. When
-files of then are gone before the scan is planned, which its first use does, it sees the table as it is then.
+A scan sees the table as it was when the scan was made, however often and however late its rows are fetched. When
+files of then are deleted before its first use plans the scan, it sees the table as of that use.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class ArchivedInstant(Protocol):
 
 
 class ArchivedTimeline(Protocol):
-    """What is asked of an archived timeline."""
+    """The archived timeline, in either layout."""
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
         """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""

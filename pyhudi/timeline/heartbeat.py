@@ -1,4 +1,4 @@
-"""Heartbeat: a writer's sign of life, an empty file that is made anew again and again.
+"""Heartbeat: a writer's sign of life, an empty file that is recreated again and again.
 
 Source: docs/formats/writers.md, "Heartbeats".
 """
@@ -69,7 +69,7 @@ class Heartbeat:
         self._storage.delete(self._path)
 
     def is_expired(self, misses: int = DEFAULT_MISSES) -> bool:
-        """True when other writers may take this one for dead: it must not complete."""
+        """True when other writers may consider this one dead: it must not complete."""
         return is_expired(self._storage, self.instant_time, self._clock.now_ms(), self._interval_ms, misses)
 
     def _run(self) -> None:

@@ -2,7 +2,7 @@
 
     archiving    one file of level 0: one row per instant, sorted by instant time
     compaction   ten files of a level become one of the next
-    reading      the files of the newest manifest whose time range is wanted; bodies only when asked for
+    reading      the files of the newest manifest that overlap the time range; bodies only on access
 
 Source: docs/formats/history.md, "Merge tree".
 """
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class LsmInstant:
-    """A completed instant. Its bodies stay in the rows that they were read with until they are asked for."""
+    """A completed instant. Its bodies are decoded on access, from the rows that they were read with."""
 
     instant: Instant
     _rows: pa.Table = field(repr=False, compare=False)
@@ -91,7 +91,7 @@ class LsmHistory:
 
         In memory are the bodies of one row group at a time, or of a few where files overlap in time.
         """
-        yielded: list[Instant] = []  # those of the newest time told; older ones are yet to come
+        yielded: list[Instant] = []  # those of the newest time yielded; older ones follow
         attempts = _ATTEMPTS
         while True:
             try:

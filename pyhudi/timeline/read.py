@@ -37,7 +37,7 @@ def instant_path(instant: Instant, config: TableConfig) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TimelineReader:
-    """Reads the files of instants, each time anew. All of it raises CorruptFile for what can't be decoded, and
+    """Reads the files of instants, each time again. All of it raises CorruptFile for what can't be decoded, and
     PathNotFound for a state that the instant has not reached, or has left since the timeline was listed.
     """
 
@@ -74,7 +74,7 @@ class TimelineReader:
     def clustering_plan(self, instant: Instant) -> ClusteringPlan | None:
         """The plan of an instant, None when it is no clustering, or was dropped since the timeline was listed.
 
-        Below version 8 pending clusterings and overwrites are both called replacecommit: the plan tells them apart.
+        Below version 8 pending clusterings and overwrites are both called replacecommit: the plan distinguishes them.
         """
         if not instant.action.is_replacing:
             return None

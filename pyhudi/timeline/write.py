@@ -36,7 +36,7 @@ class TimelineWriter:
     def start(self, instant: Instant, body: bytes = b"") -> Instant:
         """Make the inflight file of a requested instant (of a savepoint: the first file).
 
-        Raises WriteConflict when the requested file is gone, or the instant was started by another writer.
+        Raises WriteConflict when the requested file is missing, or the instant was started by another writer.
         """
         if instant.action is not ActionKind.SAVEPOINT:
             self._require(instant, State.REQUESTED)
@@ -47,7 +47,7 @@ class TimelineWriter:
 
         `completion_time` was drawn under the same lock and is greater than the requested time. The returned instant
         has the action that the file names: a compaction completes as a commit. Raises WriteConflict when the inflight
-        file is gone: another writer took this one for dead and rolled it back.
+        file is missing: another writer considered this one dead and rolled it back.
         """
         assert completion_time > instant.requested_time, (completion_time, instant)
         self._require(instant, State.INFLIGHT)
@@ -122,6 +122,6 @@ class TimelineWriter:
         path = self._path(instant.at(state))
         if self.storage.stat(path) is None:
             raise WriteConflict(
-                f"{self.storage.full_path(path)} is gone: another writer took the write {instant.requested_time} for "
-                f"dead and rolled it back. Nothing of it is visible; write again."
+                f"{self.storage.full_path(path)} is missing: another writer considered the write "
+                f"{instant.requested_time} dead and rolled it back. Nothing of it is visible; write again."
             )

@@ -18,7 +18,7 @@ __all__ = ["ArchivedTimes"]
 
 
 class ArchivedTimes:
-    """The archived writes of a table with their completion times, as far back as was asked for."""
+    """The archived writes of a table with their completion times, read on demand."""
 
     def __init__(self, meta: MetaClient) -> None:
         self._meta = meta
@@ -27,7 +27,7 @@ class ArchivedTimes:
         self._ordered: list[str] = []
 
     def completion_of(self, instant_time: str) -> str:
-        """When an archived instant completed; its own time when the history does not tell (any more)."""
+        """When an archived instant completed; its own time when the history does not have it (any more)."""
         self._read_since(instant_time)
         return self._times.get(instant_time) or instant_time
 

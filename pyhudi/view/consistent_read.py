@@ -1,10 +1,10 @@
 """Reads that list files see the files of one moment, although listing takes time.
 
 A timeline says which files are the table; until they are listed, a cleaning can delete those of them that newer ones
-have replaced, and a rollback or restore those of writes that it takes back. A file group would be gone then, with its
-rows: its old files are not there any more, and its new ones are unknown to the timeline. So after the listing the
-timeline's folder is looked at once more, and where something was taken the read begins anew, with the newer timeline.
-No file tells: a partition that was dropped and cleaned leaves none. Source: docs/formats/timeline.md,
+have replaced, and a rollback or restore those of writes that it undoes. A file group would be missing then, with its
+rows: its old files were deleted, and its new ones are unknown to the timeline. So after the listing the timeline is
+loaded once more, and if files may have been deleted the read starts again with the newer timeline.
+The files don't show it: a partition that was dropped and cleaned leaves none. Source: docs/formats/timeline.md,
 "What a reader sees", "Rollback"; docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 def read_consistently(meta: MetaClient, read: Callable[[MetaClient], Result], as_of: str | None = None) -> Result:
-    """`read(meta)`, which lists files; with a newer table instead when files that it needs may have gone meanwhile.
+    """`read(meta)`, which lists files; again on a newer timeline when files that it needs may have been deleted.
 
     Args:   as_of: the instant time at which the read looks, None for the newest state.
     Raises: what `read` raises; StaleRead when files go each time.
@@ -45,13 +45,13 @@ def read_consistently(meta: MetaClient, read: Callable[[MetaClient], Result], as
                 return result
         meta = newer
     raise StaleRead(
-        f"{meta.storage.root}: each of {_TRIES} listings of the files was overtaken by cleanings or rollbacks, which "
+        f"{meta.storage.root}: each of {_TRIES} listings of the files was overtaken by cleans or rollbacks, which "
         "deleted files that it had to find. Read again, or let cleaning retain more commits."
     )
 
 
 def files_removed_since(meta: MetaClient, as_of: str | None = None) -> MetaClient | None:
-    """The table as it is now when files that queries of `meta` need may have gone since; None while all are there."""
+    """The table as it is now if files that queries of `meta` need may have been deleted since, else None."""
     if meta.is_current():
         return None
     now = meta.reload()

@@ -5,7 +5,7 @@
     log file  .<fileId>_<instant>.log.<v>_.. = joins a slice of its group (other rules from version 8 on)
 
 A file counts when its instant is committed (docs/formats/timeline.md, "What a reader sees") and its group has not been
-replaced. The metadata table is never asked: a stale one loses rows.
+replaced. The metadata table is never read: a stale one loses rows.
 Source: docs/formats/file-names.md, "File groups and slices", "Visible slices", "Partition metadata";
 docs/formats/timeline.md, "What a reader sees".
 """

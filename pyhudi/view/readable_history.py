@@ -1,4 +1,4 @@
-"""What can still be read: how far back cleaning has left the files of the table.
+"""Which instants can still be read: how far back cleaning has kept the files of the table.
 
 Source: docs/formats/table-services.md, "Cleaning plan"; docs/formats/history.md, "Reading archived time";
 docs/formats/timeline.md, "Savepoint and restore".
@@ -21,9 +21,9 @@ __all__ = ["ReadableHistory", "load_readable_history", "readable_since"]
 
 @dataclass(frozen=True, slots=True)
 class ReadableHistory:
-    """`earliest`: the instant since which cleaning has left all files, None when it took none. `commits`: active ones.
-    The newest of them and those of `saved`, the savepointed ones, can be read however much was cleaned. `archived`: the
-    other commits.
+    """`earliest`: the instant from which on cleaning has kept all files, None when it deleted none. `commits`: active
+    ones. The newest of them and those of `saved`, the savepointed ones, can be read however much was cleaned.
+    `archived`: the other commits.
     """
 
     earliest: str | None = None
@@ -43,7 +43,7 @@ class ReadableHistory:
 
 
 def load_readable_history(meta: MetaClient) -> ReadableHistory:
-    """Read what the cleans on the active timeline say, also those that are at work or have died at it."""
+    """From the cleans on the active timeline, also those that are running or have failed."""
     timeline = meta.timeline.completed()
     saved = frozenset(i.requested_time for i in timeline.of([ActionKind.SAVEPOINT]))
     commits = tuple(i.requested_time for i in timeline.commits())
@@ -58,7 +58,7 @@ def load_readable_history(meta: MetaClient) -> ReadableHistory:
 
 
 def readable_since(instant: Instant, meta: MetaClient) -> str:
-    """The instant from which on a clean has left all files; "" when it says nothing, or took nothing."""
+    """The instant from which on a clean has kept all files; "" when it names none, or deleted nothing."""
     try:
         if instant.is_completed:
             done = meta.reader.clean_metadata(instant)
@@ -71,6 +71,6 @@ def readable_since(instant: Instant, meta: MetaClient) -> str:
             earliest, last, extra = plan.earliest_time, plan.last_commit, plan.extra_metadata
             took = plan.file_count > 0
     except PathNotFound:
-        return ""  # archived, or taken back, since the timeline was listed
-    # By versions a clean names no instant. Ours note it; what others leave is whole from the newest commit on.
+        return ""  # archived, or rolled back, since the timeline was listed
+    # By versions a clean names no instant. Ours note it; those of others keep all files from the newest commit on.
     return earliest or (extra.get(READABLE_SINCE, last) if took else "")

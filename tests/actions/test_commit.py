@@ -66,7 +66,7 @@ def test_a_write_that_was_rolled_back_meanwhile_does_not_come_back(monkeypatch: 
         return commit(*args, **more)
 
     monkeypatch.setattr("pyhudi.actions.runner.commit", late)
-    with pytest.raises(WriteConflict, match="is gone meanwhile"):
+    with pytest.raises(WriteConflict, match="is missing by now"):
         table.upsert(("a", "x", 3, 12))
     assert table.rows() == [("a", "x", 2, 11), ("n", "x", 1, 1)]
     assert not table.meta.timeline.pending().instants

@@ -195,7 +195,7 @@ def test_a_plan_whose_files_are_gone_says_so() -> None:
     table = Compacted("9").start()
     table.compact(schedule_only=True)
     table.storage.delete(table.logs()[0])
-    with pytest.raises(TableError, match="are gone"):
+    with pytest.raises(TableError, match="are missing"):
         table.compact()
     assert [instant.state for instant in table.meta.timeline.pending()] == [State.REQUESTED]
 

@@ -156,7 +156,7 @@ def test_a_writer_whose_rollback_another_one_has_begun_does_not_complete() -> No
         assert timeline_words(table) == ["commit.inflight", "rollback.inflight"]
 
     table.engine = InterruptedEngine(rolled_back_by_halves)
-    with pytest.raises(WriteConflict, match="taken it for dead"):
+    with pytest.raises(WriteConflict, match="considered it dead"):
         table.upsert(("a", "x", 2, 11))
 
     assert table.rows() == START

@@ -82,7 +82,7 @@ def test_a_deleted_partition_takes_no_rows_that_nobody_would_see() -> None:
     table = ringed()
     table.upsert(*many(4))
     table.write_as_is("delete_partition", None, {"hoodie.datasource.write.partitions.to.delete": "x"})
-    with pytest.raises(UnsupportedTable, match="was taken out of the table"):
+    with pytest.raises(UnsupportedTable, match="was replaced"):
         table.upsert(*many(4))
     table.upsert(("key001", "y", 5, 5))
 

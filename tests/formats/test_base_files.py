@@ -330,7 +330,7 @@ def test_every_format_streams_row_groups_of_any_count(name: str) -> None:
 @pytest.mark.parametrize("name", ["x.parquet", "x.orc"])
 def test_a_damaged_or_missing_file_is_named_with_what_to_do(name: str) -> None:
     storage = MemoryStorage("damaged")
-    with pytest.raises(PathNotFound, match=rf"damaged/{name} does not exist.*look at the table anew"):
+    with pytest.raises(PathNotFound, match=rf"damaged/{name} does not exist.*load the table again"):
         open_base_file(storage, name)
     storage.write(name, b"PAR1 or not")
     with pytest.raises(CorruptFile, match=rf"damaged/{name}: not a readable .* file.*Restore the file"):

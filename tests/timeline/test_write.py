@@ -95,9 +95,9 @@ def test_a_time_that_another_writer_took_is_a_conflict() -> None:
 def test_states_cannot_be_skipped() -> None:
     target = writer(9)
 
-    with pytest.raises(WriteConflict, match="is gone"):
+    with pytest.raises(WriteConflict, match="is missing"):
         target.start(Instant(T, ActionKind.COMMIT, State.REQUESTED))
-    with pytest.raises(WriteConflict, match="is gone"):
+    with pytest.raises(WriteConflict, match="is missing"):
         target.complete(target.request(T, ActionKind.COMMIT), C, b"")
     assert names(target) == [f"{T}.commit.requested"]
 

@@ -121,7 +121,7 @@ def _updates(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assi
     if fixed:
         raise ConfigError(
             f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
-            "change. Delete the row and insert it anew."
+            "change. Delete the row and insert it again."
         )
     return [assignment(columns.column(name), value, seen) for name, value in clause.values.items()]
 

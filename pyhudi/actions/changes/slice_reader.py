@@ -1,6 +1,6 @@
 """The rows of a slice twice: as they are stored, to be written again, and as a query shows them, to be judged.
 
-The two differ in partition columns: a query takes their values from the partition's path where the path tells them.
+The two differ in partition columns: a query takes their values from the partition's path where the path gives them.
 
 A row may have beaten a version in the log files that has an older ordering value. A partial update put behind that late
 version would be merged with it first and carry its values into the table, so such rows are marked: they are written

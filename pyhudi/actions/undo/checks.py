@@ -70,7 +70,7 @@ def check_replaced_files_exist(targets: Iterable[Instant], context: ActionContex
 
 
 class _Folders:
-    """File names by partition, listed when they are first asked for."""
+    """File names by partition, listed on first access."""
 
     def __init__(self, meta: MetaClient) -> None:
         self.meta = meta

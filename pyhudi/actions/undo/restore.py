@@ -187,7 +187,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
 
 
 def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iterator[RollbackMetadata]:
-    """Undo one instant; nothing is told of one that an attempt before has undone without leaving its plan."""
+    """Undo one instant; nothing is reported of one that an attempt before has undone without leaving its plan."""
     context = context.reloaded()
     try:
         action = ActionKind(info.action)
@@ -207,7 +207,7 @@ def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iter
         return
     rollback, plan = begun
     if target is None:
-        # Undone by an attempt before. Its command blocks may be gone already, with a slice that was undone later.
+        # Rolled back by an earlier attempt. Its rollback blocks may be deleted, with a slice that was undone later.
         plan = replace(plan, requests=tuple(replace(r, log_blocks_to_be_deleted={}) for r in plan.requests))
     if rollback.state is State.REQUESTED:
         rollback = TimelineWriter(context.meta.storage, context.meta.config).start(rollback)

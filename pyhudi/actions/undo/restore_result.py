@@ -1,4 +1,4 @@
-"""RestoreResult and RollbackResult: what going back did, for the one who asked for it."""
+"""RestoreResult and RollbackResult: what going back did, for its caller."""
 
 from __future__ import annotations
 

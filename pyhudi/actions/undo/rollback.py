@@ -3,7 +3,7 @@
     <R>.rollback.requested   the plan: one request per file          under the lock
     <R>.rollback.inflight    empty
     (a completed target is taken back to inflight: from here it is invisible)
-    files undone             see rollback_files; a file that is gone already counts as deleted
+    files undone             see rollback_files; a file that is missing counts as deleted
     markers and heartbeat of the target deleted
     target's instant files deleted, then <R>.rollback                under the lock
 
@@ -41,7 +41,7 @@ _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
 def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
     """Undo pending writes of dead writers, newest first, and finish rollbacks that were left half done.
 
-    EAGER takes every pending write for dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
+    EAGER considers every pending write dead, LAZY those whose heartbeat has expired, NEVER none. Pending compactions
     and clusterings are plans that wait, and stay. Returns the undone instant times.
     """
     policy = context.options.failed_writes_policy
@@ -69,7 +69,7 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
 
 
 def undo(instant: Instant, context: ActionContext) -> None:
-    """Undo a write of this process that failed. Nothing happens when it is complete or gone after all.
+    """Undo a write of this process that failed. Nothing happens when it is complete or already undone.
 
     An instant that was only requested has no files and leaves no trace.
     """
@@ -147,7 +147,7 @@ def _check_no_plan_needs(target: Instant, context: ActionContext) -> None:
 
 
 def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | None:
-    """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or is gone."""
+    """Undo a write; None when there is nothing to undo any more: it has completed meanwhile, or was undone."""
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     with hold(context.lock, context.options.lock.wait_timeout_s):

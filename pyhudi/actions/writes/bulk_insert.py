@@ -1,4 +1,4 @@
-"""Bulk insert: rows go to new files as they come, sorted first if asked; no keys are looked for, no small files filled.
+"""Bulk insert: rows go to new files, optionally sorted; without index lookup, and without filling small files.
 
 Sort modes (`hoodie.bulkinsert.sort.mode`): NONE; GLOBAL_SORT by partition path and key over the whole input;
 PARTITION_SORT the same inside each task; PARTITION_PATH_REPARTITION brings a partition path to one task, ..._AND_SORT

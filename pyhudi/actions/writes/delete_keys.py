@@ -1,8 +1,8 @@
-"""How the rows of a delete name stored rows: by key and partition, by key alone, or by the keys they bring along.
+"""Which stored rows the rows of a delete mean: by key and partition, by key alone, or by their meta columns.
 
-Rows without the table's partition columns are looked for in all partitions, and every row of such a key goes: the index
-finds them as its global form does. Rows with some of the columns say too little and too much, and are refused. Buckets
-are a matter of key and partition, so there the columns must be there.
+Rows without the table's partition columns are looked up in all partitions, and every row with the key is deleted: the
+index finds them as its global form does. Rows with some of the columns only are refused. A bucket index needs key and
+partition, so there the columns are required.
 Source: docs/formats/merging.md, "Deletes"; docs/formats/indexes.md, "Finding keys", "Global indexes".
 """
 

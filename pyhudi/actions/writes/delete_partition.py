@@ -99,7 +99,7 @@ class DeletePartitions:
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[Groups]:
         groups = self._groups(context)
         check_not_planned(groups, context, self.operation, compactions=True)
-        # No row is written, so neither keys nor the table's merger are asked for, which may be unknown here.
+        # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.
         spec = write_spec(schedule, None, instant, context, MergeRules())
         return PreparedWrite(instant, schedule, spec, CommitMetadata({}, operation_type=self.operation), None, groups)
 

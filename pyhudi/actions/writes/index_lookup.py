@@ -1,4 +1,4 @@
-"""Which index a write asks, and what the index is handed.
+"""Which index a write uses, and the lookup that the index gets.
 
 Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys".
 """
@@ -40,7 +40,7 @@ def lookup_of(
     ordering_fields: Sequence[str],
     only_live: bool,
 ) -> Lookup:
-    """What the index is handed. `ordering_fields`: those by which it must judge moves."""
+    """The lookup for the index. `ordering_fields`: those by which it decides about moved keys."""
     meta = context.meta
     stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
     return Lookup(

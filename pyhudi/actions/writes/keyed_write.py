@@ -2,7 +2,7 @@
 
     frame → keys → (one row per key) → location → counts → slots → files
 
-What the three differ in stands in `Rules`; their files next to this one make them.
+What the three differ in is in `Rules`; their files next to this one make them.
 Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "Finding keys";
 docs/formats/table-services.md, "Where inserts go".
 """

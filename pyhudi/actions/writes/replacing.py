@@ -1,13 +1,13 @@
-"""What the writes share that take file groups out of the table: overwrites and the deletion of partitions.
+"""What the writes share that replace file groups: overwrites and the deletion of partitions.
 
     <T>.replacecommit.requested   which kind of replacement it is (docs/formats/timeline.md, "Bodies")
     <T>.replacecommit.inflight    the workload profile
     new files                     always base files of new file groups
-    <T>.replacecommit             new files, and the file groups that are gone from now on
+    <T>.replacecommit             new files, and the replaced file groups
 
-The groups that go are those of the table as the write began. Groups that others add to the same partitions meanwhile
-stay, as if they had been added afterwards; a write to a group that goes is a conflict. Files of replaced groups stay
-for readers of earlier instants until cleaning takes them. Source: docs/formats/table-services.md,
+The replaced groups are those of the table as the write began. Groups that others add to the same partitions meanwhile
+stay, as if they had been added afterwards; a write to a replaced group is a conflict. Files of replaced groups stay
+for readers of earlier instants until cleaning deletes them. Source: docs/formats/table-services.md,
 "Replaced file groups"; docs/formats/timeline.md, "Bodies", "Commit metadata".
 """
 

@@ -36,7 +36,7 @@ _SCHEMA_KEY = b"avro.schema"
 def encode_container(schema: str, datum: Mapping[str, object]) -> bytes:
     """The container of one record.
 
-    Args:    schema: the Avro JSON of the record, written into the header as it stands.
+    Args:    schema: the Avro JSON of the record, written into the header as it is.
     Raises:  ValueError or TypeError, from fastavro, when the datum does not fit the schema.
     """
     body = io.BytesIO()

@@ -1,6 +1,7 @@
 """Base files: the columnar files of a table, by format.
 
-`open_base_file` and `new_base_file` are the doors; a format is one file beside this one and one row of `BASE_FORMATS`.
+`open_base_file` and `new_base_file` are the entry points; a format is one file in this package and one row of
+`BASE_FORMATS`.
 """
 
 from __future__ import annotations

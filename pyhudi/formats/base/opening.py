@@ -27,7 +27,7 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
     except PathNotFound as error:
         raise PathNotFound(
             f"{storage.root}/{path} does not exist, though the table had it a moment ago. A cleaner or a rollback may "
-            "have removed it since: look at the table anew (a new scan). If it stays away, restore it from a copy."
+            "have removed it since: load the table again (a new scan). If it stays away, restore it from a copy."
         ) from error
 
 

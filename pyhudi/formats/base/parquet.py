@@ -29,7 +29,7 @@ __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 AVRO_SCHEMA_KEY = "parquet.avro.schema"
 
 _Codec: TypeAlias = Literal["zstd", "gzip", "snappy", "lz4", "brotli", "none"]
-# Hudi's words for codecs → pyarrow's word and the level to take when none is asked for, None if it has no levels.
+# Hudi's words for codecs → pyarrow's word and the level to use when none is set, None if it has no levels.
 # Level 9, pyarrow's own choice for gzip, costs ten times level 1 for a few per cent of size.
 _CODECS: dict[str, tuple[_Codec, int | None]] = {
     "zstd": ("zstd", 1),
@@ -77,7 +77,7 @@ class ParquetReader:
 
     def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
         # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
-        # Row groups only are asked: pyarrow ends the process when it is asked for a column whose metadata is damaged.
+        # Only metadata of row groups: pyarrow ends the process when it reads that of a damaged column.
         groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
         largest = max((int(group.total_byte_size) for group in groups), default=0)
         buffer_size = _PAGE_BUFFER_BYTES if largest > _LARGE_ROW_GROUP_BYTES else 0

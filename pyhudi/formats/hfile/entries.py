@@ -81,7 +81,7 @@ def decode_entries(content: bytes, where: str) -> Entries:
     """The entries of a data block's body. Raises CorruptFile."""
     rows: list[tuple[int, int, int, int]] = []
     position, size, unpack, head = 0, len(content), _LENGTHS.unpack_from, _LENGTHS.size
-    # A loop over entries: each one says where the next one stands.
+    # A loop over entries: each one says where the next one starts.
     while position < size:
         if position + head > size:
             raise CorruptFile(f"{where}: the block ends within entry {len(rows)}.")

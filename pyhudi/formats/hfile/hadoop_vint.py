@@ -16,7 +16,7 @@ def hadoop_vint(value: int) -> bytes:
 
 
 def read_hadoop_vint(data: bytes, position: int, where: str) -> tuple[int, int]:
-    """A number of Hadoop's WritableUtils and where the next byte stands. Raises CorruptFile."""
+    """A number of Hadoop's WritableUtils and where the next byte starts. Raises CorruptFile."""
     if position >= len(data):
         raise CorruptFile(f"{where}: an index entry without the length of its key.")
     first = data[position] - 256 if data[position] > 127 else data[position]

@@ -25,7 +25,7 @@ _SUFFIX = 10  # family length, timestamp and type, which a full key of HBase has
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """`key` as it stands in the index."""
+    """`key` as it is in the index."""
 
     key: bytes
     offset: int

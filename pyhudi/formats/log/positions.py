@@ -1,4 +1,4 @@
-"""Record positions of a log block: at which rows of the base file the keys of its records stand.
+"""Record positions of a log block: at which rows of the base file the keys of its records are.
 
 They stand in the block's header, or, in a block of Parquet, as notes in the metadata of the Parquet file, where Hudi
 does not look: after an incremental query Hudi 1.2.0 drops rows of such a block by the filter of a query, takes the

@@ -29,7 +29,7 @@ _DECODERS = {
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One whole block of a log file; its content is read when it is asked for."""
+    """One whole block of a log file; its content is read on access."""
 
     storage: Storage
     path: str
@@ -79,7 +79,7 @@ class LogBlock:
         return schema
 
     def positions(self, base_instant: str, records: pa.Table | pa.RecordBatch) -> npt.NDArray[np.int64] | None:
-        """The rows of the base file of this instant at which the keys of the block's records stand, in their order.
+        """The rows of the base file of this instant at which the keys of the block's records are, in their order.
 
         Args:    records: what `rows` or `deletes` returned.
         Returns: None when the block does not say, or says it of another base file.

@@ -1,4 +1,4 @@
-"""Options against the table they meet: the table's own facts win, a call that says otherwise is told both values.
+"""Options checked against the table: the table's own facts win; the error of a call that differs has both values.
 
 Source: docs/formats/keys.md, "Which generator"; docs/formats/merging.md, "Mode of a table".
 """
@@ -95,7 +95,7 @@ def _facts(table: TableConfig) -> dict[str, str]:
 
 
 def _brings_its_own(key: str, table: TableConfig) -> bool:
-    """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was told."""
+    """The table's payload class orders by columns of its own: the call's ordering field says what Hudi was given."""
     payload = table.properties.get(_LEGACY_PAYLOAD, "")
     return key == ORDERING_FIELDS and ".debezium." in payload
 

@@ -122,7 +122,7 @@ class CleaningOptions:
 
 
 def cleaning_options(values: Values) -> CleaningOptions:
-    """The options of a write or of a call of a service. Warns when archiving is asked to keep less than cleaning."""
+    """The options of a write or of a call of a service. Warns when archiving is set to keep less than cleaning."""
     options = parse(CleaningOptions, values)
     options = replace(options, policy=_policy(options, values), trigger_is_given=values.is_given(_TRIGGER))
     _check_partitions(options)
@@ -145,7 +145,7 @@ def _check_partitions(options: CleaningOptions) -> None:
 
 
 def _check_archiving(options: CleaningOptions, values: Values) -> None:
-    """Archiving goes only as far as cleaning has gone, so a smaller number for it says what can't happen."""
+    """Archiving goes only as far as cleaning, so a smaller number for it has no effect."""
     kept = values.given.get(KEPT_MIN)
     if options.policy == KEEP_LATEST_COMMITS and kept and int(kept) <= options.commits_retained:
         warn_caller(

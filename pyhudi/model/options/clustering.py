@@ -102,7 +102,7 @@ class ClusteringOptions:
         "hoodie.clustering.updates.strategy",
         _UPDATE_CLASS,
         "Writes to file groups that a clustering waits for: SparkRejectUpdateStrategy (REJECT) refuses them, "
-        "SparkAllowUpdateStrategy (ALLOW) lets them, and the clustering is dropped. "
+        "SparkAllowUpdateStrategy (ALLOW) allows them, and the clustering is dropped. "
         "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) refuses them too: PyHudi does not write rows "
         "twice.",
     )

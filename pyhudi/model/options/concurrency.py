@@ -1,4 +1,4 @@
-"""How a write lives beside other writers: the mode, checked with what it stands on, and signs of life.
+"""How a write lives beside other writers: the mode, checked with what it needs, and signs of life.
 
 Source: Hudi's documented keys; docs/formats/writers.md, "Conflicts", "Early conflict detection",
 "Non-blocking writers"; sides taken are in docs/compatibility.md.
@@ -37,7 +37,7 @@ class LivenessOptions:
     failed_writes_policy: str = option(
         _POLICY,
         "EAGER",
-        "Which pending writes the next write takes for dead and rolls back: all, those without a sign of life, "
+        "Which pending writes the next write considers dead and rolls back: all, those without a sign of life, "
         "none. With many writers always LAZY.",
         aliases=("hoodie.cleaner.policy.failed.writes",),
         choices=("EAGER", "LAZY", "NEVER"),
@@ -114,7 +114,7 @@ class ConcurrencyOptions:
 
 
 def concurrency_options(values: Values) -> ConcurrencyOptions:
-    """The options of a write. Raises ConfigError when a mode for many writers lacks what it stands on."""
+    """The options of a write. Raises ConfigError when a mode for many writers lacks what it needs."""
     options = parse(ConcurrencyOptions, values)
     if options.has_many_writers and not values.is_given(LOCK_PROVIDER):
         raise ConfigError(

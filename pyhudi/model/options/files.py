@@ -75,7 +75,7 @@ class FileOptions:
         also=(_ORC_CODEC,),
     )
     record_size_estimate_bytes: int = option(
-        "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes of a row while no commit tells better.", minimum=1
+        "hoodie.copyonwrite.record.size.estimate", 1024, "Bytes of a row while no commit shows better.", minimum=1
     )
     insert_auto_split: bool = option(
         "hoodie.copyonwrite.insert.auto.split", True, "Rows of a new file group come from its size and the rows' size."
@@ -86,7 +86,7 @@ class FileOptions:
     record_positions: bool | None = option(
         "hoodie.write.record.positions",
         None,
-        "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys stand, which "
+        "Merge-on-read from version 8 on: log blocks say at which rows of the base file their keys are, which "
         "saves readers a look at the base file's keys. Unset: where the index has seen the rows (SIMPLE and "
         "BLOOM), and in blocks of Parquet for PyHudi alone (docs/compatibility.md says why); `true`: always and "
         "for Hudi too, which costs writes by a bucket or global index that look; `false`: never.",

@@ -1,6 +1,6 @@
 """Options of the platform around a table: the metadata table, catalogs, metrics, streaming.
 
-Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where they are gone since. `Family` says how to read it.
+Keys and defaults of Apache Hudi 1.2, and of 0.15 and 1.0 where 1.2 has dropped them. `Family` says how to read it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ PLATFORM = (
     ),
     Family(
         group="Catalog synchronisation",
-        doc="PyHudi tells no catalog about a table yet.",
+        doc="PyHudi registers tables in no catalog yet.",
         keys="""
             datasource.hive_sync.assume_date_partitioning=false datasource.hive_sync.auto_create_database=true
             datasource.hive_sync.base_file_format=PARQUET datasource.hive_sync.batch_num=1000

@@ -87,7 +87,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """`column LIKE pattern`: `%` any characters, `_` one character, backslash takes the next one as it stands."""
+    """`column LIKE pattern`: `%` any characters, `_` one character, backslash takes the next one as it is."""
 
     column: Column
     pattern: str

@@ -71,7 +71,7 @@ def plan_archive(context: ActionContext) -> ArchivePlan:
 
 
 def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
-    """How many commits archiving leaves and from how many on it starts: as asked, or more when cleaning keeps more."""
+    """How many commits archiving keeps, and from how many on it starts: as set, more when cleaning keeps more."""
     options, cleaning = context.options.archiving, context.options.cleaning
     commits = timeline.commits().instants
     needed = 0

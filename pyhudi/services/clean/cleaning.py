@@ -2,7 +2,7 @@
 
     <T>.clean.requested   the plan: names of the files to delete         under the lock
     <T>.clean.inflight    the plan again; empty from table version 9 on
-    files deleted         those that are gone already count as deleted
+    files deleted         those that are missing already count as deleted
     empty partitions      their metadata and folders go                   under the lock, if no write is pending
     <T>.clean             what was deleted                                under the lock
 

@@ -39,7 +39,7 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class Deletions(Sequence[Deletion]):
-    """Slices that go, partition by partition. A `Deletion` is made when one is asked for."""
+    """Slices to delete, partition by partition. A `Deletion` is made on access."""
 
     rows: pa.Table = field(default_factory=_SCHEMA.empty_table)
 

@@ -1,8 +1,8 @@
-"""Making a clean plan: what the timeline says is looked up, partitions are listed, and the rules are applied.
+"""Planning a clean: the timeline is read, partitions are listed, and the policy is applied.
 
 Cleaning looks at the partitions that changed between what the last clean retained and what this one retains; without a
-last clean, when a savepoint is gone, or when the last clean left partitions out, at all of them. A clean that a write
-makes lists nothing unless one of these changes left something behind.
+last clean, when a savepoint is deleted, or when the last clean left partitions out, at all of them. A clean after
+a write lists nothing unless one of these changes left something to delete.
 Source: docs/formats/table-services.md, "Cleaning plan".
 """
 
@@ -48,7 +48,7 @@ __all__ = ["PlannedClean", "commits_since_clean", "last_clean", "plan_clean", "s
 
 @dataclass(frozen=True, slots=True)
 class PlannedClean:
-    """A plan with its reasons. `to_delete`: slices to delete; `emptied`: partitions that have no files then."""
+    """A clean plan with its reasons. `to_delete`: slices; `emptied`: partitions without files afterwards."""
 
     policy: str
     earliest: Instant | None

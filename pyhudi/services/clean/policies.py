@@ -49,8 +49,8 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class RetentionRules:
-    """What stays. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id → the
-    instant that took the group out. `saved`: partition path → names of savepointed files. `needed`: partition
+    """What is retained. `earliest`: instant time, "" for the policy by versions. `replaced`: partition path → file id →
+    the replacing instant. `saved`: partition path → names of savepointed files. `needed`: partition
     path → file id → base instant of the oldest slice that a pending plan reads.
     """
 
@@ -131,7 +131,7 @@ def replaced_needed(keep: RetentionRules) -> str:
 
 
 def deletions(partition: StoredPartition, keep: RetentionRules) -> Deletions:
-    """The slices of one partition that go."""
+    """The slices of one partition to delete."""
     slices = _Slices(partition, keep)
     by_versions = keep.policy == KEEP_LATEST_FILE_VERSIONS
     to_delete = _by_versions(slices, keep) if by_versions else _by_instant(slices, keep)
@@ -224,5 +224,5 @@ def _mask(values: pa.Array) -> Mask:
 
 
 def is_emptied(partition: StoredPartition, to_delete: Deletions) -> bool:
-    """Will the partition be without any data file, committed or not? A table without partitions always has its one."""
+    """Are all data files of the partition deleted, committed or not? Never so in a table without partitions."""
     return partition.path != "" and to_delete.file_count == partition.file_count

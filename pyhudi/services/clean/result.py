@@ -1,4 +1,4 @@
-"""CleanResult: what cleaning did, or would do and why, for the one who asked for it."""
+"""CleanResult: what cleaning did, or would do and why, for its caller."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
 
 
 def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
-    """Delete the files of a plan, but those that something since then has made untouchable. By partition what is gone.
+    """Delete the files of a plan, but those that must stay by now. By partition what was deleted.
 
     These are the files of savepoints, and after a rollback or restore whatever is the newest version again.
     """

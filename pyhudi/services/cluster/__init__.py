@@ -1,1 +1,1 @@
-"""Clustering: small or unsorted file groups are written anew."""
+"""Clustering: small or unsorted file groups are rewritten."""

@@ -2,7 +2,7 @@
 
 A group of such a plan names the nodes that its rows go to (`clustering.group.child.node`). With the completion the
 partition's ring changes: `<instant>.hashing_meta` is written before, under the lock. Rows of nodes that are neither
-split nor merged are rewritten as well, sorted if asked.
+split nor merged are rewritten as well, sorted if the options say so.
 Source: docs/formats/indexes.md, "Consistent hashing".
 """
 

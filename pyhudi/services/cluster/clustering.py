@@ -1,4 +1,4 @@
-"""Clustering: the rows of small file groups, sorted if asked, go to new and larger ones that replace them.
+"""Clustering: the rows of small file groups, optionally sorted, are rewritten to larger ones that replace them.
 
     plan          groups of newest slices that no other pending plan works on, as the strategy chooses
     run           each group is read, merged, sorted and written by one task

@@ -1,4 +1,4 @@
-"""ClusteringResult: what a clustering did, or would do, for the one who asked for it."""
+"""ClusteringResult: what a clustering did, or would do, for its caller."""
 
 from __future__ import annotations
 

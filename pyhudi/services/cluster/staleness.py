@@ -1,6 +1,6 @@
 """Can a clustering's plan still be executed? Not when its file groups were changed since it was made.
 
-What a write adds to a file group of the plan is not in the new files, and would be gone with the old ones.
+What a write adds to a file group of the plan is not in the new files, and would be lost with the old ones.
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/writers.md, "Conflicts".
 """
 

@@ -1,4 +1,4 @@
-"""CompactionResult: what a compaction or log compaction did, or would do, for the one who asked for it."""
+"""CompactionResult: what a compaction or log compaction did, or would do, for its caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VersionChange: what an upgrade or downgrade did, for the one who asked for it."""
+"""VersionChange: what an upgrade or downgrade did, for its caller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["StepResult", "VersionChange"]
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """One step between two versions. `instants` of the active timeline and `archived` ones were written anew;
+    """One step between two versions. `instants` of the active timeline and `archived` ones were rewritten;
     `properties_set` and `properties_removed` are keys of `hoodie.properties`.
     """
 

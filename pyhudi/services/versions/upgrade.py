@@ -1,9 +1,9 @@
 """Upgrade and downgrade: a table goes from one version to another, step by step, and never unasked.
 
-    admit: all steps are asked for properties and checks     what can be refused is refused before anything moves
+    admit: properties and checks of all steps                what can be refused is refused before anything changes
     for each step:
         failed writes undone, plans run, log files folded    outside the lock; other writers may still be there
-        under the lock: is it quiet still? convert the files, replace the properties, tidy up
+        under the lock: still nothing pending? convert the files, replace the properties, tidy up
 
 The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died
 leaves a table of one of the versions on the way, and files that the next call throws away or finishes to delete.
@@ -33,7 +33,7 @@ __all__ = ["admit_version", "change_version"]
 
 _VERSION = "hoodie.table.version"
 _LAYOUT = "hoodie.timeline.layout.version"
-_ATTEMPTS = 3  # to find the table quiet; a writer may come in between
+_ATTEMPTS = 3  # to find nothing pending; a writer may begin in between
 
 
 def change_version(context: ActionContext, target: int, *, upwards: bool) -> VersionChange:

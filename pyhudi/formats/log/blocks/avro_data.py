@@ -59,7 +59,7 @@ def _record_bounds(content: bytes, where: str) -> tuple[npt.NDArray[np.int64], n
     heads: list[int] = []
     position, unpack, note = _HEAD.size, _LENGTH.unpack_from, heads.append
     try:
-        # A loop over records: each length says where the next one stands. What they say is checked afterwards.
+        # A loop over records: each length says where the next one starts. What they say is checked afterwards.
         for _ in range(count):
             note(position)
             position += 4 + unpack(content, position)[0]

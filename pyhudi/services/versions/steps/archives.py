@@ -1,4 +1,4 @@
-"""The archived timeline, written anew in the other form: log files of entries (version 6), a merge tree (from 8 on).
+"""The archived timeline, rewritten in the other form: log files of entries (version 6), a merge tree (from 8 on).
 
 Neither is deleted when the table leaves it, as with real Hudi; on the way back, what it holds already is not added
 again. Source: docs/formats/history.md, "Archive log", "Merge tree"; docs/formats/table-config.md,

@@ -1,6 +1,6 @@
 """VersionStep: what lies between two table versions.
 
-    properties   which keys of hoodie.properties change: a pure function, asked for all steps before anything moves
+    properties   which keys of hoodie.properties change: a pure function, called for all steps before anything changes
     convert      files that only readers of the target version look at; nobody reads them yet
     (the properties are replaced: from here the table has the target version)
     tidy         files that only readers of the source version looked at
@@ -35,7 +35,7 @@ class PropertyChange:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """How many instants of the active timeline and of the archive were written anew."""
+    """How many instants of the active timeline and of the archive were rewritten."""
 
     instants: int = 0
     archived: int = 0

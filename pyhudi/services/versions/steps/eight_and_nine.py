@@ -128,7 +128,7 @@ def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
 
 
 def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converted:
-    """Version 8 knows the indexes V1; the parts of the metadata table that hold others are gone with it."""
+    """Version 8 knows the indexes V1; the partitions of the metadata table that hold others are deleted."""
     _change_definitions(context, lambda definition: definition if definition.get("version") in (None, "V1") else None)
     return Converted()
 
@@ -147,7 +147,7 @@ def _change_definitions(context: ActionContext, changed: Callable[[Body], Body |
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(
             f"{where}: expected index definitions as JSON, found {data[:40]!r} ({error!r}). Restore or delete the "
-            f"file; Hudi makes it anew when it builds an index."
+            f"file; Hudi recreates it when it builds an index."
         ) from error
     after = {name: definition for name, definition in after.items() if definition is not None}
     if after != definitions:

@@ -1,6 +1,6 @@
-"""A quiet table: no write is under way and, in a merge-on-read table, the newest slices have no log files.
+"""Before a step: pending writes are rolled back, pending plans run, and log files compacted.
 
-Versions differ in how log files are named and merged, so real Hudi too folds them before it steps from one to another.
+Versions differ in how log files are named and merged, so real Hudi too compacts them before a step.
 Source: docs/formats/table-config.md, "Steps between versions".
 """
 
@@ -33,7 +33,7 @@ class RolledBackAndCompacted:
 
 
 def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
-    """Undo failed writes, run the plans that wait, fold all log files.
+    """Roll back failed writes, run pending plans, compact all log files.
 
     Raises: WriteConflict when writers are alive, UnsupportedTable when a pending clustering keeps log files.
     """
@@ -59,7 +59,7 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
 
 
 def is_ready_for_step(context: ActionContext) -> bool:
-    """Looks again, under the lock. Raises UnsupportedTable when the table can't become quiet by itself."""
+    """Are there neither pending writes nor log files? Checked again under the lock. Raises UnsupportedTable."""
     meta = context.meta
     if pending_writes(context) or any(pending_plans(s, context) for s in (COMPACTION, LOG_COMPACTION)):
         return False
@@ -70,7 +70,7 @@ def is_ready_for_step(context: ActionContext) -> bool:
     if kept:
         raise UnsupportedTable(
             f"{meta.storage.root}: {len(kept):,} file groups with log files are in the plan of a pending clustering, "
-            f"so their log files can't be folded before the version changes. Run or cancel the clustering first. "
+            f"so their log files can't be compacted before the version changes. Run or cancel the clustering first. "
             f"Nothing was changed."
         )
     return not with_logs

@@ -1,4 +1,4 @@
-"""The active timeline, written anew in the other layout: names, places and bodies of instant files.
+"""The active timeline, rewritten in the other layout: names, places and bodies of instant files.
 
     layout 1 (table version 6)    .hoodie/<T>.<action>                   JSON commits    completed when last modified
     layout 2 (from version 8 on)  .hoodie/timeline/<T>_<C>.<action>      Avro commits
