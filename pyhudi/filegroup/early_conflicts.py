@@ -21,8 +21,8 @@ __all__ = ["EarlyConflicts"]
 class EarlyConflicts:
     """How a task looks for other writers. Picklable.
 
-    `ignored_instants`: instants that are no writers, or can't be in the way: plans that wait. `heartbeat_interval_ms` and
-    `heartbeat_misses` say when a writer counts as dead.
+    `ignored_instants`: instants that are no writers, or can't be in the way: plans that wait. `heartbeat_interval_ms`
+    and `heartbeat_misses` say when a writer counts as dead.
     """
 
     ignored_instants: frozenset[str]

@@ -40,7 +40,10 @@ class ReplacedBaseRows:
 
 @dataclass(frozen=True, slots=True)
 class LogRows:
-    """Rows from log files. `versions`: what `ReplacedBaseRows.lost` calls them; None when they have met their base rows."""
+    """Rows from log files.
+
+    `versions`: what `ReplacedBaseRows.lost` calls them; None when they have met their base rows.
+    """
 
     rows: pa.Table
     versions: Positions | None

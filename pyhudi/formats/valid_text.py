@@ -6,6 +6,7 @@ Looked at before anything is written: Arrow's own check of whole columns, about 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -19,7 +20,7 @@ __all__ = ["check_text", "check_text_column", "text_checked"]
 def check_text(rows: pa.Table | pa.RecordBatch, first_row: int = 0) -> None:
     """Raises ConfigError, with column and row, for text that is not UTF-8, also inside of other types."""
     for field, column in zip(rows.schema, rows.columns, strict=True):
-        check_text_column(field.name, column, first_row)
+        check_text_column(field.name, cast("pa.Array | pa.ChunkedArray", column), first_row)
 
 
 def check_text_column(name: str, column: pa.Array | pa.ChunkedArray, first_row: int = 0) -> None:
@@ -70,19 +71,19 @@ def _texts(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
     if is_text(kind):
         yield path, array
     elif pt.is_dictionary(kind):
-        yield from _used(array, path)
+        yield from _used(cast("pa.DictionaryArray", array), path)
     elif isinstance(kind, pa.BaseExtensionType):
-        yield from _texts(array.storage, path)
+        yield from _texts(cast("pa.ExtensionArray", array).storage, path)
     elif pt.is_struct(kind):
-        for field, child in zip(kind, array.flatten(), strict=True):
+        for field, child in zip(kind, cast("pa.StructArray", array).flatten(), strict=True):
             yield from _texts(child, f"{path}.{field.name}")
     elif pt.is_map(kind):
-        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))).flatten()
-        yield from _texts(entries, path)
+        entries = array.cast(pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)])))
+        yield from _texts(cast("pa.ListArray", entries).flatten(), path)
     elif is_list(kind):
-        yield from _texts(array.flatten(), f"{path}.element")
+        yield from _texts(cast("pa.ListArray", array).flatten(), f"{path}.element")
     elif pt.is_run_end_encoded(kind):
-        yield from _texts(array.values, path)
+        yield from _texts(cast("pa.RunEndEncodedArray", array).values, path)
 
 
 def _used(array: pa.DictionaryArray, path: str) -> Iterator[tuple[str, pa.Array]]:

@@ -6,6 +6,8 @@ docs/formats/indexes.md, "Consistent hashing".
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -29,6 +31,6 @@ def xx_hash32(strings: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint32]:
     hashes = np.empty(len(column), np.uint32)
     for first in range(0, len(column), _BLOCK):
         # A call for each value: measured against numpy over columns, see docs/dependencies.md.
-        texts = column.slice(first, _BLOCK).to_pylist()
+        texts = cast("list[bytes]", column.slice(first, _BLOCK).to_pylist())
         hashes[first : first + _BLOCK] = np.fromiter(map(xxh32_intdigest, texts), np.uint32, len(texts))
     return hashes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -123,7 +124,7 @@ def check_folders(paths: pa.Array) -> None:
     whoever lists the folders looks for other paths than the rows name. A folder `.hoodie` is passed over by Hudi's
     listing on every level, and one called as the partition metadata file, or so beginning, counts as that file there.
     """
-    for path in pc.unique(paths).to_pylist():
+    for path in cast("list[str]", pc.unique(paths).to_pylist()):
         reserved = next((segment for segment in path.split("/") if _is_reserved(segment)), None)
         if reserved is not None:
             raise KeyGenError(

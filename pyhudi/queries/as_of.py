@@ -67,10 +67,10 @@ def _from_text(text: str) -> datetime | None:
 
 def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:
     """Raise TableError when cleaning has removed files that a read as of `instant_time` would need."""
-    retention = load_readable_history(meta)
-    if not retention.is_readable(instant_time):
+    readable_history = load_readable_history(meta)
+    if not readable_history.is_readable(instant_time):
         raise TableError(
             f"{meta.storage.root}: as_of={instant_time} can't be read any more: cleaning has removed file versions "
-            f"older than {retention.earliest}. Read as of {retention.earliest} or later, or of a savepoint; retain "
-            "more commits to travel farther back."
+            f"older than {readable_history.earliest}. Read as of {readable_history.earliest} or later, or of a "
+            "savepoint; retain more commits to travel farther back."
         )

@@ -42,9 +42,9 @@ QUERY_TYPES = ("snapshot", "read_optimized")
 class ReadSlice:
     """One file slice to read.
 
-    `path_values`: columns whose value must come from the partition's path, as text (None is null). `parsed_path_values`:
-    columns whose value the path tells as well as the file; where a global index left a key in its partition, the path
-    is right.
+    `path_values`: columns whose value must come from the partition's path, as text (None is null).
+    `parsed_path_values`: columns whose value the path tells as well as the file; where a global index left a key in its
+    partition, the path is right.
     `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
     """
 

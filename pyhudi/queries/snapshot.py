@@ -140,7 +140,8 @@ def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Iterator[pa.RecordBatch]:
     """Those rows of a slice with log files that come from them, as the query returns them.
 
-    Args:    version_column: one more column, the last: what `ReplacedBaseRows.lost` calls the row, null where nothing can.
+    Args:    version_column: one more column, the last: what `ReplacedBaseRows.lost` calls the row, null where
+        nothing can.
     """
     assert plan.merge is not None
     predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)

@@ -126,11 +126,11 @@ def _target(meta: MetaClient, instant_time: str | None) -> Instant:
     time = target.requested_time
     if any(i.requested_time == time for i in meta.timeline.completed().of([ActionKind.SAVEPOINT])):
         raise TableError(f"{where}: {time} has a savepoint already.")
-    retention = load_readable_history(meta)
-    if not retention.is_readable(time):
+    readable_history = load_readable_history(meta)
+    if not readable_history.is_readable(time):
         raise TableError(
-            f"{where}: {time} can't be saved: cleaning has removed file versions older than {retention.earliest}. "
-            "Save that commit or a later one."
+            f"{where}: {time} can't be saved: cleaning has removed file versions older than "
+            f"{readable_history.earliest}. Save that commit or a later one."
         )
     return target
 

@@ -68,20 +68,20 @@ class CommitBodies:
 
     def latest_schema_json(self, timeline: Timeline) -> str | None:
         """Avro JSON of the table's schema from the newest commit that carries one, None when no commit does."""
-        told = self._newest_with_schema(timeline)
-        return None if told is None else self.metadata(told).schema_json
+        newest = self._newest_with_schema(timeline)
+        return None if newest is None else self.metadata(newest).schema_json
 
     def schema_json_as_of(self, timeline: Timeline, instant_time: str) -> str | None:
         """The same from active and archived commits with a requested time of `instant_time` or less."""
-        told = self._newest_with_schema(timeline.up_to(instant_time))
-        since, found = timeline.active_since, told.requested_time if told is not None else None
+        newest = self._newest_with_schema(timeline.up_to(instant_time))
+        since, found = timeline.active_since, newest.requested_time if newest is not None else None
         # Archiving goes past savepointed commits: a newer one may be in the history.
         if found is None or (found != instant_time and since is not None and found < since):
             for archived in load_archived_timeline(self._storage, self._config).instants(found, instant_time):
                 body = archived.commit()
                 if body is not None and _tells_schema(body):
                     return body.schema_json
-        return None if told is None else self.metadata(told).schema_json
+        return None if newest is None else self.metadata(newest).schema_json
 
     def _newest_with_schema(self, timeline: Timeline) -> Instant | None:
         return next((i for i in reversed(timeline.commits().instants) if _tells_schema(self.metadata(i))), None)

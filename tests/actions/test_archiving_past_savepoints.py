@@ -20,8 +20,8 @@ from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.plan_schema import plan_schema
 from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.run_service import serve
-from tests.actions.altered import LAST, RENAMED, Altered, first_rows
-from tests.actions.archived import BY_HAND, active, archived, history, rows_of_one, table_of
+from tests.support.tables.altered import LAST, RENAMED, Altered, first_rows
+from tests.support.tables.archived import BY_HAND, active, archived, history, rows_of_one, table_of
 from tests.actions.tables import TestTable
 from tests.actions.test_conflicts import InterruptedEngine
 

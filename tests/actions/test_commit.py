@@ -49,7 +49,7 @@ def test_a_restore_that_another_process_has_finished_is_not_completed_again(
         return commit(*args, **more)
 
     monkeypatch.setattr(restoring, "commit", late)
-    with pytest.raises(TakenOver, match="is completed meanwhile"):
+    with pytest.raises(TakenOver, match="is completed by now"):
         served(table, partial(restoring.restore, to=first))
 
     assert len([path for path in table.memory.paths() if path.endswith(".restore")]) == 1

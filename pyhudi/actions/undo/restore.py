@@ -146,11 +146,11 @@ def _check(context: ActionContext, target: Instant, doomed: tuple[Instant, ...])
             f"{root}: {time} can't be restored, because {len(archived)} later commits were archived, the first of them "
             f"{archived[0].requested_time}. Restore to a later commit; nothing was changed."
         )
-    retention = load_readable_history(meta)
-    if not retention.is_readable(time):
+    readable_history = load_readable_history(meta)
+    if not readable_history.is_readable(time):
         raise TableError(
             f"{root}: {time} can't be restored, because cleaning has removed file versions older than "
-            f"{retention.earliest}. Restore to that commit, a later one, or a savepoint; nothing was changed."
+            f"{readable_history.earliest}. Restore to that commit, a later one, or a savepoint; nothing was changed."
         )
     check_replaced_files_exist(doomed, context)
 

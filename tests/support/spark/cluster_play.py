@@ -14,8 +14,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyhudi import HudiTable, enable, table_calls
-from pyhudi.spark import writer
+from pyhudi import HudiTable, enable
+from pyhudi.spark import frame_input
+from pyhudi.table import arrow_input, calls
 
 LOADED = range(6_000)
 UPSERTED = range(3_000, 8_000)
@@ -71,7 +72,8 @@ def play(spark: SparkSession, path: str, table_type: str) -> None:
 
 def main(master: str, folder: str) -> None:
     no_engine: Any = None
-    writer.LocalEngine = table_calls.LocalEngine = no_engine  # whatever would not go to the cluster fails
+    # Whatever would not go to the cluster fails.
+    frame_input.LocalEngine = arrow_input.LocalEngine = calls.LocalEngine = no_engine
     builder = SparkSession.builder.master(master)
     for key in ("spark.driver.host", "spark.driver.bindAddress"):
         builder = builder.config(key, "127.0.0.1")
