@@ -77,8 +77,8 @@ class SparkEngine:
         incoming = self.schema(frame.select([_column(name) for name in columns])) if columns else pa.schema([])
         task = ColumnTask(work, incoming, outgoing)
 
-        def extended(rows: pa.StructArray) -> pa.Array:
-            return task.run(rows)
+        def extended(rows: pa.Array) -> pa.Array:  # these hints tell Spark what kind of UDF it is
+            return task.run(cast("pa.StructArray", rows))
 
         # Marked as non-deterministic so that the optimizer neither repeats the call nor pushes filters through it.
         udf = arrow_udf(extended, returnType=spark_from_arrow(outgoing)).asNondeterministic()

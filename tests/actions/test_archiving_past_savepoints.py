@@ -22,8 +22,8 @@ from pyhudi.services.savepoint import delete_savepoint, savepoint
 from pyhudi.table.run_service import serve
 from tests.support.tables.altered import LAST, RENAMED, Altered, first_rows
 from tests.support.tables.archived import BY_HAND, active, archived, history, rows_of_one, table_of
-from tests.actions.tables import TestTable
-from tests.actions.test_conflicts import InterruptedEngine
+from tests.support.tables.small import TestTable
+from tests.support.writers.interrupted import InterruptedEngine
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 VERSIONS = ("6", "8", "9")
