@@ -1,4 +1,4 @@
-"""Action: anything that moves the timeline, in four beats. Each beat fills one thing on disk.
+"""Action: anything that changes the timeline, in four phases. Each phase writes one thing to storage.
 
     schedule   → the requested file        everything that can be refused without touching a row is refused here
     prepare    → the inflight file         rows get keys, places and tasks; the workload profile is known
@@ -49,7 +49,7 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """First beat: what is decided before a row is looked at. `schema`: data columns of the table after the action."""
+    """First phase: what is decided before a row is looked at. `schema`: data columns of the table after the action."""
 
     schema: pa.Schema
     schema_json: str
@@ -58,7 +58,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class PreparedWrite(Generic[PlanT]):
-    """Second beat: what is to be done, and what to do it with.
+    """Second phase: what to write, and with what.
 
     `profile`: body of the inflight file, None for an empty one. `frame`: None where no rows come. `plan`: what the
     action makes of it for itself. `kept`: frames that the engine holds for it.

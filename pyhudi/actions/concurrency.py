@@ -1,4 +1,4 @@
-"""A write among other writers: what it looks at before it completes, and how it runs again after it gave way.
+"""A write among other writers: its checks before it completes, and how it is retried after a conflict.
 
 Source: docs/formats/writers.md, "Conflicts", "Non-blocking writers"; Hudi's schema conflict resolution.
 """
@@ -174,7 +174,7 @@ def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) ->
 def with_retries(run: Callable[[ActionContext], WriteResult], context: ActionContext, rows: object) -> WriteResult:
     """Run a write; with many writers run it again when it gave way, as often as the options allow.
 
-    Args:   run: runs the action from its first beat. rows: what it reads.
+    Args:   run: runs the action from its first phase. rows: what it reads.
     Raises: WriteConflict after the last attempt, or when the rows can't be read again.
     """
     options = context.options.concurrency

@@ -1,4 +1,4 @@
-"""Which writes collide: a strategy is a few answers, and one row of CONFLICT_STRATEGIES.
+"""Which writes conflict: a strategy is a small class, and one row of CONFLICT_STRATEGIES.
 
 SIMPLE         the same file group; plans of table services made since the write began count, too
 PREFER_WRITER  the same file group; a write ignores such plans, and it is the service that gives way

@@ -1,4 +1,4 @@
-"""Do two writes collide? Pure.
+"""Do two writes conflict? Pure.
 
 A write that finds, at its end, a commit that completed since it began and that changed one of the same file groups has
 merged into an old version of that group: it must not complete. New file groups never collide (new ones of one bucket
@@ -95,9 +95,10 @@ def check_plans(ours: OurWrite, compactions: Mapping[FileGroupId, str], clusteri
     """
     # A compaction would lose a rewritten base file; log files are lost to it only below version 8.
     endangered = ours.rewritten if ours.logs_are_parted else ours.touched
-    _check_plan(ours, endangered, compactions, "compaction", "go beside it")
+    _check_plan(ours, endangered, compactions, "compaction", "append during it")
     if ours.strategy.yields_to_plans:
-        _check_plan(ours, ours.touched, clusterings, "clustering", "keep off it, or wait for it, as the options say")
+        then = "leave its file groups out, or wait for it, as the options say"
+        _check_plan(ours, ours.touched, clusterings, "clustering", then)
 
 
 def _check_plan(

@@ -1,4 +1,4 @@
-"""Make a table from the options of its first write, and say which tables this release writes to.
+"""Create a table from the options of its first write, and check whether this release can write to a table.
 
 Source: docs/formats/table-config.md, "New tables"; docs/formats/keys.md, "Which generator"; docs/formats/merging.md,
 "Mode of a table".

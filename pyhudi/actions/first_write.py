@@ -1,4 +1,4 @@
-"""What becomes of a table when the write that made it fails: nothing stays of it.
+"""A table is removed again when the write that created it fails.
 
 A table's key, partitions and type are chosen by its first write. Were the table to outlive a first write that fails,
 the next one, with the mistake mended, would be told that the table was made otherwise, and readers would find a table

@@ -32,7 +32,7 @@ def delete_leftovers(context: ActionContext) -> None:
     options = context.options
     silent_since_ms = context.clock.now_ms() - options.heartbeat_interval_ms * options.heartbeat_misses
     for entry in storage.list(HEARTBEAT_FOLDER):
-        # A heart beats before its instant is there: a writer that died in between has left nothing else.
+        # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
         never_began = entry.name not in known and entry.modified_ms < silent_since_ms
         if is_over(entry.name) or never_began:
             storage.delete(heartbeat_path(entry.name))

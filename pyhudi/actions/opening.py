@@ -1,4 +1,4 @@
-"""Before anything moves: the table without a metadata table that would go stale, and without leftovers of dead writers.
+"""Before anything changes: removes a metadata table that would become stale, and leftovers of dead writers.
 
 Source: docs/formats/writers.md, "Steps of a write"; docs/decisions/0004-metadata-table-is-taken-out.md.
 """

@@ -1,4 +1,4 @@
-"""Putting a new table in the place of an old one: what may be there, and in which order it goes.
+"""Replacing a table by a new one: what may be in its folder, and in which order it is deleted.
 
 It is not atomic, as in Hudi: from the first deletion on there is no old table any more, and until the new one's first
 commit no rows. What a crash leaves is no table (readers say so), and overwriting again finishes the work.

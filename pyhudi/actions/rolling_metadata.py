@@ -1,4 +1,4 @@
-"""Rolling metadata: extra metadata that every commit and clean carries on, so that the newest one tells it.
+"""Rolling metadata: extra metadata that every commit and clean copies, so that the newest one has it.
 
 For each key of `hoodie.write.rolling.metadata.keys` that an instant has no value of its own for, the newest value among
 the last commits and cleans is taken. It is looked up under the table's lock, right before the instant is complete.

@@ -1,4 +1,4 @@
-"""The one order of beats for every action: schedule, prepare, execute, summarise.
+"""The order of phases of every action: schedule, prepare, execute, summarise.
 
     schedule          refuse what can be refused          nothing on disk
     request           instant time drawn under the lock   <T>.<action>.requested
@@ -105,7 +105,7 @@ def _request(
 ) -> tuple[Schedule, ActionContext, Instant, Heartbeat]:
     """Draw the instant time and make the requested file; the context that comes back is the table as of then.
 
-    The heart beats before the requested file is there: a pending instant without heartbeat counts as dead.
+    The heartbeat starts before the requested file is written: a pending instant without heartbeat counts as dead.
     """
     options = context.options
     with hold(context.lock, options.lock.wait_timeout_s):

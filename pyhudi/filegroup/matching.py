@@ -1,4 +1,4 @@
-"""Which rows of a base file the log records of its slice meet: by the row numbers that their blocks name, or by key.
+"""Which rows of a base file match log records of its slice: by the row numbers that their blocks name, or by key.
 
 Source: docs/formats/log.md, "Record positions".
 """

@@ -1,4 +1,4 @@
-"""The log records of one file slice: taken in oldest first, folded to one version per key.
+"""The log records of one file slice: added oldest first, merged to one version per key.
 
 Keys, ordering values and positions stay in memory; whole rows go to a temporary Arrow file once they pass a limit, and
 are read back by position from its memory map. Source: docs/formats/merging.md, "Deletes", "Two versions of a key".

@@ -1,4 +1,4 @@
-"""In which order rows stand in new files: by columns in turn, or along a space-filling curve through them."""
+"""The order of rows in new files: by columns in turn, or along a space-filling curve through them."""
 
 from __future__ import annotations
 

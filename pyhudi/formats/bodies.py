@@ -1,4 +1,4 @@
-"""Names for what stands in bodies: decoded, and not known to Python's types."""
+"""Types of what bodies hold: decoded, and not known to Python's types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timeline: the active instants of a table, sorted, and the questions one asks of them.
+"""Timeline: the active instants of a table, sorted, and queries over them.
 
 Source: docs/formats/timeline.md, "Instants and states", "What a reader sees".
 """

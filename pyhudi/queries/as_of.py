@@ -1,4 +1,4 @@
-"""Time travel: what `as_of` may be, and whether the table can still answer for it.
+"""Time travel: what `as_of` may be, and whether the table still has the files for it.
 
 An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
 in the timeline's zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.

@@ -54,7 +54,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
             near = get_close_matches(name, list(fields), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
             raise ConfigError(
-                f"where names the column {whole!r}, which the table has not.{hint} Columns: "
+                f"where names the column {whole!r}, which the table does not have.{hint} Columns: "
                 f"{', '.join(fields) or 'none'}."
             )
         kind = fields[name]

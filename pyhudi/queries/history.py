@@ -1,4 +1,4 @@
-"""The table's history as people ask for it: one entry per instant, active or archived, newest first."""
+"""The table's history for users: one entry per instant, active or archived, newest first."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
             if name in META_COLUMNS:
                 hint = " The table does not populate its meta columns (hoodie.populate.meta.fields=false)."
             raise ConfigError(
-                f"columns names {name!r}, which the table has not.{hint} Columns: {', '.join(full.names)}."
+                f"columns names {name!r}, which the table does not have.{hint} Columns: {', '.join(full.names)}."
             )
         fields.append(full.field(name))
     if len({f.name for f in fields}) < len(fields):

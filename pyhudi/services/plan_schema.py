@@ -1,4 +1,4 @@
-"""The schema that the files of a plan are written in, and what its commit says of it.
+"""The schema that the files of a plan are written in, and its commit metadata.
 
 Ordinarily that is the table's schema when the plan runs. Where the table has a schema history it is the one that held
 when the plan was made, however late it runs: readers take the columns of its files for those of the plan's instant.

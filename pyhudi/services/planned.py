@@ -166,7 +166,7 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
 def _start(
     service: Service[PlanT, TaskT, RunT], instant_time: str, heartbeat: Heartbeat, context: ActionContext
 ) -> tuple[Instant, PlanT, int]:
-    """The inflight instant, its plan, and a number that no other run of it has; from now on the heart beats."""
+    """The inflight instant, its plan, and a number that no other run of it has; its heartbeat has started."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()
         found = meta.timeline.find(instant_time, service.kind)

@@ -1,1 +1,1 @@
-"""What hangs PyHudi into a Spark session: `enable`, `format("hudi")` and the Python data source."""
+"""What connects PyHudi to a Spark session: `enable`, `format("hudi")` and the Python data source."""

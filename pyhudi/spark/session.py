@@ -1,4 +1,4 @@
-"""What PyHudi asks of a session's configuration."""
+"""What PyHudi reads from a session's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage: the only door to file systems and to the clock."""
+"""Storage: the only access to file systems and to the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Storage: the only door to file systems.
+"""Storage: the only access to file systems.
 
 A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
 A path that would leave the root is refused with StorageError. Storages other than the in-memory one are picklable and

@@ -1,4 +1,4 @@
-"""Clock: the only door to wall-clock time, waiting and fresh ids.
+"""Clock: the only access to wall-clock time, waiting and new ids.
 
 Whoever needs one of them is handed a Clock, so that tests decide what time it is.
 """

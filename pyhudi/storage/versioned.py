@@ -1,4 +1,4 @@
-"""Files that are replaced only if nobody else has replaced them meanwhile: the ground of the storage-based lock.
+"""Files that are replaced only if no one else has replaced them since: the base of the storage-based lock.
 
 On object stores these are conditional puts (if-match, if-none-match) through obstore. On this machine's disks a file
 lock beside the file, which the system drops when its process dies, makes reading and replacing one step.

@@ -1,4 +1,4 @@
-"""Changing rows from the front desk: update, delete by a filter, and merge, whose clauses are said one by one.
+"""Changing rows by the public API: update, delete by a filter, and merge, whose clauses are added one by one.
 
 table.update("status = 'open'", set={"status": "late"})
 table.delete(where="day < DATE '2023-01-01'")

@@ -1,4 +1,4 @@
-"""HudiTable: the front desk. A method describes a query or a write and hands it on; nothing more happens here.
+"""HudiTable: the public API. A method describes a query or a write and passes it on; nothing more happens here.
 
 table = HudiTable.create(path, schema, record_key="id", partition_by="day", ordering="updated_at")
 table.upsert(rows)                                          # Arrow, pandas, polars, a Spark DataFrame

@@ -1,4 +1,4 @@
-"""The road of table services: open the table, make it ready, call the service.
+"""How table services are called: open the table, prepare it, run the service.
 
 A service is a function of an ActionContext; it is no writer, so it undoes nobody else's failed writes.
 """

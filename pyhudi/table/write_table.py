@@ -1,4 +1,4 @@
-"""One write from the table's path to its result: the road that all doors take.
+"""One write from the table's path to its result: the common path of all entry points.
 
     open or create the table → take out a metadata table → undo dead writers → run the action
 

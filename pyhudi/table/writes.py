@@ -1,4 +1,4 @@
-"""From the front desk to the write path: what a save mode means, and which engine takes the data.
+"""From the public API to the write path: what a save mode means, and which engine takes the data.
 
 Spark DataFrames are written by either engine (`spark/frame_input.py`), everything else is Arrow and is written by the
 LocalEngine. Source: Hudi's meaning of Spark's save modes.

@@ -1,1 +1,1 @@
-"""The table's diary and its properties: load, write, draw times, show that a writer lives."""
+"""The timeline and the table's properties: load, write, instant times, heartbeats."""

@@ -1,4 +1,4 @@
-"""`hoodie.properties`: load it, make it, change it so that no reader ever sees a half-written one.
+"""`hoodie.properties`: load it, create it, change it so that no reader ever sees a half-written one.
 
 Source: docs/formats/timeline.md, "Folders"; docs/formats/table-config.md, "Text form", "Changing the file".
 """

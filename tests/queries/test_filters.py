@@ -149,7 +149,7 @@ def test_a_field_of_a_struct_is_named_with_dots_and_a_column_with_dots_in_its_na
 @pytest.mark.parametrize(
     ("where", "says"),
     [
-        ("name = 1", "which the table has not"),
+        ("name = 1", "which the table does not have"),
         ("i = 'seven'", "is no value of that type"),
         ("s = 5", "is no value of that type"),
         ("day = 'tomorrow'", "is no value of that type"),

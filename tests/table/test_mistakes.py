@@ -25,7 +25,7 @@ def table(tmp_path: Path) -> HudiTable:
     ("where", "says"),
     [
         ("city = 'a", "the quote ' at character 8 is not closed"),
-        ('city = "a"', "names the column 'a', which the table has not. A text is written in single quotes"),
+        ('city = "a"', "names the column 'a', which the table does not have. A text is written in single quotes"),
         ("citty = 'a'", "Did you mean 'city'?"),
         ("upper(city) = 'A'", "found '('. where knows comparisons, IN, LIKE, BETWEEN and IS NULL"),
         ("v + 1 > 2", "for more give a pyarrow.compute expression"),

@@ -27,7 +27,7 @@ class When(Enum):
     """Which rows a clause is about."""
 
     MATCHED = "rows of the table that a source row has the key of"
-    NOT_MATCHED = "source rows whose key the table has not"
+    NOT_MATCHED = "source rows whose key the table does not have"
     NOT_MATCHED_BY_SOURCE = "rows of the table that no source row has the key of"
 
 

@@ -1,4 +1,4 @@
-"""The rows of a slice twice: as they are stored, to be written again, and as a query shows them, to be judged.
+"""The rows of a slice twice: as they are stored, to be rewritten, and as a query shows them, for conditions.
 
 The two differ in partition columns: a query takes their values from the partition's path where the path gives them.
 

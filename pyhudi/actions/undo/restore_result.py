@@ -1,4 +1,4 @@
-"""RestoreResult and RollbackResult: what going back did, for its caller."""
+"""RestoreResult and RollbackResult: what they undid, for their caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollback: undo a write that failed, or the newest completed one when the caller asks.
+"""Rollback: undo a write that failed, or the newest completed one on request.
 
     <R>.rollback.requested   the plan: one request per file          under the lock
     <R>.rollback.inflight    empty

@@ -1,4 +1,4 @@
-"""Rollbacks that a user asks for: one write, or all writes after an instant, newest first.
+"""Rollbacks on request: one write, or all writes after an instant, newest first.
 
 Each is a rollback of its own on the timeline; one that dies is finished by the next writer.
 Source: docs/formats/timeline.md, "Rollback".

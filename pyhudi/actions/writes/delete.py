@@ -1,4 +1,4 @@
-"""Delete: the rows name keys, and whatever the table holds under them goes; unknown keys change nothing.
+"""Delete: the rows name keys, and the stored rows with these keys are deleted; unknown keys change nothing.
 
 The frame needs the key and partition columns only. Without the partition columns its keys are looked for everywhere
 (`delete_keys.py`). Source: docs/formats/merging.md, "Deletes".

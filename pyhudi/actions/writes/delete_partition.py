@@ -1,4 +1,4 @@
-"""Delete partition: all file groups of some partitions leave the table in one commit.
+"""Delete partition: all file groups of some partitions are replaced by none in one commit.
 
 Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Names without
 a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list;

@@ -1,4 +1,4 @@
-"""Insert overwrite: rows take the place of all that was in their partitions, or of all that was in the table.
+"""Insert overwrite: rows replace all rows of their partitions, or of the table.
 
     insert_overwrite         the partitions that get rows, or the ones that the call names
     insert_overwrite_table   all partitions

@@ -1,4 +1,4 @@
-"""The one road of upsert, insert and delete: rows get keys, places and slots; each slot is one write task.
+"""The common path of upsert, insert and delete: rows get keys, locations and slots; each slot is one write task.
 
     frame → keys → (one row per key) → location → counts → slots → files
 

@@ -1,4 +1,4 @@
-"""What a base file is to the rest of the house: columns in batches, a footer, and a writer.
+"""What a base file is to the rest of the package: columns in batches, a footer, and a writer.
 
 Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 """
@@ -176,7 +176,7 @@ class BaseFileWriter(Protocol):
 
 
 class BaseFormat(Protocol):
-    """The doors of a format."""
+    """The entry points of a format."""
 
     @staticmethod
     def open(storage: Storage, path: str) -> BaseFileReader: ...

@@ -46,7 +46,7 @@ _CODECS: dict[str, Literal["UNCOMPRESSED", "ZLIB", "SNAPPY", "LZ4", "ZSTD"]] = {
 
 
 class OrcFormat:
-    """The doors of the format."""
+    """The entry points of the format."""
 
     @staticmethod
     def open(storage: Storage, path: str) -> OrcReader:

@@ -48,7 +48,7 @@ _PAGE_BUFFER_BYTES = 1 << 20
 
 
 class ParquetFormat:
-    """The doors of the format."""
+    """The entry points of the format."""
 
     @staticmethod
     def open(storage: Storage, path: str) -> ParquetReader:

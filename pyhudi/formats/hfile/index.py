@@ -1,4 +1,4 @@
-"""Indexes of an HFile: the first key (or one before it) of each block, where it stands, and how large it is.
+"""Indexes of an HFile: the first key (or one before it) of each block, where it is, and how large it is.
 
 The root index and the index of meta blocks have one form, leaf and intermediate indexes another. Keys of data blocks
 begin with the length of their row; what HBase puts behind it is passed over. Source: docs/formats/hfile.md, "Indexes".

@@ -115,7 +115,7 @@ def resolve(
 
     Args:    options: what the caller gave, any spelling; None values and keys of others (`path`, ...) are left out.
              session: session-wide options without their `spark.` in front; the call's own win.
-             door: whether a read or a write asks; keys of the other door are left out without a word.
+             scope: whether it is a read or a write; keys of the other scope are left out silently.
     Returns: key → text, in no particular order.
     Raises:  ConfigError for values that can't be read, for two spellings that disagree, and for options that this
              release refuses. Warns (HudiOptionWarning) about unknown keys, naming the nearest known one, and about
@@ -172,7 +172,7 @@ def _is_honoured(key: str) -> bool:
 def _known(
     options: Mapping[str, object], scope: OptionScope, rows: Mapping[str, OptionSpec], warns_unknown: bool
 ) -> dict[str, str]:
-    """Canonical key → normalised text for the keys of this door; user keys stay as they are."""
+    """Canonical key → normalised text for the keys of this scope; user keys stay as they are."""
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():

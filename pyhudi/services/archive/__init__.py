@@ -1,1 +1,1 @@
-"""Archiving: old instants move to the history."""
+"""Archiving: old instants move to the archived timeline."""

@@ -1,1 +1,1 @@
-"""Cleaning: files that no allowed query needs go."""
+"""Cleaning: files that no allowed query needs are deleted."""

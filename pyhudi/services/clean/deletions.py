@@ -1,4 +1,4 @@
-"""Deletions: the slices that a clean takes, as columns. There may be a million of them, and most are only counted."""
+"""Deletions: the slices that a clean deletes, as columns. There may be a million of them, and most are only counted."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compaction and log compaction: log files are folded."""
+"""Compaction and log compaction: log files are merged."""

@@ -1,4 +1,4 @@
-"""Compaction: log files are folded into base files.
+"""Compaction: log files are merged into base files.
 
 Which slices: the newest ones with log files whose file groups no other pending plan works on, as the strategies choose.
 When: the trigger looks at delta commits and time. Below table version 8 no write may be pending when a plan is made,

@@ -1,4 +1,4 @@
-"""Compaction and log compaction as services: plans of file slices whose log files are folded.
+"""Compaction and log compaction as services: plans of file slices whose log files are merged.
 
 Source: docs/formats/table-services.md, "Compaction plan", "Log compaction plan".
 """

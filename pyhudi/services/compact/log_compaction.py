@@ -1,4 +1,4 @@
-"""Log compaction: the log blocks of a slice are folded into one log file; base files stay.
+"""Log compaction: the log blocks of a slice are merged into one log file; base files stay.
 
 Source: docs/formats/table-services.md, "Log compaction plan"; docs/formats/log.md, "Which blocks count".
 """

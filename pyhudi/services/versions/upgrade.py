@@ -1,4 +1,4 @@
-"""Upgrade and downgrade: a table goes from one version to another, step by step, and never unasked.
+"""Upgrade and downgrade: a table goes from one version to another, step by step, and only on request.
 
     admit: properties and checks of all steps                what can be refused is refused before anything changes
     for each step:

@@ -1,4 +1,4 @@
-"""VersionStep: what lies between two table versions.
+"""VersionStep: one upgrade or downgrade between two table versions.
 
     properties   which keys of hoodie.properties change: a pure function, called for all steps before anything changes
     convert      files that only readers of the target version look at; nobody reads them yet
