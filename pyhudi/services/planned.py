@@ -24,8 +24,7 @@ from pyhudi.actions.instants import request
 from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.table_keys import table_keygen
-from pyhudi.actions.writes.keyed_write import commit_body
-from pyhudi.actions.writes.preparation import write_spec
+from pyhudi.actions.writes.preparation import commit_body, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
 from pyhudi.errors import HudiError, TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers

@@ -24,12 +24,9 @@ from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
-from pyhudi.actions.writes.delete import delete
 from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
-from pyhudi.actions.writes.insert import insert
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
-from pyhudi.actions.writes.keyed_write import KeyedWrite
-from pyhudi.actions.writes.upsert import upsert
+from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.formats.valid_text import check_text, text_checked

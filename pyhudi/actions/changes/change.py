@@ -28,8 +28,15 @@ from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
 from pyhudi.actions.writes.index_lookup import stored_slices, table_index
-from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, commit_body, log_plan
-from pyhudi.actions.writes.preparation import check_keys, log_options, schedule_unchanged, sizing, write_spec
+from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, log_plan
+from pyhudi.actions.writes.preparation import (
+    check_keys,
+    commit_body,
+    log_options,
+    schedule_unchanged,
+    sizing,
+    write_spec,
+)
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError

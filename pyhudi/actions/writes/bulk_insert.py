@@ -16,9 +16,9 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.merging import input_rules
 from pyhudi.actions.rows import CombineRows
 from pyhudi.actions.table_keys import PROBE_TIME, RowNumbers, keys_to_write, table_keygen
-from pyhudi.actions.writes.insert import insert
-from pyhudi.actions.writes.keyed_write import KeyedWrite, commit_body
+from pyhudi.actions.writes.keyed_write import KeyedWrite, insert
 from pyhudi.actions.writes.preparation import (
+    commit_body,
     data_columns,
     schedule_write,
     write_spec,

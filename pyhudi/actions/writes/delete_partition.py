@@ -18,8 +18,7 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.rows import batch_by_partition
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.bulk_insert import AddKeyColumns
-from pyhudi.actions.writes.keyed_write import commit_body
-from pyhudi.actions.writes.preparation import check_keys, data_columns, schedule_unchanged, write_spec
+from pyhudi.actions.writes.preparation import check_keys, commit_body, data_columns, schedule_unchanged, write_spec
 from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError

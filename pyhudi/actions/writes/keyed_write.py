@@ -33,6 +33,7 @@ from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen
 from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
+    commit_body,
     data_columns,
     log_options,
     schedule_delete,
@@ -48,15 +49,16 @@ from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import BaseFile, FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import LOCATION, RECORD_KEY, SLOT
+from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_compactions import pending_compactions, slices_to_append_to
 
-__all__ = ["KeyedWrite", "Rules", "commit_body", "log_plan"]
+__all__ = ["KeyedWrite", "Rules", "delete", "insert", "log_plan", "upsert"]
 
 _COMMIT_TIME = "COMMIT_TIME_ORDERING"
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
@@ -83,6 +85,47 @@ class Rules:
     drop_unknown: bool = False
     moves: bool = True
     replaces: bool = False
+
+
+def upsert(frame: Frame, options: WriteOptions) -> KeyedWrite:
+    """Rows replace the stored rows of their key, by the table's merge mode; new keys are inserted.
+
+    Rows whose `_hoodie_is_deleted` is true delete their key. With `hoodie.combine.before.upsert=false` the caller
+    promises that no key is there twice; rows that break it are all inserted when their key is new, and refused when it
+    is stored. Source: docs/formats/merging.md, "Deletes", "Two versions of a key".
+    """
+    return KeyedWrite(frame, Rules(OperationType.UPSERT, combines=options.combine_before_upsert))
+
+
+def insert(frame: Frame, options: WriteOptions, *, operation: str = OperationType.INSERT) -> KeyedWrite:
+    """Rows are added without looking for their keys; small files are filled first.
+
+    `hoodie.datasource.insert.dup.policy` drop leaves out rows whose key the table holds, fail refuses them. Duplicates
+    inside the batch stay unless `hoodie.combine.before.insert` is set. `operation`: the word for the commit, which a
+    bulk insert into buckets changes. Source: docs/formats/table-services.md, "Where inserts go".
+    """
+    policy = options.insert_dup_policy
+    combines = options.combine_before_insert or (
+        operation == OperationType.BULK_INSERT and options.combine_before_bulk_insert
+    )
+    rules = Rules(
+        operation,
+        tags=policy in ("drop", "fail"),
+        combines=combines,
+        match_keys=False,
+        drop_known=policy == "drop",
+        refuse_known=policy == "fail",
+    )
+    return KeyedWrite(frame, rules)
+
+
+def delete(frame: Frame) -> KeyedWrite:
+    """The rows name keys, and whatever the table holds under them is deleted; unknown keys change nothing.
+
+    The frame needs the key and partition columns only. Without the partition columns its keys are looked for everywhere
+    (`delete_keys.py`). Source: docs/formats/merging.md, "Deletes".
+    """
+    return KeyedWrite(frame, Rules(OperationType.DELETE, deletes=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,17 +304,6 @@ def log_plan(paths: set[str], view: FileSystemView, instant: Instant, context: A
         context.options.small_file_candidates_max,
         instant.requested_time if own_slices else None,
     )
-
-
-def commit_body(
-    operation: str, schedule: Schedule, statuses: tuple[WriteStatus, ...], context: ActionContext
-) -> CommitMetadata:
-    """Commit metadata of a write (docs/formats/timeline.md, "Commit metadata", "Extra metadata")."""
-    stats: dict[str, list[WriteStat]] = {}
-    for status in statuses:
-        stats.setdefault(status.stat.partition_path or "", []).append(status.stat)
-    ordered = {path: tuple(sorted(stats[path], key=lambda stat: stat.file_id)) for path in sorted(stats)}
-    return CommitMetadata(ordered, {**context.options.extra_metadata, "schema": schedule.schema_json}, operation)
 
 
 _LOCATION_SCHEMA = pa.schema([pa.field(LOCATION, pa.string())])

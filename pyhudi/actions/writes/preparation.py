@@ -1,4 +1,4 @@
-"""What every write does first: fit the incoming schema to the table, and say how files are written.
+"""What every write needs: the incoming schema fitted to the table, how files are written, the body of its commit.
 
 Source: docs/formats/schema.md, "Schema of a table", "Evolution on write"; docs/formats/timeline.md, "Extra metadata".
 """
@@ -18,13 +18,16 @@ from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
+from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.evolution import evolve
 
 __all__ = [
     "check_keys",
+    "commit_body",
     "data_columns",
     "log_options",
     "schedule_delete",
@@ -152,3 +155,14 @@ def log_options(options: WriteOptions) -> LogOptions:
     return LogOptions(
         options.log_block_format, options.log_file_max_bytes, options.log_block_max_bytes, options.record_positions
     )
+
+
+def commit_body(
+    operation: str, schedule: Schedule, statuses: tuple[WriteStatus, ...], context: ActionContext
+) -> CommitMetadata:
+    """Commit metadata of a write (docs/formats/timeline.md, "Commit metadata", "Extra metadata")."""
+    stats: dict[str, list[WriteStat]] = {}
+    for status in statuses:
+        stats.setdefault(status.stat.partition_path or "", []).append(status.stat)
+    ordered = {path: tuple(sorted(stats[path], key=lambda stat: stat.file_id)) for path in sorted(stats)}
+    return CommitMetadata(ordered, {**context.options.extra_metadata, "schema": schedule.schema_json}, operation)
