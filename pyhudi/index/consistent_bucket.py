@@ -61,9 +61,9 @@ class ConsistentBucketIndex(Index):
         replaced_ids = sorted(group for group in groups if FileGroupId(partition_path, group) in lookup.replaced)
         if replaced_ids:
             raise UnsupportedTable(
-                f"{where}: the file group {replaced_ids[0]} is a node of its hash ring and was taken out of the "
-                f"table, by an overwrite or by deleting the partition. Rows written to it would not be seen; write to "
-                f"another table, and delete rows instead of partitions."
+                f"{where}: the file group {replaced_ids[0]} is a node of its hash ring and was replaced, by an "
+                f"overwrite or by deleting the partition. Rows written to it would not be seen; write to another "
+                f"table, and delete rows instead of partitions."
             )
         for file_slice in lookup.view.slices(partition_path):
             if file_slice.group.file_id not in groups:
