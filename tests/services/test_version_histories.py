@@ -55,8 +55,9 @@ def test_a_history_of_writes_and_versions_ends_like_a_dict(
                 result = table.write("delete", rows_of(*rows).select(["id", "p"]))
             getattr(model, operation)(rows)
             started = True
-            moments[result.instant_time] = sorted_rows(model.rows.values())
-            assert table.rows() == moments[result.instant_time], operation
+            if result.instant_time:  # a delete that finds no row makes no commit
+                moments[result.instant_time] = sorted_rows(model.rows.values())
+            assert table.rows() == sorted_rows(model.rows.values()), operation
         if started:
             assert table.rows() == sorted_rows(model.rows.values()), operation
     for time, expected in moments.items():
