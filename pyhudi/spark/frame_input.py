@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pyhudi.engine.base import Engine, Frame, frame_and_engine
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.fetching import fetched
@@ -37,7 +37,7 @@ class FrameInput:
         """`spark.hoodie.*` of the session, which come after those of the call."""
         return hudi_options(self.df.sparkSession)
 
-    def column_names(self, schema: pa.Schema | None) -> tuple[str, ...]:
+    def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
         """Raises SchemaMismatch when a column has a type that can't be stored, or the name of another one."""
         names = arrow_from_spark(self.df.schema).names
         twice = sorted({name for name in names if names.count(name) > 1})

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import ArrowStream, in_this_process
 from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 
@@ -47,8 +48,8 @@ class WriteInput(Protocol):
         """Hudi's options of the session, which come after those of the call."""
         ...
 
-    def column_names(self, schema: pa.Schema | None) -> tuple[str, ...]:
-        """The columns, which are checked. `schema`: those of the table. Raises errors of the family."""
+    def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
+        """The columns, which are checked. `table`: None for a new one. Raises errors of the family."""
         ...
 
     def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:
@@ -68,8 +69,8 @@ class ArrowInput:
     session_options: Mapping[str, str]
     _rows: pa.Table | pa.RecordBatchReader | None = field(default=None, init=False)
 
-    def column_names(self, schema: pa.Schema | None) -> tuple[str, ...]:
-        self._rows = to_arrow_rows(self.data, schema)
+    def column_names(self, table: MetaClient | None) -> tuple[str, ...]:
+        self._rows = to_arrow_rows(self.data, None if table is None else table.table_schema())
         return tuple(self._rows.schema.names)
 
     def rows(self, options: WriteOptions, given: Iterable[str]) -> tuple[Frame, Engine]:

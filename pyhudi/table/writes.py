@@ -90,7 +90,7 @@ def write(
         parsed, is_new = WriteOptions.parse(for_new, session, None), True
     else:
         parsed, is_new = options_for(storage, given, session, meta.config, for_new)
-    names = source.column_names(None if is_new or meta is None else meta.table_schema())
+    names = source.column_names(None if is_new else meta)
     if is_new:
         # What can be refused is refused before the old table goes.
         new_table_properties(new_table(parsed))
