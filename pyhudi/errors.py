@@ -25,6 +25,7 @@ __all__ = [
     "HudiError",
     "KeyGenError",
     "LockTimeout",
+    "MetadataTableDamaged",
     "PathExists",
     "PathNotFound",
     "SchemaMismatch",
@@ -75,6 +76,10 @@ class SchemaMismatch(TableError):
 
 class CorruptFile(HudiError):
     """Bytes of a file contradict its format; names path, offset, expectation and finding."""
+
+
+class MetadataTableDamaged(CorruptFile):
+    """The metadata table is not what the table's properties say, or can't be read; the data is as it was."""
 
 
 class StorageError(HudiError):

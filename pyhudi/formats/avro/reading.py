@@ -2,6 +2,8 @@
 
 Every Avro type has one Arrow type; what Spark and Hudi can't hold either (recursive records, real unions) is refused.
 Nullable is the union of a type with null, in either order. A field's `doc` travels as Arrow field metadata `doc`.
+Records of Hudi's own (the metadata table) have real unions: on request such a union is a struct with a nullable member
+for each of its types, `member0` and so on, as Hudi's table function `hudi_metadata` shows it.
 Source: docs/formats/base-files.md, "Avro schema of a table"; Avro specification 1.11, "Schema declaration" and
 "Logical types".
 """
@@ -50,10 +52,10 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 
 
 @lru_cache(maxsize=256)
-def arrow_from_avro(text: str) -> pa.Schema:
+def arrow_from_avro(text: str, *, unions: bool = False) -> pa.Schema:
     """The Arrow schema of an Avro record schema, all fields in order, meta columns too when it has them.
 
-    Args:    text: the schema as JSON.
+    Args:    text: the schema as JSON; unions: a union of several types is a struct, instead of an error.
     Returns: list items are named `element`, map entries `key` and `value`; enums and UUIDs are strings.
     Raises:  CorruptFile when the text is no Avro record schema; UnsupportedTable for recursive records, for unions
              of several types and for decimals of more than 38 digits.
@@ -66,7 +68,7 @@ def arrow_from_avro(text: str) -> pa.Schema:
         raise CorruptFile(f"Not an Avro schema, the JSON can't be read ({error}): {text[:200]!r}.") from error
     if not isinstance(parsed, dict) or parsed.get("type") != "record":
         raise CorruptFile(f"Expected an Avro record schema, found {text[:200]!r}.")
-    return pa.schema(_Reader().record_fields(parsed, "", ""))
+    return pa.schema(_Reader(unions).record_fields(parsed, "", ""))
 
 
 def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
@@ -78,7 +80,8 @@ def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
 class _Reader:
     """Walks one schema; keeps the named types seen, so that later references resolve."""
 
-    def __init__(self) -> None:
+    def __init__(self, unions: bool) -> None:
+        self._unions = unions
         self._named: dict[str, pa.DataType] = {}
         self._open: set[str] = set()
         self._depth = 0
@@ -110,6 +113,8 @@ class _Reader:
         try:
             if isinstance(avro, list):
                 branch, nullable = nullable_branch(avro)
+                if branch is None and self._unions:
+                    return self._members(avro, namespace, path), nullable
                 if branch is None:
                     raise UnsupportedTable(
                         f"Column {path!r} is the Avro union {json.dumps(avro)[:200]}; only a union of null and one "
@@ -119,6 +124,11 @@ class _Reader:
             return self._plain(avro, namespace, path), False
         finally:
             self._depth -= 1
+
+    def _members(self, union: Sequence[AvroType], namespace: str, path: str) -> pa.DataType:
+        branches = [branch for branch in union if branch != "null"]
+        types = [self._plain(branch, namespace, path) for branch in branches]
+        return pa.struct([pa.field(f"member{number}", data_type) for number, data_type in enumerate(types)])
 
     def _plain(self, avro: object, namespace: str, path: str) -> pa.DataType:
         if isinstance(avro, str):
