@@ -85,8 +85,9 @@ class GroupReader:
         return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
 
     def _nothing(self) -> pa.Table:
-        fields = [(KEY, pa.string()), (TYPE, pa.int32()), *((name, pa.null()) for name in self.payloads)]
-        return pa.schema([*fields, (SEQUENCE, pa.int32()), (DELETED, pa.bool_())]).empty_table()
+        fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
+        fields += [pa.field(name, pa.null()) for name in self.payloads]
+        return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
 
 
 _Take = Callable[[HFileReader, str, AvroDecoder], pa.Table]

@@ -10,21 +10,19 @@ A delete takes away all that came before it. Source: docs/formats/metadata-table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.formats.bodies import Body
 from pyhudi.metadata.group_reader import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
 
 __all__ = ["merged_records"]
-
-_Record = dict[str, Any]
-
 
 def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     """`key`, `type` and the payloads of the live records, in order of the keys.
@@ -36,7 +34,7 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
         return versions.select(columns)
     order = pc.sort_indices(versions, sort_keys=[(KEY, "ascending"), (SEQUENCE, "ascending")])
     rows = versions.take(order).combine_chunks()
-    first = _first_of_each(rows.column(KEY).chunk(0))
+    first = _first_of_each(rows.column(KEY))
     since = _since_delete(rows, first)
     last = np.append(np.flatnonzero(first)[1:], rows.num_rows) - 1
     live = ~rows.column(DELETED).to_numpy()[last]
@@ -50,10 +48,10 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     return newest
 
 
-def _first_of_each(keys: pa.Array) -> npt.NDArray[np.bool_]:
+def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     first = np.ones(len(keys), np.bool_)
     if len(keys) > 1:
-        first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy(zero_copy_only=False)
+        first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy()
     return first
 
 
@@ -69,7 +67,7 @@ def _since_delete(rows: pa.Table, first: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 def _combined(
     rows: pa.Table, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], kind: MetadataKind
-) -> list[_Record | list[tuple[str, _Record]] | None]:
+) -> list[Body | list[tuple[str, Body]] | None]:
     """The payloads of keys with several versions. A loop over keys: few have several, and each has its own rules."""
     payloads = rows.column(kind.payloads[0])
     merged = []
@@ -79,7 +77,7 @@ def _combined(
     return merged
 
 
-def _replaced(newest: pa.Table, payload: str, several: npt.NDArray[np.bool_], combined: list[Any]) -> pa.Table:
+def _replaced(newest: pa.Table, payload: str, several: npt.NDArray[np.bool_], combined: Sequence[object]) -> pa.Table:
     at = newest.schema.get_field_index(payload)
     field = newest.schema.field(at)
     column = newest.column(at).combine_chunks()
@@ -89,8 +87,8 @@ def _replaced(newest: pa.Table, payload: str, several: npt.NDArray[np.bool_], co
     return newest.set_column(at, field, both.take(pa.array(places)))
 
 
-def _joined_files(versions: Iterable[Iterable[tuple[str, _Record]] | None]) -> list[tuple[str, _Record]]:
-    files: dict[str, _Record] = {}
+def _joined_files(versions: Iterable[Iterable[tuple[str, Body]] | None]) -> list[tuple[str, Body]]:
+    files: dict[str, Body] = {}
     for version in versions:
         for name, newer in version or ():
             older = files.get(name)
@@ -103,8 +101,8 @@ def _joined_files(versions: Iterable[Iterable[tuple[str, _Record]] | None]) -> l
     return list(files.items())
 
 
-def _joined_stats(versions: Iterable[_Record | None]) -> _Record | None:
-    merged: _Record | None = None
+def _joined_stats(versions: Iterable[Body | None]) -> Body | None:
+    merged: Body | None = None
     for newer in versions:
         if merged is None or newer is None or merged["isDeleted"] or newer["isDeleted"] or newer.get("isTightBound"):
             merged = newer
@@ -113,7 +111,7 @@ def _joined_stats(versions: Iterable[_Record | None]) -> _Record | None:
     return merged
 
 
-def _both_stats(older: Mapping[str, Any], newer: Mapping[str, Any]) -> _Record:
+def _both_stats(older: Body, newer: Body) -> Body:
     counts = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
     added = {name: (older[name] or 0) + (newer[name] or 0) for name in counts}
     bounds = {
@@ -123,15 +121,11 @@ def _both_stats(older: Mapping[str, Any], newer: Mapping[str, Any]) -> _Record:
     return {**newer, **added, **bounds}
 
 
-def _bound(one: _Record | None, other: _Record | None, *, least: bool) -> _Record | None:
+def _bound(one: Body | None, other: Body | None, *, least: bool) -> Body | None:
     if one is None or other is None:
         return other if one is None else one
-    first, second = _value_of(one), _value_of(other)
+    (first, second) = (next(m["value"] for m in wrapped.values() if m is not None) for wrapped in (one, other))
     return one if (first <= second) == least else other
-
-
-def _value_of(wrapped: _Record) -> Any:
-    return next(member["value"] for member in wrapped.values() if member is not None)
 
 
 def _without_marked(rows: pa.Table, payload: str) -> pa.Table:

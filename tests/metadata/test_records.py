@@ -139,8 +139,7 @@ def test_records_are_found_by_their_keys_and_by_prefixes(golden: Golden) -> None
     table = _open(path)
     everything = table.records("record_index")
     keys = everything.column("key").to_pylist()
-    wanted = keys[:: len(keys) // 50] + ["nobody"]
-    assert table.lookup("record_index", wanted).column("key").to_pylist().sort() == wanted[:-1].sort()
+    wanted = [*keys[:: len(keys) // 50], "nobody"]
     found = table.lookup("record_index", wanted)
     assert sorted(found.to_pylist(), key=str) == sorted(
         (row for row in everything.to_pylist() if row["key"] in set(wanted)), key=str
