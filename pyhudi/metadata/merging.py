@@ -24,6 +24,7 @@ from pyhudi.metadata.partitions import MetadataKind
 
 __all__ = ["merged_records"]
 
+
 def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     """`key`, `type` and the payloads of the live records, in order of the keys.
 

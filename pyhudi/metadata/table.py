@@ -26,9 +26,9 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["MetadataTable"]
+__all__ = ["SOLO", "MetadataTable"]
 
-_SOLO = "0" * 14  # instants that build a partition of a new metadata table begin with it
+SOLO = "0" * 14  # instants that build a partition of a new metadata table begin with it
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
@@ -112,7 +112,7 @@ class MetadataTable:
 
     def counts(self, instant_time: str) -> bool:
         """Do blocks of this instant count?"""
-        if instant_time.startswith(_SOLO):
+        if instant_time.startswith(SOLO):
             return instant_time in self._own_completed
         if instant_time in self._data_completed or instant_time in self._rolled_back_here:
             return True
