@@ -56,7 +56,7 @@ def test_a_damaged_log_file_of_a_table_of_version_6_is_not_folded(tmp_path: Path
 def test_a_change_refuses_to_write_rows_of_a_damaged_slice_back(tmp_path: Path, kind: str, rewrite: str) -> None:
     damaged(tmp_path, kind)
     commits = HudiTable.open(tmp_path).timeline.commits()
-    with pytest.raises(DamagedLog, match="hoodie.pyhudi.rewrite.damaged.logs"):
+    with pytest.raises(DamagedLog, match=r"hoodie\.pyhudi\.rewrite\.damaged\.logs"):
         REWRITES[rewrite](HudiTable.open(tmp_path), {})
     assert HudiTable.open(tmp_path).timeline.commits() == commits
 
