@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyhudi.errors import (
     ConfigError,
     CorruptFile,
+    DamagedLog,
     HudiError,
     KeyGenError,
     LockTimeout,
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ConfigError",
     "CorruptFile",
+    "DamagedLog",
     "HudiError",
     "HudiOptionWarning",
     "HudiTable",

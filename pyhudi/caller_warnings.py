@@ -5,16 +5,36 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
-__all__ = ["warn_caller"]
+__all__ = ["kept_warnings", "warn_caller"]
 
 _PACKAGES = Path(__file__).parent.parent
 _OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspark_hudi"))
 
 
+_kept: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept_warnings", default=None)
+
+
+@contextmanager
+def kept_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
+    """In a thread of ours, whose calls lead to no caller: its warnings wait, to be given to `warn_caller` elsewhere."""
+    token = _kept.set(into)
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn in the name of the first caller outside this package."""
+    kept = _kept.get()
+    if kept is not None:
+        kept.append((message, category))
+        return
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back

@@ -6,6 +6,7 @@ HudiError                     root; `retryable` says whether trying again can he
 ├── TableError                the table is not what the call needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
 ├── CorruptFile               the bytes are not what the format says
+│   └── DamagedLog            a log file lacks bytes that a completed write put into it
 ├── StorageError              the file system said no
 │   ├── PathExists, PathNotFound
 │   │   └── StaleRead         a file went away while it was read; retryable
@@ -22,6 +23,7 @@ from __future__ import annotations
 __all__ = [
     "ConfigError",
     "CorruptFile",
+    "DamagedLog",
     "HudiError",
     "KeyGenError",
     "LockTimeout",
@@ -76,6 +78,10 @@ class SchemaMismatch(TableError):
 
 class CorruptFile(HudiError):
     """Bytes of a file contradict its format; names path, offset, expectation and finding."""
+
+
+class DamagedLog(CorruptFile):
+    """A log file lacks bytes that a completed write put into it: rows or deletes of that write can't be read."""
 
 
 class MetadataTableDamaged(CorruptFile):

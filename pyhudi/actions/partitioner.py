@@ -25,6 +25,8 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 
 __all__ = [
+    "MAX_RECORD_BYTES",
+    "MIN_RECORD_BYTES",
     "LogPlan",
     "RowCount",
     "Sizing",
@@ -35,6 +37,14 @@ __all__ = [
     "profile_of",
     "record_size_bytes",
 ]
+
+
+# What earlier commits say of a row's size is believed between these: a forged or odd write stat (one row of 200 MB, or
+# a billion rows of 100 MB) would make a file for each row, or one task of everything. Compressed rows of a key, a
+# sequence number and little else take about 10 bytes. Rows beyond 1 MiB are more than a file's worth for their task,
+# which then writes several files, for files are closed by their size.
+MIN_RECORD_BYTES = 8
+MAX_RECORD_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,13 +308,16 @@ def pick_small_files(base_files: Iterable[BaseFile], limit_bytes: int) -> tuple[
 def record_size_bytes(
     commits_newest_first: Iterable[CommitMetadata], threshold_bytes: float, default_bytes: int
 ) -> int:
-    """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default."""
+    """Bytes of one row on disk: from the newest commit that wrote more than `threshold_bytes`, else the default.
+
+    What commits say is kept within MIN_RECORD_BYTES and MAX_RECORD_BYTES; the default, which the caller gives, is not.
+    """
     for commit in commits_newest_first:
         stats = [stat for stat in commit.stats() if stat.log_version is None]  # log files hold rows in other forms
         written = sum(stat.total_write_bytes for stat in stats)
         rows = sum(stat.num_writes for stat in stats)
-        if rows and written > threshold_bytes:
-            return -(-written // rows)
+        if rows > 0 and written > threshold_bytes:
+            return min(max(-(-written // rows), MIN_RECORD_BYTES), MAX_RECORD_BYTES)
     return default_bytes
 
 

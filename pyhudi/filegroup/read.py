@@ -19,11 +19,12 @@ import pyarrow as pa
 from pyhudi.filegroup.concat_rows import concat_rows
 from pyhudi.filegroup.keys_and_deletes import delete_flags, with_record_keys
 from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
+from pyhudi.filegroup.log_damage import DamageRules, scan_slice
 from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
-from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.formats.log.reader import LogBlock
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Mask, Place
@@ -48,7 +49,7 @@ class SliceSpec:
     `schema`: all of the table's columns, meta columns first; `blocks`: which log blocks count; `key_generator`:
     recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a file of
     `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
-    files match by name.
+    files match by name. `damage`: what is done about log files that lack bytes of completed writes, None: nothing.
     """
 
     storage: Storage
@@ -59,6 +60,7 @@ class SliceSpec:
     memory_bytes: int = DEFAULT_MEMORY_BYTES
     spill_folder: str | None = None
     history: tuple[InternalSchema, ...] = ()
+    damage: DamageRules | None = None
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
@@ -138,8 +140,9 @@ class SliceMerge:
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
                  their record key, should the logs say where they stand.
+        Raises:  DamagedLog if `spec.damage` says so.
         """
-        found = [block for log in file_slice.log_files for block in scan_log(spec.storage, log.path)]
+        found = scan_slice(spec.storage, file_slice, spec.damage)
         blocks = blocks_of(found, spec.blocks)
         in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))

@@ -20,6 +20,7 @@ STATUS_SCHEMA = pa.schema(
         pa.field("stat", pa.string(), nullable=False),
         pa.field("rows_read", pa.int64(), nullable=False),
         pa.field("skipped", pa.int64(), nullable=False),
+        pa.field("warning", pa.string(), nullable=False),
     ]
 )
 _STAT = msgspec.json.Decoder(WriteStat)
@@ -32,6 +33,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([msgspec.json.encode(status.stat).decode() for status in statuses], pa.string()),
             pa.array([status.rows_read for status in statuses], pa.int64()),
             pa.array([status.skipped for status in statuses], pa.int64()),
+            pa.array([status.warning for status in statuses], pa.string()),
         ],
         schema=STATUS_SCHEMA,
     )
@@ -41,5 +43,6 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
     """The statuses of a collected frame, in its order."""
     columns = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names)
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped) for stat, rows_read, skipped in zip(*columns, strict=True)
+        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning)
+        for stat, rows_read, skipped, warning in zip(*columns, strict=True)
     ]

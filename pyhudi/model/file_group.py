@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BaseFile", "FileGroup", "FileGroupId", "FileSlice", "LogFile"]
+__all__ = ["BaseFile", "CommittedBytes", "FileGroup", "FileGroupId", "FileSlice", "LogFile"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,8 +38,20 @@ class BaseFile:
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedBytes:
+    """How many bytes a completed write put into one file, as its write stat says."""
+
+    instant_time: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class LogFile:
-    """One log file. `instant_time` is the time in its name (base instant below version 8, delta commit from 8 on)."""
+    """One log file. `instant_time` is the time in its name (base instant below version 8, delta commit from 8 on).
+
+    `committed`: what completed writes put into it; () where nobody has looked. `is_missing`: they name it, and it is
+    not there.
+    """
 
     path: str
     partition_path: str
@@ -49,6 +61,8 @@ class LogFile:
     write_token: str
     size_bytes: int
     suffix: str = ""  # ".cdc" for change logs
+    committed: tuple[CommittedBytes, ...] = ()
+    is_missing: bool = False
 
     @property
     def name(self) -> str:

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.log_damage import READING
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen import from_options
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.internal import InternalSchema
+from pyhudi.view.committed_logs import damage_rules
 
 __all__ = ["slice_spec"]
 
@@ -29,12 +32,13 @@ def slice_spec(
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
     history: tuple[InternalSchema, ...] = (),
+    damage: DamageOptions = DEFAULT_DAMAGE,
 ) -> SliceSpec:
     """What is needed to merge slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
              merger_classes: paths of the caller's mergers; memory: for log records; history: schemas of the table up
-             to then, newest first, () where columns match by name.
+             to then, newest first, () where columns match by name; damage: what is done about damaged log files.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -54,4 +58,5 @@ def slice_spec(
         memory.merge_bytes,
         memory.spill_folder,
         history,
+        damage_rules(meta, raises=damage.on_read == "fail", advice=READING),
     )

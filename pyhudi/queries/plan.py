@@ -10,7 +10,7 @@ Source: docs/architecture.md, "How a read flows"; docs/formats/file-names.md, "V
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 
@@ -21,6 +21,7 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
@@ -31,6 +32,7 @@ from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ran
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -129,6 +131,7 @@ def plan_snapshot(
     query_type: str = "snapshot",
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
+    damage: DamageOptions = DEFAULT_DAMAGE,
     use_metadata: bool = True,
 ) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
@@ -140,6 +143,7 @@ def plan_snapshot(
         query_type: "snapshot", or "read_optimized" (base files only).
         merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
         memory: how many log records of a slice are held in memory.
+        damage: what reading does about damaged log files.
         use_metadata: let the metadata table tell files and column statistics, where the table has one.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
@@ -149,7 +153,7 @@ def plan_snapshot(
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, use_metadata)
+    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage, use_metadata)
     return read_consistently(meta, partial(_plan, query), instant_time)
 
 
@@ -163,6 +167,7 @@ class _Query:
     query_type: str
     merger_classes: Sequence[str]
     memory: MemoryOptions
+    damage: DamageOptions
     use_metadata: bool
 
 
@@ -194,6 +199,8 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
             slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
         else:
             slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
+    if query.query_type == "snapshot":
+        slices = _with_committed_bytes(meta, slices, instant_time)
     slices, skipped = _without_skipped(slices, known, predicate, full) if known and not history else (slices, 0)
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
@@ -209,7 +216,7 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, query.merger_classes, query.memory, history)
+        merge=slice_spec(meta, full, instant_time, query.merger_classes, query.memory, history, query.damage)
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,
@@ -227,6 +234,15 @@ def _without_skipped(
         return slices, 0
     kept = [read for read in slices if ranges.may_match(read.file_slice, read.merges, read.from_path)]
     return kept, len(slices) - len(kept)
+
+
+def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:
+    """The same, with what completed writes put into their log files; a slice may get one that is missing."""
+    known = with_committed_bytes(meta, [read.file_slice for read in reads], as_of=instant_time)
+    return [
+        replace(read, file_slice=file_slice, merges=file_slice.needs_merge)
+        for read, file_slice in zip(reads, known, strict=True)
+    ]
 
 
 def check_query_type(query_type: str) -> None:

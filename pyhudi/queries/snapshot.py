@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.caller_warnings import kept_warnings, warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.read import read_file_slice
 from pyhudi.filegroup.split_merge import merged_log_rows
@@ -79,6 +80,7 @@ class _FileAhead:
 
     waiting: queue.Queue[pa.RecordBatch | None] = field(default_factory=lambda: queue.Queue(_BATCHES_AHEAD))
     work: list[Future[None]] = field(default_factory=list)
+    warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
 
     @classmethod
     def begin(
@@ -96,9 +98,10 @@ class _FileAhead:
 
     def fill(self, plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int, stop: threading.Event) -> None:
         try:
-            for batch in read_slice(plan, storage, read, batch_rows=batch_rows):
-                if not self.put(batch, stop):
-                    return
+            with kept_warnings(self.warnings):
+                for batch in read_slice(plan, storage, read, batch_rows=batch_rows):
+                    if not self.put(batch, stop):
+                        return
         finally:
             self.put(None, stop)
 
@@ -114,8 +117,16 @@ class _FileAhead:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         while (batch := self.waiting.get()) is not None:
+            _warn_of(self.warnings)
             yield batch
+        _warn_of(self.warnings)
         self.work[0].result()  # raises what the reading raised
+
+
+def _warn_of(kept: list[tuple[str, type[Warning]]]) -> None:
+    """Give the caller the warnings of another thread, each once."""
+    while kept:
+        warn_caller(*kept.pop(0))
 
 
 def read_slice(
@@ -253,8 +264,10 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
     if not plan.keeps_all_rows:
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
+    kept: list[tuple[str, type[Warning]]] = []
+
     def rows_of(read: ReadSlice) -> int:
-        with stale_read_if_missing(storage):
+        with kept_warnings(kept), stale_read_if_missing(storage):
             if read.merges:
                 assert plan.merge is not None
                 return sum(rows.num_rows for rows in read_file_slice(plan.merge, read.file_slice, [RECORD_KEY]))
@@ -262,4 +275,6 @@ def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS)
                 return reader.num_rows
 
     with ThreadPoolExecutor(threads, thread_name_prefix="hudi-count") as pool:
-        return sum(pool.map(rows_of, plan.slices))
+        rows = sum(pool.map(rows_of, plan.slices))
+    _warn_of(kept)
+    return rows

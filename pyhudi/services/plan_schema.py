@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
 from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.log_damage import REWRITING
 from pyhudi.filegroup.new_base_file import stored_columns
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
@@ -21,6 +22,7 @@ from pyhudi.formats.avro.schema import arrow_from_avro, avro_from_arrow, without
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.internal import InternalSchema, load_schema_history, schema_json_as_of
+from pyhudi.view.committed_logs import damage_rules
 
 __all__ = ["PlanSchema", "plan_schema", "schema_metadata", "slice_reading"]
 
@@ -60,6 +62,7 @@ def slice_reading(spec: WriteSpec, schema: PlanSchema, context: ActionContext) -
         memory.compaction_bytes,
         memory.spill_folder,
         schema.history,
+        damage=None if context.options.damage.rewrite else damage_rules(meta, raises=True, advice=REWRITING),
     )
 
 

@@ -13,11 +13,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pyhudi.engine.base import as_engine
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.spark.failures import spelled_out
-from pyhudi.spark.reader import plan_read
+from pyhudi.spark.reader import plan_read, told_of_damage
 from pyhudi.spark.session import store_options
 from pyhudi.spark.tasks import conform
 from pyhudi.spark.types import spark_from_arrow
@@ -41,6 +43,7 @@ def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
     """Pickled tasks, each a few files to be read under `schema`."""
     with spelled_out():
         meta, plan = plan_read(_storage(options), _hudi(options), {}, schema.names)
+        plan = told_of_damage(as_engine(LocalEngine()), plan)
     bare = replace(plan, slices=())
     tasks: list[list[ReadSlice]] = []
     filled = _TASK_BYTES

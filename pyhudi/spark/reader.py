@@ -20,8 +20,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyhudi.engine.base import TaskContext
+from pyhudi.engine.base import Engine, TaskContext, as_engine
 from pyhudi.errors import SchemaMismatch
+from pyhudi.filegroup.log_damage import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.predicate import is_opaque
@@ -38,7 +39,7 @@ from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 
-__all__ = ["frame_of_plan", "plan_read", "read_frame"]
+__all__ = ["frame_of_plan", "plan_read", "read_frame", "told_of_damage"]
 
 # A literal column per partition lets Spark prune; beyond this many branches planning costs more than that saves.
 _BRANCHES_MAX = 32
@@ -82,6 +83,7 @@ def plan_read(
         query_type=read_options.query_type,
         merger_classes=read_options.merger_classes,
         memory=read_options.memory,
+        damage=read_options.damage,
     )
 
 
@@ -90,6 +92,7 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     engine = SparkEngine(spark)
     if not plan.slices:
         return engine.from_arrow(plan.schema.empty_table())
+    plan = told_of_damage(as_engine(engine), plan)
     if is_opaque(plan.predicate):
         return _read_by_python(engine, meta.storage, plan, plan.slices)
     two_parts = in_two_parts(plan)
@@ -102,6 +105,18 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
         for shape, reads in shapes_of(rest, meta.storage).items()
     ]
     return engine.union([*frames, *_merged(engine, meta, plan, two_parts)])
+
+
+def told_of_damage(engine: Engine, plan: ReadPlan) -> ReadPlan:
+    """The plan, when its log files have been looked at: tasks can raise, but they can't warn the caller.
+
+    Raises DamagedLog if the plan says so.
+    """
+    if plan.merge is None or plan.merge.damage is None:
+        return plan
+    rules = plan.merge.damage
+    tell_damage(engine, plan.merge.storage, [read.file_slice for read in plan.slices if read.merges], rules)
+    return plan if rules.raises else replace(plan, merge=replace(plan.merge, damage=None))
 
 
 def _merged(engine: SparkEngine, meta: MetaClient, plan: ReadPlan, reads: Sequence[ReadSlice]) -> Iterator[DataFrame]:

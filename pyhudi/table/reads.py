@@ -146,6 +146,7 @@ class TableReads(TableCalls):
             spark=self._spark,
             merger_classes=read_options.merger_classes,
             memory=read_options.memory,
+            damage=read_options.damage,
         )
 
     def to_arrow(

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
 from pyhudi.queries.as_of import AsOf, parse_as_of
@@ -56,6 +57,7 @@ class Scan:
         spark: SparkSession | None = None,
         merger_classes: Sequence[str] = (),
         memory: MemoryOptions = DEFAULT_MEMORY,
+        damage: DamageOptions = DEFAULT_DAMAGE,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -66,7 +68,7 @@ class Scan:
         self._query_type = query_type
         self._spark = spark
         self._merger_classes = tuple(merger_classes)
-        self._memory = memory
+        self._memory, self._damage = memory, damage
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -83,6 +85,7 @@ class Scan:
                     query_type=self._query_type,
                     merger_classes=self._merger_classes,
                     memory=self._memory,
+                    damage=self._damage,
                 )
             return self._planned
 

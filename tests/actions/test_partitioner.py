@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyhudi.actions.partitioner import RowCount, Sizing, pick_small_files, plan_slots, profile_of, record_size_bytes
+from pyhudi.actions.partitioner import (
+    MAX_RECORD_BYTES,
+    MIN_RECORD_BYTES,
+    RowCount,
+    Sizing,
+    pick_small_files,
+    plan_slots,
+    profile_of,
+    record_size_bytes,
+)
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import BaseFile
+from tests.support.tables.small import TestTable
 
 MB = 1 << 20
 SIZING = Sizing(small_file_limit_bytes=100 * MB, max_file_size_bytes=120 * MB, record_size_bytes=1024)
@@ -121,3 +133,34 @@ def test_the_size_of_a_row_comes_from_the_newest_large_commit() -> None:
 
     assert record_size_bytes([commit(10, 1), commit(1000, 3), commit(5000, 1)], 100, 7) == 334
     assert record_size_bytes([commit(10, 1)], 100, 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "rows", "believed"),
+    [
+        (200 * MB, 1, MAX_RECORD_BYTES),
+        (200 * MB, 10**12, MIN_RECORD_BYTES),
+        (200 * MB, -1, 1024),
+        (10**30, 10**28, 100),
+        (200 * MB, 200 * 1024, 1024),
+    ],
+)
+def test_the_size_of_a_row_that_a_commit_says_is_believed_within_bounds(
+    size_bytes: int, rows: int, believed: int
+) -> None:
+    stat = WriteStat("f", "x/f", "x", num_writes=rows, total_write_bytes=size_bytes)
+    assert record_size_bytes([CommitMetadata({"x": (stat,)})], 100 * MB, 1024) == believed
+
+
+def test_a_forged_write_stat_does_not_make_a_file_for_each_row() -> None:
+    table = TestTable(options={"hoodie.write.table.version": "6"})
+    first = table.insert(("a", "x", 1, 1)).instant_time
+    body = json.loads(table.memory.read(f".hoodie/{first}.commit"))
+    body["partitionToWriteStats"]["x"][0].update(numWrites=1, totalWriteBytes=200 * MB)
+    table.memory.write(f".hoodie/{first}.commit", json.dumps(body).encode())
+
+    table.insert(*((f"k{n}", "x", 1, 1) for n in range(300)), parquet_small_file_limit="104857600")
+
+    data_files = [info.path for info in table.memory.walk("x") if info.name.endswith(".parquet")]
+    assert len(data_files) <= 5
+    assert len(table.rows()) == 301

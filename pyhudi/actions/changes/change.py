@@ -40,6 +40,7 @@ from pyhudi.actions.writes.preparation import (
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
+from pyhudi.filegroup.log_damage import REWRITING
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.formats.avro.schema import without_meta
@@ -53,6 +54,7 @@ from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
 from pyhudi.queries.read_schema import read_schema
+from pyhudi.view.committed_logs import damage_rules
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["ChangeRows"]
@@ -149,7 +151,10 @@ class ChangeRows:
         if self._keys_suffice:
             # As the delete operation: these deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
-        stored = SliceReader(stored_slices(spec.key_generator, context), replace(plan, slices=(), merge=None))
+        reading = stored_slices(spec.key_generator, context)
+        if not context.options.damage.rewrite:
+            reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
+        stored = SliceReader(reading, replace(plan, slices=(), merge=None))
         options = context.options
         work = ChangeSlot(
             WriteSlot(

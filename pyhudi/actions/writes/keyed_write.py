@@ -42,6 +42,7 @@ from pyhudi.actions.writes.preparation import (
     write_spec,
 )
 from pyhudi.actions.writes.slot_work import WriteSlot
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
@@ -192,9 +193,15 @@ class KeyedWrite:
         combining = self._combining(context) if self.rules.combines else None
         options = context.options
         logs = log_options(options)
-        work = WriteSlot(prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs)
+        fields = context.meta.config.record_key_fields
+        work = WriteSlot(
+            prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields
+        )  # fmt: skip
         written = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(written)))
+        warning = next((status.warning for status in statuses if status.warning), "")
+        if warning:
+            warn_caller(f"{context.meta.storage.root}: {warning}")
         # Where the index does not know keys, files are rewritten for rows that they turn out not to have.
         return () if self.rules.deletes and not any(map(_deletes, statuses)) else statuses
 

@@ -6,12 +6,13 @@ Source: docs/formats/merging.md, "Two versions of a key"; docs/architecture.md, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.key_collisions import key_collisions
 from pyhudi.actions.partitioner import WriteTask
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.append import LogOptions, append_log
@@ -42,7 +43,7 @@ class WriteSlot:
 
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
     file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
-    tables; `partial`: see `append_log`.
+    tables; `partial`: see `append_log`. `key_fields`: of which keys are made, where different ones could make the same.
     """
 
     spec: WriteSpec
@@ -52,6 +53,7 @@ class WriteSlot:
     clock: Clock
     logs: LogOptions = field(default_factory=LogOptions)
     partial: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    key_fields: tuple[str, ...] = ()
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
@@ -62,31 +64,37 @@ class WriteSlot:
                 pass
         elif task.kind == "merge":
             assert task.base_file is not None
-            rows = self._fitted(self._table(batches))
+            table, warning = self._table(batches)
+            rows = self._fitted(table)
             status = merge_file(
                 self.spec, context, task.base_file, rows, self.clock, match_keys=self.match_keys, first_seq=first_seq
             )
-            yield to_batch([status])
+            yield to_batch([replace(status, warning=warning)])
         elif task.kind == "append":
             for status in self._appended(context, task, batches, first_seq):
                 yield to_batch([status])
         else:
-            new, place = self._new_rows(batches), task.partition_path
+            source, warning = batches, ""
+            if self.combining is not None:
+                table, warning = self._table(batches)
+                source = iter(table.to_batches())
+            new, place = self._new_rows(source), task.partition_path
             for status in create_files(
                 self.spec, context, place, new, file_id=task.file_id, clock=self.clock, first_seq=first_seq
             ):
-                yield to_batch([status])
+                yield to_batch([replace(status, warning=warning)])
 
     def _appended(
         self, context: TaskContext, task: WriteTask, batches: Iterator[pa.RecordBatch], first_seq: int
     ) -> Iterator[WriteStatus]:
         assert task.file_slice is not None
-        rows = self._fitted(self._table(batches))
+        table, warning = self._table(batches)
+        rows = self._fitted(table)
         if task.is_new_group:
             rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there is nothing yet that they could delete
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
-            yield from append_log(
+            for status in append_log(
                 self.spec,
                 context,
                 task.file_slice,
@@ -96,19 +104,22 @@ class WriteSlot:
                 inserts=inserts,
                 first_seq=first_seq,
                 partial={} if task.is_new_group else self.partial,
-            )
+            ):
+                yield replace(status, warning=warning)
 
-    def _table(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
-        """All rows of the slot, one per key when keys are combined. A slot is sized to fit in memory."""
+    def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str]:
+        """All rows of the slot, one per key when keys are combined, and a warning of keys that should not have met.
+
+        A slot is sized to fit in memory.
+        """
         table = pa.Table.from_batches(list(batches))
         if self.combining is None:
-            return table
-        return combine_input(table, self.combining)
+            return table, ""
+        return combine_input(table, self.combining), key_collisions(table, self.key_fields)
 
     def _new_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows for new files: deletes among them delete nothing."""
-        source = batches if self.combining is None else iter(self._table(batches).to_batches())
-        for batch in source:
+        for batch in batches:
             live = pc.invert(batch.column(IS_DELETE))
             rows = batch if pc.all(live).as_py() else batch.filter(live)
             if rows.num_rows:

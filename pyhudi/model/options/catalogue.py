@@ -18,6 +18,7 @@ from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
 from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
+from pyhudi.model.options.damage import DamageOptions
 from pyhudi.model.options.declare import key_of, topic
 from pyhudi.model.options.files import FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
@@ -68,6 +69,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Timeline archive", ArchivingOptions),
     *topic("Table versions", VersionOptions),
     *topic("Memory and executors", MemoryOptions),
+    *topic("Damaged files", DamageOptions),
     *topic("Clustering", ClusteringOptions, LAYOUT_ENABLE),
     *topic("Overwriting and deleting partitions", ReplacingOptions),
     *topic("Partition time to live", TtlOptions),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.model.options.catalogue import resolve
+from pyhudi.model.options.damage import DamageOptions
 from pyhudi.model.options.declare import Values, parse, part
 from pyhudi.model.options.memory import MemoryOptions
 from pyhudi.model.options.merging import MergerOptions
@@ -18,9 +19,10 @@ __all__ = ["ReadOptions"]
 
 @dataclass(frozen=True)  # no slots: it has several bases
 class ReadOptions(QueryOptions, MergerOptions):
-    """Options of a read: those of its bases, and the memory it may take."""
+    """Options of a read: those of its bases, the memory it may take, and what it does about damaged log files."""
 
     memory: MemoryOptions = part(MemoryOptions)
+    damage: DamageOptions = part(DamageOptions)
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:

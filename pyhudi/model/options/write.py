@@ -24,6 +24,7 @@ from pyhudi.model.options.concurrency import (
     concurrency_options,
     liveness_options,
 )
+from pyhudi.model.options.damage import DamageOptions
 from pyhudi.model.options.declare import Values, parse, part
 from pyhudi.model.options.files import FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
@@ -70,6 +71,7 @@ class WriteOptions(
     """
 
     memory: MemoryOptions = part(MemoryOptions)
+    damage: DamageOptions = part(DamageOptions)
     compaction: CompactionOptions = part(CompactionOptions, compaction_options)
     archiving: ArchivingOptions = part(ArchivingOptions, archiving_options)
     versions: VersionOptions = part(VersionOptions)

@@ -45,7 +45,9 @@ from pyhudi.services.cluster.buckets import children_of, is_resize, resized_ring
 from pyhudi.services.cluster.result import ClusteringRun
 from pyhudi.services.cluster.staleness import check_fresh
 from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
+from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.plan_files import slices_of
+from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_clusterings import pending_clusterings
 
@@ -81,6 +83,7 @@ class Clustering:
         groups = tuple(islice(found, own.groups_max))
         if not groups:
             return None
+        check_logs((s.group for group in groups for s in group.slices), view, context)
         return ClusteringPlan(groups, own.execution_strategy or strategy.execution_class, _params(own.layout))
 
     def encode(self, plan: ClusteringPlan, meta: MetaClient) -> bytes:
@@ -101,7 +104,8 @@ class Clustering:
         check_fresh(instant, plan, meta, began)
 
     def tasks(self, plan: ClusteringPlan, context: ActionContext) -> Sequence[ClusterGroup]:
-        slices = {s.group: s for s in slices_of(plan.slices, context.meta)}
+        found = slices_of(plan.slices, context.meta)
+        slices = {s.group: s for s in with_committed_bytes(context.meta, found, find_missing=False)}
         rings, where = resized_rings(plan, "", context.meta) if is_resize(plan) else {}, context.meta.storage.root
         nodes = {path: tuple((node.value, node.file_id) for node in ring.nodes) for path, ring in rings.items()}
         groups = (

@@ -25,6 +25,7 @@ from pyhudi.model.plans import CompactionOperation, CompactionPlan
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.compact.folding import Folding
 from pyhudi.services.compact.strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
+from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -34,8 +35,8 @@ __all__ = ["COMPACTION", "check_merge_on_read", "compaction_is_due", "delta_comm
 def plan_compaction(context: ActionContext) -> CompactionPlan:
     """What a compaction of the table as it is now would do.
 
-    Raises UnsupportedTable for a copy-on-write table, ConfigError for options of strategies, and WriteConflict while a
-    write is pending and the table version is below 8.
+    Raises UnsupportedTable for a copy-on-write table, ConfigError for options of strategies, DamagedLog, and
+    WriteConflict while a write is pending and the table version is below 8.
     """
     check_merge_on_read(context)
     _check_no_pending_writes(context)
@@ -49,7 +50,9 @@ def plan_compaction(context: ActionContext) -> CompactionPlan:
         for file_slice in view.slices(path)
         if file_slice.log_files and file_slice.group not in pending_groups
     ]
-    return CompactionPlan(ordered(operations, options))
+    chosen = ordered(operations, options)
+    check_logs((operation.group for operation in chosen), view, context)
+    return CompactionPlan(chosen)
 
 
 def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int) -> FanOutWork[FileSlice]:

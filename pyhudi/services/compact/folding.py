@@ -21,6 +21,7 @@ from pyhudi.model.plans import CompactionPlan
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.compact.result import CompactionRun
 from pyhudi.services.plan_files import delete_files_of_run, slices_of
+from pyhudi.view.committed_logs import with_committed_bytes
 
 __all__ = ["Folding"]
 
@@ -53,7 +54,8 @@ class Folding:
         """Log files that were written since stand behind the compaction: nothing can be in its way."""
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
-        return sorted(slices_of(plan.operations, context.meta), key=_bytes_of, reverse=True)
+        slices = slices_of(plan.operations, context.meta)
+        return sorted(with_committed_bytes(context.meta, slices, find_missing=False), key=_bytes_of, reverse=True)
 
     def work(
         self, plan: CompactionPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int

@@ -23,6 +23,7 @@ from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.services.compact.compaction import check_merge_on_read, operation_of
 from pyhudi.services.compact.folding import Folding
+from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -36,7 +37,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
 
     No write may be pending: the new block stands behind those of earlier instants, and a write that began before and
     completes after it would be taken for older than what it folds, by readers that do not know of log compactions.
-    Raises UnsupportedTable for a copy-on-write table, WriteConflict while a write is pending.
+    Raises UnsupportedTable for a copy-on-write table, DamagedLog, WriteConflict while a write is pending.
     """
     check_merge_on_read(context)
     pending = pending_writes(context)
@@ -56,6 +57,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
         and file_slice.group not in pending_groups
         and _pays(blocks_to_merge(meta.storage, file_slice.log_files, rules), enough)
     ]
+    check_logs((operation.group for operation in operations), view, context)
     return CompactionPlan(tuple(operations), CompactionStrategyInfo(_EXECUTOR), preserve_meta_columns=True)
 
 

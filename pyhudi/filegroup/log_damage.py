@@ -1,0 +1,149 @@
+"""Log files that lack bytes which completed writes put into them.
+
+A write stat says how many bytes its write put into a log file. They are all there when the whole blocks of that instant
+are as large together, wherever they stand; otherwise rows or deletes that were committed can't be read any more. What a
+writer left behind that never completed is named by no stat, so it is no damage.
+Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.engine.base import EngineOf, FrameT, TaskContext
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import DamagedLog
+from pyhudi.formats.log.envelope import CorruptRange
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
+from pyhudi.model.options.damage import READ_DAMAGED_LOGS, REWRITE_DAMAGED_LOGS
+from pyhudi.storage.base import Storage
+
+__all__ = ["READING", "REWRITING", "DamageRules", "FindDamage", "find_damage", "scan_slice", "tell_damage"]
+
+DAMAGE = pa.schema([("damage", pa.string())])
+# Headers are some reads each: a few hundred files take this process less time than a Spark job, which is some 100 ms.
+_LOGS_HERE_MAX = 256
+_LOGS_OF_TASK = 8
+_SCAN_THREADS = 8  # headers are small: scanning waits for the store, not for the processor
+
+READING = f"Its rows are read without them; {READ_DAMAGED_LOGS}=fail makes that an error."
+REWRITING = (
+    "Written back, its rows would lack them for good. Bring the file back from a copy and try again, or give up what "
+    f"it lacks with {REWRITE_DAMAGED_LOGS}=true."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DamageRules:
+    """What to do about a damaged log file. Picklable.
+
+    `raises`: it is an error, else a warning; `advice`: the last sentence of either. `archived`: what archived writes
+    put into a log file; asked only when it holds something that is no block, or nothing.
+    """
+
+    raises: bool
+    advice: str
+    archived: Callable[[LogFile], tuple[CommittedBytes, ...]] | None = None
+
+    def tell(self, damage: str) -> None:
+        """Warn of what `find_damage` found, or raise DamagedLog."""
+        text = f"{damage} {self.advice}"
+        if self.raises:
+            raise DamagedLog(text)
+        warn_caller(text)
+
+
+def _scan(storage: Storage, log: LogFile) -> list[LogBlock | CorruptRange]:
+    """What `scan_log` finds in a log file, nothing in one that is missing. Raises CorruptFile, UnsupportedTable."""
+    return [] if log.is_missing else list(scan_log(storage, log.path))
+
+
+def scan_slice(storage: Storage, file_slice: FileSlice, rules: DamageRules | None) -> list[LogBlock | CorruptRange]:
+    """What is in the log files of a slice, when `rules` have told what is missing there. Raises as `tell` does."""
+    scanned: list[LogBlock | CorruptRange] = []
+    for log in file_slice.log_files:
+        found = _scan(storage, log)
+        damage = None if rules is None else find_damage(storage, log, found, rules)
+        if rules is not None and damage is not None:
+            rules.tell(damage)
+        scanned += found
+    return scanned
+
+
+def find_damage(
+    storage: Storage, log: LogFile, found: Sequence[LogBlock | CorruptRange], rules: DamageRules
+) -> str | None:
+    """What a log file lacks, as the beginning of a message; None when it has all that completed writes put into it.
+
+    Args:    log: with what they put into it; found: its blocks and what is none, from `scan_log`.
+    """
+    corrupt = [part for part in found if isinstance(part, CorruptRange)]
+    committed = log.committed
+    if rules.archived is not None and (corrupt or not found):
+        active = {said.instant_time for said in committed}
+        committed = (*(said for said in rules.archived(log) if said.instant_time not in active), *committed)
+    whole: Counter[str] = Counter()
+    for part in found:
+        if isinstance(part, LogBlock):
+            whole[part.instant_time] += part.frame.end - part.frame.offset
+    written: Counter[str] = Counter()
+    for said in committed:
+        written[said.instant_time] += said.size_bytes
+    lacking = [
+        f"of {written_bytes:,} bytes that {instant_time} put into it {max(0, written_bytes - whole[instant_time]):,} "
+        "are in no whole block"
+        for instant_time, written_bytes in sorted(written.items())
+        if whole[instant_time] < written_bytes
+    ]
+    if not lacking:
+        return None
+    return f"{storage.root}: the log file {log.path} is damaged: {'; '.join(lacking)} ({_where(log, found, corrupt)})."
+
+
+def _where(log: LogFile, found: Sequence[LogBlock | CorruptRange], corrupt: Sequence[CorruptRange]) -> str:
+    if log.is_missing:
+        return "the file is missing"
+    if corrupt:
+        return ", ".join(f"bytes {part.offset:,} to {part.end:,}: {part.reason}" for part in corrupt[:3])
+    end = max((part.end if isinstance(part, CorruptRange) else part.frame.end for part in found), default=0)
+    return f"it ends at byte {end:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class FindDamage:
+    """Fan-out work: a row of DAMAGE for each log file of a task that lacks something."""
+
+    storage: Storage
+    rules: DamageRules
+
+    def __call__(self, context: TaskContext, task: Sequence[LogFile]) -> Iterator[pa.RecordBatch]:
+        found = [find_damage(self.storage, log, _scan(self.storage, log), self.rules) for log in task]
+        yield pa.RecordBatch.from_arrays([pa.array([text for text in found if text], pa.string())], schema=DAMAGE)
+
+
+def tell_damage(engine: EngineOf[FrameT], storage: Storage, slices: Iterable[FileSlice], rules: DamageRules) -> None:
+    """Look at the log files of slices before anything is done with them, and warn of those that lack something.
+
+    Args:    engine: looks where there are more of them than this process should open.
+    Raises:  DamagedLog instead if `rules` say so; CorruptFile, UnsupportedTable.
+    """
+    logs = [log for file_slice in slices for log in file_slice.log_files]
+    if not logs:
+        return
+    here = len(logs) <= _LOGS_HERE_MAX
+    tasks = [logs[first : first + _LOGS_OF_TASK] for first in range(0, len(logs), _LOGS_OF_TASK)]
+    work = FindDamage(storage, rules)
+    for damage in _collected(LocalEngine(_SCAN_THREADS), tasks, work) if here else _collected(engine, tasks, work):
+        rules.tell(damage)
+
+
+def _collected(engine: EngineOf[FrameT], tasks: Sequence[Sequence[LogFile]], work: FindDamage) -> list[str]:
+    rows = engine.collect(engine.fan_out(tasks, work, DAMAGE))
+    return cast("list[str]", rows.column(0).to_pylist())

@@ -1,0 +1,180 @@
+"""What completed writes put into the log files of a table, as their write stats say.
+
+    log files of slices ← stats of the delta commits since the oldest of these slices began
+    a stat without file = the log file is missing
+
+Bodies of archived writes are read only for a log file that looks damaged.
+Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata";
+docs/formats/file-names.md, "File groups and slices".
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from pyhudi.errors import CorruptFile
+from pyhudi.filegroup.log_damage import DamageRules
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.file_group import CommittedBytes, FileSlice, LogFile
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.table_config import TableConfig
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.file_system_view import LISTING_THREADS
+
+__all__ = ["ArchivedLogWrites", "damage_rules", "with_committed_bytes"]
+
+_WRITES_LOGS = frozenset({ActionKind.DELTACOMMIT, ActionKind.REPLACECOMMIT})
+
+
+def damage_rules(meta: MetaClient, *, raises: bool, advice: str) -> DamageRules:
+    """Rules for the log files of a table; see `DamageRules`."""
+    since = meta.timeline.active_since
+    archived = None if since is None else ArchivedLogWrites(meta.storage, meta.config, since)
+    return DamageRules(raises, advice, archived)
+
+
+def with_committed_bytes(
+    meta: MetaClient, slices: Sequence[FileSlice], *, as_of: str | None = None, find_missing: bool = True
+) -> tuple[FileSlice, ...]:
+    """Slices whose log files say what completed writes put into them, with those log files that are missing.
+
+    Args:    slices: the newest of their groups, as of `as_of`; find_missing: False for slices of a plan, which leaves
+             later log files out.
+    Raises:  PathNotFound when a write was rolled back since.
+    """
+    if not slices or not (meta.config.is_merge_on_read or any(s.log_files for s in slices)):
+        return tuple(slices)
+    named = _named_logs(meta, min(s.base_instant for s in slices), as_of)
+    if not named:
+        return tuple(slices)
+    listed = {log.path for s in slices for log in s.log_files}
+    missing = _missing(meta, slices, named, listed) if find_missing else {}
+    return tuple(_with_bytes(s, named, missing.get((s.group.partition_path, s.group.file_id), ())) for s in slices)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What the stats say of one log file. `completed`: when the newest of its writes did."""
+
+    committed: tuple[CommittedBytes, ...]
+    completed: str
+
+
+def _named_logs(meta: MetaClient, since: str, as_of: str | None) -> dict[str, _Named]:
+    """By path, the log files that completed writes name which completed at `since` or later."""
+    instants = [
+        instant
+        for instant in meta.timeline.commits()
+        if instant.action in _WRITES_LOGS
+        and _completed(instant) >= since
+        and (as_of is None or instant.requested_time <= as_of)
+    ]
+    named: dict[str, _Named] = {}
+    for instant, body in zip(instants, _bodies(meta, instants), strict=True):
+        for path, size_bytes in () if body is None else _log_bytes(body):
+            before = named.get(path)
+            said = CommittedBytes(instant.requested_time, size_bytes)
+            committed = (said,) if before is None else (*before.committed, said)
+            named[path] = _Named(committed, max(_completed(instant), "" if before is None else before.completed))
+    return named
+
+
+def _completed(instant: Instant) -> str:
+    return max(instant.requested_time, instant.completion_time or "")
+
+
+def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata | None]:
+    """Bodies of completed writes; None for one that can't be read, which then says nothing of its log files."""
+
+    def body(instant: Instant) -> CommitMetadata | None:
+        try:
+            return meta.commits.metadata(instant)
+        except CorruptFile:
+            return None
+
+    if len(instants) < 2:
+        return [body(instant) for instant in instants]
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
+        return list(pool.map(body, instants))
+
+
+def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:
+    """(path, bytes) of the log files of a write, change logs left out."""
+    for stat in body.stats():
+        if stat.path is None or ".log." not in stat.path or stat.file_size_in_bytes <= 0:
+            continue
+        name = LogFileName.parse(stat.path.rpartition("/")[2])
+        if name is not None and not name.suffix:
+            yield stat.path, stat.file_size_in_bytes
+
+
+def _missing(
+    meta: MetaClient, slices: Iterable[FileSlice], named: Mapping[str, _Named], listed: set[str]
+) -> dict[tuple[str, str], list[LogFile]]:
+    """By partition path and file id, log files of these slices that are named and not there."""
+    begun = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
+    found: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
+    for path, said in named.items():
+        if path in listed:
+            continue
+        partition_path, _, file_name = path.rpartition("/")
+        name = LogFileName.parse(file_name)
+        group = (partition_path, name.file_id if name is not None else "")
+        if name is None or group not in begun:
+            continue
+        # As files find their slices: below version 8 by their name, from 8 on by the completion of their write.
+        belongs = name.instant_time if meta.config.table_version < 8 else said.completed
+        if belongs >= begun[group] and meta.storage.stat(path) is None:
+            found[group].append(_missing_log(path, partition_path, name))
+    return found
+
+
+def _missing_log(path: str, partition_path: str, name: LogFileName) -> LogFile:
+    known = (name.file_id, name.instant_time, name.version, name.write_token)
+    return LogFile(path, partition_path, *known, size_bytes=0, is_missing=True)
+
+
+def _with_bytes(file_slice: FileSlice, named: Mapping[str, _Named], missing: Sequence[LogFile]) -> FileSlice:
+    if not file_slice.log_files and not missing:
+        return file_slice
+    logs = (*file_slice.log_files, *missing)
+    return replace(
+        file_slice,
+        log_files=tuple(
+            replace(log, committed=named[log.path].committed) if log.path in named else log for log in logs
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLogWrites:
+    """What archived writes put into a log file. Picklable. `active_since`: what is older was archived."""
+
+    storage: Storage
+    config: TableConfig
+    active_since: str
+
+    def __call__(self, log: LogFile) -> tuple[CommittedBytes, ...]:
+        """Raises CorruptFile when the history can't be read."""
+        if log.instant_time >= self.active_since:
+            return ()
+        # From version 8 on the name says the only writer; below it the oldest that is possible.
+        until = log.instant_time if self.config.table_version >= 8 else self.active_since
+        history = load_archived_timeline(self.storage, self.config)
+        return tuple(
+            CommittedBytes(archived.instant.requested_time, size_bytes)
+            for archived in history.instants(log.instant_time, until)
+            if archived.instant.action in _WRITES_LOGS and archived.instant.requested_time < self.active_since
+            for path, size_bytes in _log_bytes_of(archived.commit())
+            if path == log.path
+        )
+
+
+def _log_bytes_of(body: CommitMetadata | None) -> Iterator[tuple[str, int]]:
+    return iter(()) if body is None else _log_bytes(body)
