@@ -88,8 +88,9 @@ def write_manifest(storage: Storage, folder: str, manifest: Manifest, made: Iter
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # A leftover of this name is of a writer that died before it moved the version.
     path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
+    storage.sync([f"{folder}/{file.name}" for file in made])  # first, for without a version the newest manifest counts
     storage.write(path, pretty_json(body).encode())
-    storage.sync([path, *(f"{folder}/{file.name}" for file in made)])
+    storage.sync([path])
     storage.write(version_path, str(manifest.version).encode())
     storage.sync([version_path])  # what it has taken over may be deleted
 

@@ -68,11 +68,13 @@ class TimelineWriter:
     def delete_files(self, instant: Instant) -> None:
         """Remove the pending files of an instant that was rolled back: inflight, then requested.
 
-        In this order a crash leaves an instant that is still pending, never an inflight file alone.
+        In this order a crash leaves an instant that is still pending, never an inflight file alone, without its plan.
         """
         assert not instant.is_completed, instant
-        for state in (State.INFLIGHT, State.REQUESTED):
-            self.storage.delete(self._path(instant.at(state)))
+        inflight = self._path(instant.at(State.INFLIGHT))
+        if self.storage.delete(inflight):
+            self.storage.sync([inflight])
+        self.storage.delete(self._path(instant.at(State.REQUESTED)))
 
     def revert_to_inflight(self, instant: Instant) -> Instant:
         """Take a completed instant back: its data is invisible from now on. For rollbacks that a user asks for."""
