@@ -26,7 +26,7 @@ from pyhudi.storage.base import Storage
 from pyhudi.storage.paths import parent
 from pyhudi.view.file_system_view import is_partition_metadata
 
-__all__ = ["requests_of", "requests_of_slices", "undo_files"]
+__all__ = ["has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -69,6 +69,11 @@ def requests_of_slices(target: Instant, context: ActionContext) -> tuple[Rollbac
         if LogFileName.parse(name) is not None:
             found.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
     return tuple(sorted(found, key=lambda request: request.files_to_be_deleted))
+
+
+def has_logs_of(instant: Instant, storage: Storage) -> bool:
+    """Whether there are log files with the instant in their names: below version 8 those of the slices it opened."""
+    return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _listed(instant, storage))
 
 
 def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[RollbackRequest]:

@@ -119,13 +119,16 @@ class PowerStorage(MemoryStorage):
         with self._content.lock:
             self.events.append(event)
 
-    def after_cut(self, moment: int, chance: random.Random) -> PowerStorage:
-        """What is there when the power comes back that failed after so many events."""
+    def after_cut(self, moment: int, chance: random.Random, luck: float | None = None) -> PowerStorage:
+        """What is there when the power comes back that failed after so many events.
+
+        Args:    luck: how probably the disk had written by itself what nothing synced; 1 takes nothing away.
+        """
         disk = _disk(*self._begin)
         for event in self.events[:moment]:
             _play(event, disk)
         # Disks differ in how much they had written by themselves.
-        luck = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0))
+        luck = chance.choice((0.0, 0.2, 0.5, 0.8, 1.0)) if luck is None else luck
         files: dict[str, tuple[bytes, int]] = {}
         folders: set[str] = set()
         _survive(disk, "", chance, luck, (files, folders))
