@@ -91,13 +91,13 @@ class LocalStorage:
         self._create(path, data, syncs=self.syncs)
         if self.syncs:
             with self._translated(path):
-                sync_all((), folders_of([self._local(path)], self.root))
+                sync_all(folders_of([self._local(path)], self.root))
 
     def sync(self, paths: Iterable[str]) -> None:
         targets = [self._local(path) for path in paths] if self.syncs else []
         if targets:
             with self._translated(""):
-                sync_all(targets, folders_of(targets, self.root))
+                sync_all({*targets, *folders_of(targets, self.root)})
 
     def _create(self, path: str, data: bytes, *, syncs: bool) -> None:
         target = self._local(path)

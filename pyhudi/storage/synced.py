@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 __all__ = ["folders_of", "sync_all", "sync_descriptor"]
@@ -21,32 +21,37 @@ _FOLDER_NOT_SYNCED = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, e
 _TO_SYNC = os.O_RDONLY if os.name != "nt" else os.O_RDWR | getattr(os, "O_BINARY", 0)
 
 
-def folders_of(paths: Iterable[str], root: str) -> tuple[str, ...]:
+def folders_of(paths: Iterable[str], root: str) -> frozenset[str]:
     """The folders that hold these paths, up to and with `root`; for the root itself all above it, too.
 
     Any of them may be new, and a folder that is not in the one above it takes with it all that it holds.
     """
-    found: dict[str, None] = {}
-    for path in paths:
-        folder, last = (path, "") if path == root else (os.path.dirname(path), root)
-        while folder not in found:
-            found[folder] = None
-            above = os.path.dirname(folder)
-            if folder == last or above == folder:
-                break
+    found: set[str] = set()
+    for path in set(paths):
+        folder = path
+        while folder != root and (above := os.path.dirname(folder)) != folder:
             folder = above
-    return tuple(found)
+            found.add(folder)
+        if path == root:
+            found.update(_above(root))
+    return frozenset(found)
 
 
-def sync_all(files: Iterable[str], folders: Iterable[str]) -> None:
+def _above(folder: str) -> Iterator[str]:
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        yield folder
+
+
+def sync_all(paths: Iterable[str]) -> None:
     """Sync files and folders side by side; what is not there (any more) is passed over. Raises OSError."""
-    paths = [*((path, False) for path in files), *((path, True) for path in folders)]
-    if len(paths) == 1:
-        _sync(*paths[0])
-        return
-    with ThreadPoolExecutor(min(_SYNCS_AT_ONCE, max(1, len(paths))), thread_name_prefix="hudi-sync") as pool:
-        for _ in pool.map(lambda found: _sync(*found), paths):
-            pass
+    wanted = sorted(set(paths))
+    if len(wanted) == 1:
+        _sync(wanted[0])
+    elif wanted:
+        with ThreadPoolExecutor(min(_SYNCS_AT_ONCE, len(wanted)), thread_name_prefix="hudi-sync") as pool:
+            for _ in pool.map(_sync, wanted):
+                pass
 
 
 def sync_descriptor(descriptor: int) -> None:
@@ -62,21 +67,18 @@ def sync_descriptor(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def _sync(path: str, is_folder: bool) -> None:
-    if os.name == "nt" and (is_folder or os.path.isdir(path)):  # Windows keeps names by itself, and opens no folders
+def _sync(path: str) -> None:
+    is_folder = os.path.isdir(path)
+    if is_folder and os.name == "nt":  # Windows keeps names by itself, and opens no folders
         return
     try:
         descriptor = os.open(path, _TO_SYNC)
+        try:
+            sync_descriptor(descriptor)
+        finally:
+            os.close(descriptor)
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        if is_folder and error.errno in _FOLDER_NOT_SYNCED:
-            return
-        raise
-    try:
-        sync_descriptor(descriptor)
-    except OSError as error:
         if not is_folder or error.errno not in _FOLDER_NOT_SYNCED:
             raise
-    finally:
-        os.close(descriptor)
