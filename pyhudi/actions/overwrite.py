@@ -67,7 +67,7 @@ def remove_table(storage: Storage) -> None:
     storage.sync(_PROPERTIES)
     entries = storage.list("")
     for of_table in (False, True):
-        gone = [entry for entry in entries if (entry.name == ".hoodie") is of_table]
-        for entry in gone:
+        doomed = [entry for entry in entries if (entry.name == ".hoodie") is of_table]
+        for entry in doomed:
             storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
-        storage.sync([entry.path for entry in gone])
+        storage.sync([entry.path for entry in doomed])

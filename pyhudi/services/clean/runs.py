@@ -74,8 +74,8 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
 
     try:
         # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
-        gone = [data_path(path, name) for path, names in deleted.items() for name in names]
-        committed: Committed[CleanMetadata] = commit(instant, context, metadata, written=gone)
+        deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
+        committed: Committed[CleanMetadata] = commit(instant, context, metadata, written=deleted_paths)
     except TakenOver:
         return None
     return CleanRun(
