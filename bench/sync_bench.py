@@ -87,35 +87,39 @@ def in_turns(repeats: int, *runs: Callable[[int], float]) -> list[list[float]]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--small-repeats", type=int, default=40)
-    parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=given.work) as name:
-        folder = Path(name)
-        table, batch = folder / "large", rows(LARGE_ROWS, 0)
-        commit_s(table, batch, "bulk_insert", sync=True)
-        commit_bytes = stored_bytes(table)
-        on, off = in_turns(
-            given.repeats,
-            lambda repeat: commit_s(table, batch, "bulk_insert", sync=True),
-            lambda repeat: commit_s(table, batch, "bulk_insert", sync=False),
-        )
-        print("| commit | with, ms | without, ms | difference, ms | ratio | the syncs by themselves, ms |")
-        print("|---|---|---|---|---|---|")
-        bare = [bare_syncs_s(table / "0", PARTITIONS, commit_bytes // PARTITIONS) for _ in range(given.repeats)]
-        print(line(f"bulk_insert, {commit_bytes / 1e6:.0f} MB in {PARTITIONS} files", on, off, bare))
-        table, batch = folder / "small", rows(SMALL_ROWS, 0).filter(pa.array(np.arange(SMALL_ROWS) % PARTITIONS == 0))
-        commit_s(table, batch, "bulk_insert", sync=True)
-        on, off, bare = in_turns(
-            given.small_repeats,
-            lambda repeat: commit_s(table, batch, "upsert", sync=True),
-            lambda repeat: commit_s(table, batch, "upsert", sync=False),
-            lambda repeat: bare_syncs_s(table / "0", 1, stored_bytes(table) // 2),
-        )
-        print(line(f"upsert, {len(batch)} rows in one file", on, off, bare))
+def run(folder: Path, repeats: int, small_repeats: int) -> dict[str, list[list[float]]]:
+    """Both cases, printed. Seconds by repeat: with, without, the syncs by themselves."""
+    print("| commit | with, ms | without, ms | difference, ms | ratio | the syncs by themselves, ms |")
+    print("|---|---|---|---|---|---|")
+    return {"large": large(folder / "large", repeats), "small": small(folder / "small", small_repeats)}
+
+
+def large(table: Path, repeats: int) -> list[list[float]]:
+    batch = rows(LARGE_ROWS, 0)
+    commit_s(table, batch, "bulk_insert", sync=True)
+    commit_bytes = stored_bytes(table)
+    times = in_turns(
+        repeats,
+        lambda repeat: commit_s(table, batch, "bulk_insert", sync=True),
+        lambda repeat: commit_s(table, batch, "bulk_insert", sync=False),
+        lambda repeat: bare_syncs_s(table / "0", PARTITIONS, commit_bytes // PARTITIONS),
+    )
+    print(line(f"bulk_insert, {commit_bytes / 1e6:.0f} MB in {PARTITIONS} files", *times))
+    return times
+
+
+def small(table: Path, repeats: int) -> list[list[float]]:
+    batch = rows(SMALL_ROWS, 0).filter(pa.array(np.arange(SMALL_ROWS) % PARTITIONS == 0))
+    commit_s(table, batch, "bulk_insert", sync=True)
+    file_bytes = stored_bytes(table)
+    times = in_turns(
+        repeats,
+        lambda repeat: commit_s(table, batch, "upsert", sync=True),
+        lambda repeat: commit_s(table, batch, "upsert", sync=False),
+        lambda repeat: bare_syncs_s(table / "0", 1, file_bytes),
+    )
+    print(line(f"upsert, {len(batch)} rows in one file", *times))
+    return times
 
 
 def line(what: str, on: list[float], off: list[float], bare: list[float]) -> str:
@@ -123,6 +127,16 @@ def line(what: str, on: list[float], off: list[float], bare: list[float]) -> str
     ratio = statistics.median(a / b for a, b in zip(on, off, strict=True))
     more = f"{with_ms:.1f} | {without_ms:.1f} | {with_ms - without_ms:+.1f} | **{ratio:.3f}** | {bare_ms:.1f}"
     return f"| {what} | {more} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--small-repeats", type=int, default=40)
+    parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="pyhudi-bench-", dir=given.work) as name:
+        run(Path(name), given.repeats, given.small_repeats)
 
 
 if __name__ == "__main__":
