@@ -19,6 +19,7 @@ SEED = int(os.environ.get("PYHUDI_POWER_SEED", "1"))
 ROUNDS = int(os.environ.get("PYHUDI_POWER_ROUNDS", "60"))
 
 
+@pytest.mark.filterwarnings("ignore:.*metadata table.*")
 @pytest.mark.parametrize("name", ACTIONS)
 def test_what_has_completed_is_whole_and_the_next_writer_goes_on(name: str) -> None:
     for n in range(-(-ROUNDS // len(ACTIONS))):
