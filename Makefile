@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress bench docs changelog clean
+.PHONY: help demo test servers fmt check judge judge-all stress power bench docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -59,6 +59,9 @@ judge-all: $(READY)  ## the same, every kind of table
 
 stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then
 	@$(PY) -m pytest tests/concurrency -m slow -s $(ARGS)
+
+power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
+	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)
 
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)

@@ -1,5 +1,6 @@
 """commit: the only way to complete an instant, in one transaction for every kind of action.
 
+    files synced       what it wrote, what it deleted: both outlast a power cut
     lock, reload       the table as it is now
     inflight           the instant is what its process has left it as; no process has considered that process dead
     metadata table     none was made meanwhile
@@ -8,7 +9,7 @@
     body               with the newest schema and the values that it carries on
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
-    completed file     readers see the instant
+    completed file     readers see the instant; it outlasts a power cut, too, when the call returns
 
 An error before the last step leaves the instant inflight. Source: docs/architecture.md; docs/formats/timeline.md,
 "Completion times", "Steps of an instant"; docs/formats/writers.md, "Conflicts", "Steps of a write".
@@ -16,7 +17,7 @@ An error before the last step leaves the instant inflight. Source: docs/architec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -69,6 +70,7 @@ def commit(
     context: ActionContext,
     body: Callable[[ActionContext], BodyT],
     *,
+    written: Iterable[str],
     alive: Check = _nothing,
     conflicts: Check = _nothing,
     last: Check = _nothing,
@@ -76,12 +78,14 @@ def commit(
     """Complete an instant.
 
     Args:
+        written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
     Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, HudiError when
         there is a metadata table, and what the checks raise. Nothing is complete then.
     """
+    context.meta.storage.sync(written)  # before the lock is taken: others need not wait for the disk
     with hold(context.lock, context.options.lock.wait_timeout_s):
         return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last)
 

@@ -13,7 +13,7 @@ docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/format
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
@@ -90,7 +90,9 @@ def _perform(
     if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):
         writer.delete_files(inflight)
         return statuses, None, metadata, prepared.not_found
-    completed = watch.time("commit", lambda: _complete(metadata, prepared, inflight, statuses, context, heartbeat))
+    completed = watch.time(
+        "commit", lambda: _complete(metadata, prepared, inflight, statuses, kept, context, heartbeat)
+    )
     return statuses, completed, metadata, prepared.not_found
 
 
@@ -124,6 +126,7 @@ def _complete(
     prepared: PreparedWrite[PlanT],
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
+    written: Sequence[str],
     began: ActionContext,
     heartbeat: Heartbeat,
 ) -> Instant:
@@ -138,7 +141,12 @@ def _complete(
         return with_rolling_metadata(found, now.meta, began.options.commits)
 
     committed: Committed[CommitMetadata] = commit(
-        inflight, began, latest, alive=lambda now: _check_alive(inflight, now, heartbeat), conflicts=conflicts
+        inflight,
+        began,
+        latest,
+        written=written,
+        alive=lambda now: _check_alive(inflight, now, heartbeat),
+        conflicts=conflicts,
     )
     return committed.instant
 

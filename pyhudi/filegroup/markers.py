@@ -102,6 +102,7 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
             )
         if storage.delete(marker.data_path):
             removed.append(marker.data_path)
+    storage.sync(removed)  # one that came back would count as a file of the commit
     return tuple(removed)
 
 

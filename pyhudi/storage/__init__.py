@@ -9,7 +9,7 @@ from types import MappingProxyType
 from pyhudi.errors import ConfigError
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock, FixedClock, SystemClock
-from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.local import LocalStorage, with_sync
 from pyhudi.storage.memory import MemoryStorage
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Storage",
     "SystemClock",
     "open_storage",
+    "with_sync",
 ]
 
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})

@@ -25,7 +25,7 @@ from pyhudi.storage.arrow_store import (
     open_object_store,
     without_signature,
 )
-from pyhudi.storage.base import FileInfo
+from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
 from pyhudi.storage.object_stream import open_object_stream
@@ -39,7 +39,7 @@ _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 
 
 @dataclass(frozen=True, init=False)
-class ArrowStorage:
+class ArrowStorage(AlwaysSynced):
     """The table at `uri`.
 
     Args: `options`: Hadoop's keys for the store (docs/storage.md lists them); without them the store's own environment

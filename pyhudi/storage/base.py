@@ -7,14 +7,14 @@ travel to executors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ClientArguments", "FileInfo", "Storage"]
+__all__ = ["AlwaysSynced", "ClientArguments", "FileInfo", "Storage"]
 
 ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
 
@@ -47,6 +47,11 @@ class Storage(Protocol):
         """So many entries of a folder `list` shows as they were at one moment; 0: a change may fall into every list."""
         ...
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a change that outlasts a power cut means that those made before it do, too."""
+        ...
+
     def full_path(self, path: str) -> str:
         """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...
@@ -64,11 +69,25 @@ class Storage(Protocol):
         ...
 
     def write(self, path: str, data: bytes) -> None:
-        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can."""
+        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can. After a
+        power cut, too, but only `sync` makes them the new ones.
+        """
         ...
 
     def create_new(self, path: str, data: bytes) -> None:
-        """Make a file that must not exist; never exposes a part of it. Raises PathExists."""
+        """Make a file that must not exist; never exposes a part of it. Raises PathExists. After a power cut it may be
+        there and empty, or cut off.
+        """
+        ...
+
+    def create_synced(self, path: str, data: bytes) -> None:
+        """As `create_new`, but a power cut leaves the whole file or none, and the whole one when this has returned."""
+        ...
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Return when these files, as they are or as deleted, outlast a power cut, whichever process on this machine
+        wrote them: what they hold, their names, and the folders above them; for "", all above the table.
+        """
         ...
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
@@ -98,3 +117,21 @@ class Storage(Protocol):
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set a file's modification time where the store can; elsewhere nothing happens."""
         ...
+
+
+class AlwaysSynced:
+    """For stores that answer a change when it outlasts a power cut, and have nothing that could be synced later.
+
+    Object stores promise it. On HDFS a closed file is in the memory of several machines; pyarrow has no call that has
+    them write it to their disks (docs/storage.md, "A power cut").
+    """
+
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
+    def create_synced(self: Storage, path: str, data: bytes) -> None:
+        self.create_new(path, data)
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Nothing."""

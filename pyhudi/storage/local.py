@@ -1,7 +1,8 @@
 """LocalStorage: a table in a folder of this machine, or on anything mounted here.
 
 `write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
-`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part.
+`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. For what a power cut leaves,
+see `storage/synced.py`.
 """
 
 from __future__ import annotations
@@ -10,18 +11,19 @@ import errno
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.storage.base import FileInfo
+from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
+from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "with_sync"]
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
 _COUNTER = itertools.count()
@@ -30,9 +32,13 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
-    """The table in folder `root` (made absolute; need not exist yet)."""
+    """The table in folder `root` (made absolute; need not exist yet).
+
+    `syncs`: whether anything waits for the disk. Without it a power cut can take completed instants, or empty them.
+    """
 
     root: str
+    syncs: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(os.path.expanduser(self.root)))
@@ -40,6 +46,10 @@ class LocalStorage:
     @property
     def listed_at_once(self) -> int:
         return 0  # entries are looked at one by one while others come and go
+
+    @property
+    def keeps_order(self) -> bool:
+        return False
 
     def full_path(self, path: str) -> str:
         # As Hadoop's Path prints it: one slash, nothing escaped.
@@ -66,7 +76,7 @@ class LocalStorage:
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)
         with self._translated(path):
-            temporary = _write_temporary(target, data)
+            temporary = _write_temporary(target, data, syncs=self.syncs)
             try:
                 _drop_hadoop_checksum(target)
                 os.replace(temporary, target)
@@ -75,12 +85,27 @@ class LocalStorage:
                 raise
 
     def create_new(self, path: str, data: bytes) -> None:
+        self._create(path, data, syncs=False)
+
+    def create_synced(self, path: str, data: bytes) -> None:
+        self._create(path, data, syncs=self.syncs)
+        if self.syncs:
+            with self._translated(path):
+                sync_all(folders_of([self._local(path)], self.root))
+
+    def sync(self, paths: Iterable[str]) -> None:
+        targets = [self._local(path) for path in paths] if self.syncs else []
+        if targets:
+            with self._translated(""):
+                sync_all({*targets, *folders_of(targets, self.root)})
+
+    def _create(self, path: str, data: bytes, *, syncs: bool) -> None:
         target = self._local(path)
         with self._translated(path):
             if not data:  # nothing to see in part: one system call is enough
                 os.close(_open_new(target))
                 return
-            temporary = _write_temporary(target, data)
+            temporary = _write_temporary(target, data, syncs=syncs)
             try:
                 os.link(temporary, target)
             except OSError as error:
@@ -169,7 +194,12 @@ class LocalStorage:
             raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
 
 
-def _write_temporary(target: str, data: bytes) -> str:
+def with_sync(storage: Storage, wanted: bool) -> Storage:
+    """The storage, but `wanted` False: one that waits for no disk, where it is a local one."""
+    return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not wanted else storage
+
+
+def _write_temporary(target: str, data: bytes, *, syncs: bool) -> str:
     folder = os.path.dirname(target)
     token = f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_COUNTER)}"
     temporary = os.path.join(folder, f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}")
@@ -177,6 +207,9 @@ def _write_temporary(target: str, data: bytes) -> str:
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
+            if syncs and data:
+                file.flush()
+                sync_descriptor(file.fileno())
     except BaseException:
         _unlink_quietly(temporary)
         raise

@@ -17,7 +17,7 @@ from typing import Literal
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.storage.base import FileInfo
+from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.paths import inside
 
@@ -51,7 +51,7 @@ _NUMBERS = itertools.count(1)
 _REGISTRY_LOCK = threading.Lock()
 
 
-class MemoryStorage:
+class MemoryStorage(AlwaysSynced):
     """A storage in this process. Thread-safe. Pickling keeps the name, so a copy works within this process only.
 
     Args: `name`: handles of one name share content; None makes a content of its own. `clock` stamps files; the first

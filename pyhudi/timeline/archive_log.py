@@ -104,6 +104,7 @@ class ArchiveLog:
         if file is None:
             return None
         file.close()
+        self.storage.sync([path])  # the active files may be deleted
         return path
 
     def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:

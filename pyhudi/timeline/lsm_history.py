@@ -160,8 +160,8 @@ class LsmHistory:
         name = HistoryFile.name_of(times[0].as_py(), times[-1].as_py(), 0)
         manifest = load_manifest(self.storage, self.folder)
         size_bytes = write_history_file(self.storage, self._path(name), [rows])
-        files = (*manifest.files, HistoryFile(name, size_bytes))
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        made = HistoryFile(name, size_bytes)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, (*manifest.files, made)), [made])
         return name
 
     def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
@@ -194,8 +194,9 @@ class LsmHistory:
             for source, group in groups
         )
         size_bytes = write_history_file(self.storage, self._path(name), map(_sorted, tables))
-        files = (*(file for file in manifest.files if file not in sources), HistoryFile(name, size_bytes))
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        made = HistoryFile(name, size_bytes)
+        files = (*(file for file in manifest.files if file not in sources), made)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files), [made])
         return name
 
 

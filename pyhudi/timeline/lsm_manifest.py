@@ -83,12 +83,16 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
     return Manifest()
 
 
-def write_manifest(storage: Storage, folder: str, manifest: Manifest) -> None:
-    """Make a version the newest one. Hold the table's lock."""
+def write_manifest(storage: Storage, folder: str, manifest: Manifest, made: Iterable[HistoryFile] = ()) -> None:
+    """Make a version the newest one; `made`: the files that are new in it. Hold the table's lock."""
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # A leftover of this name is of a writer that died before it moved the version.
-    storage.write(f"{folder}/manifest_{manifest.version}", pretty_json(body).encode())
-    storage.write(f"{folder}/{_VERSION_NAME}", str(manifest.version).encode())
+    path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
+    storage.sync([f"{folder}/{file.name}" for file in made])  # first, for without a version the newest manifest counts
+    storage.write(path, pretty_json(body).encode())
+    storage.sync([path])
+    storage.write(version_path, str(manifest.version).encode())
+    storage.sync([version_path])  # what it has taken over may be deleted
 
 
 def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]:

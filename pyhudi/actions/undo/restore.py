@@ -176,7 +176,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             plan.instants,
             {time: rollbacks for time, rollbacks in done.items() if rollbacks},
         )
-        commit(inflight, context, lambda now: metadata)
+        commit(inflight, context, lambda now: metadata, written=())
     finally:
         heartbeat.stop()
     for rollback, _ in _rollbacks_of(instant, context.reloaded()):

@@ -206,7 +206,7 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
             TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
 
     try:
-        commit(instant, context, lambda now: metadata, last=delete_target_instant)
+        commit(instant, context, lambda now: metadata, written=(), last=delete_target_instant)
     except TakenOver:
         return metadata  # another process did the same at the same time
     delete_markers(context.meta.storage, instant.requested_time)

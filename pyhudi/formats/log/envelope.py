@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["MAGIC", "BlockFrame", "BlockType", "CorruptRange", "HeaderKey", "encode_block", "scan_frames"]
 
 MAGIC = b"#HUDI#"
+# A file whose name reached the disk before what it holds: cut off in its first bytes, or zeros from the first one on.
+_LEFT_BY_POWER_CUT = frozenset({MAGIC[:n] for n in range(len(MAGIC))} | {bytes(n + 1) for n in range(len(MAGIC))})
 FORMAT_VERSION = 1
 SEARCH_WINDOW_BYTES = 1024 * 1024
 MAX_BLOCK_BYTES = 2**31 - 1  # Hudi narrows the size to 32 bits
@@ -104,11 +106,16 @@ def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | Corr
 
     Args:    source: the file; where: its path.
     Raises:  CorruptFile when the file does not start with the magic or a whole block's header is damaged;
-             UnsupportedTable for another format version, block type or header entry.
+             UnsupportedTable for another format version, block type or header entry. A file that a power cut has left
+             without a beginning is one corrupt range.
     """
     size, position = source.size(), 0
     while position < size:
-        if _read(source, position, len(MAGIC)) != MAGIC:
+        head = _read(source, position, len(MAGIC))
+        if head in _LEFT_BY_POWER_CUT:
+            yield CorruptRange(position, size, "a power cut left no beginning")
+            return
+        if head != MAGIC:
             raise CorruptFile(f"{where} at byte {position}: expected the log magic {MAGIC!r}; this is no log file.")
         end, reason = _block_end(source, position, size)
         if end is None:

@@ -73,7 +73,9 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
         return _metadata(instant, plan, deleted, tuple(removed), taken_ms, extra)
 
     try:
-        committed: Committed[CleanMetadata] = commit(instant, context, metadata)
+        # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
+        deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
+        committed: Committed[CleanMetadata] = commit(instant, context, metadata, written=deleted_paths)
     except TakenOver:
         return None
     return CleanRun(
