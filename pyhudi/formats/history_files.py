@@ -78,8 +78,8 @@ def row_groups_of(
     Raises CorruptFile, PathNotFound.
     """
     with storage.open_input(path) as source:
-        metadata = _opened(source, f"{storage.root}/{path}").metadata
-        groups = (_row_group(metadata, number) for number in range(metadata.num_row_groups))
+        where = f"{storage.root}/{path}"
+        groups = _row_groups(_opened(source, where).metadata, where)
         return tuple(g for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since))
 
 
@@ -102,13 +102,14 @@ def read_history_file(
     with storage.open_input(path) as source:
         file = _opened(source, where)
         if row_groups is None:
-            groups = (_row_group(file.metadata, number) for number in range(file.num_row_groups))
+            groups = _row_groups(file.metadata, where)
             row_groups = [
                 g.number for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since)
             ]
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
-        except (pa.ArrowException, OSError, KeyError) as error:
+            table.validate(full=True)  # its texts may be no UTF-8
+        except (pa.ArrowException, OSError, LookupError, ValueError) as error:
             raise _corrupt(where, error) from error
     return _within(table, since, until)
 
@@ -116,7 +117,7 @@ def read_history_file(
 def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise _corrupt(where, error) from error
     missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
     if missing:
@@ -124,6 +125,13 @@ def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
             f"{where}: expected a file of archived instants, found no column {', '.join(sorted(missing))}."
         )
     return file
+
+
+def _row_groups(metadata: pq.FileMetaData, where: str) -> tuple[RowGroup, ...]:
+    try:
+        return tuple(_row_group(metadata, number) for number in range(metadata.num_row_groups))
+    except (pa.ArrowException, ArithmeticError, ValueError) as error:  # statistics of a column of another type
+        raise _corrupt(where, error) from error
 
 
 def _row_group(metadata: pq.FileMetaData, number: int) -> RowGroup:

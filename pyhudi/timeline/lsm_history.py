@@ -123,7 +123,7 @@ class LsmHistory:
                 action = _ACTIONS.get(word)
                 if time and action is not None:
                     found[time, word] = Instant(time, action.completed_as, State.COMPLETED, completion)
-        return tuple(sorted(found.values()))
+        return tuple(sorted(found.values(), key=lambda i: (i.requested_time, i.action.value, i.completion_time or "")))
 
     def _newest_first(self, since: str | None, until: str | None) -> Iterator[LsmInstant]:
         groups = [

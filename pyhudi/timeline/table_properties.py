@@ -29,7 +29,7 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
 _SYSTEM_CLOCK = SystemClock()
-_CHECKSUM_SINCE_VERSION = 4
+_VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
 def table_exists(storage: Storage) -> bool:
@@ -148,8 +148,7 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
         return None
     if CHECKSUM_KEY in properties:
         return properties if has_valid_checksum(properties) else None
-    version = properties.get("hoodie.table.version", "")
-    return properties if version.isdigit() and int(version) < _CHECKSUM_SINCE_VERSION else None
+    return properties if properties.get("hoodie.table.version") in _VERSIONS_WITHOUT_CHECKSUM else None
 
 
 def _unreadable(storage: Storage) -> CorruptFile:

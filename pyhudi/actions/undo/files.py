@@ -19,14 +19,14 @@ from pyhudi.filegroup.markers import APPEND, create_marker, list_markers, marker
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
-from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_path
+from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_path, instant_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
 from pyhudi.storage.paths import parent
 from pyhudi.view.file_system_view import is_partition_metadata
 
-__all__ = ["has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
+__all__ = ["check_plan", "has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -227,8 +227,8 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
     """
     target = plan.instant_to_rollback.commit_time
     undone: dict[str, _Undone] = {}
+    check_plan(plan, storage)  # all of it, before the first file goes
     for request in plan.requests:
-        _check(request, target, storage)
         done = undone.setdefault(request.partition_path, _Undone())
         to_delete = [*request.files_to_be_deleted]
         commanded = False
@@ -257,16 +257,23 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
     }
 
 
+def check_plan(plan: RollbackPlan, storage: Storage) -> None:
+    """Raise CorruptFile when a plan names files that its instant did not write: the plan, a marker or a body lied."""
+    for request in plan.requests:
+        _check(request, plan.instant_to_rollback.commit_time, storage)
+
+
 def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
-    strange = [path for path in request.files_to_be_deleted if target not in path.rpartition("/")[2]]
+    strange = [path for path in request.files_to_be_deleted if instant_of(path.rpartition("/")[2]) != target]
     if ".." in request.partition_path.split("/") or request.partition_path.startswith((".hoodie", "/")):
         strange.append(request.partition_path)
     if request.log_blocks_to_be_deleted and "/" in request.file_id + request.latest_base_instant:
         strange.append(request.file_id)
     if strange:
         raise CorruptFile(
-            f"{storage.root}: the plan to roll back {target} names {strange[0]!r}, which that instant did not write. "
-            f"Nothing was deleted for it; check the rollback.requested file."
+            f"{storage.root}: the plan to roll back {target} names {strange[0]!r:.300}, which that instant did not "
+            f"write. Nothing was deleted for it; check the rollback.requested file, and the markers in "
+            f"{marker_folder(target)}."
         )
 
 
