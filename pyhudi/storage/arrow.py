@@ -162,6 +162,9 @@ class ArrowStorage:
             if path and kind != "gcs" and self.stat(path) is not None:
                 self._filesystem.delete_dir(where)
 
+    def check_deletable(self, path: str) -> None:
+        """Nothing: no store tells before."""
+
     def make_folder(self, path: str) -> None:
         if self._filesystem.type_name not in OBJECT_STORES:
             with self._translated(path):
