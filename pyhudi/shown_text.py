@@ -45,15 +45,15 @@ def holds_credentials(uri: str) -> bool:
 def quoted(text: str, characters: int = QUOTED_CHARACTERS) -> str:
     """Text of others for the middle of a message: control characters escaped, shortened, without credentials."""
     # Some more than is shown, so that no credential is cut in half and not known for one.
-    start = without_credentials(text[: characters + 2 * _CREDENTIAL_CHARACTERS])
-    shown = "".join(c if c.isprintable() else _escaped(c) for c in start)
-    return shown if len(shown) <= characters and len(text) <= characters + 2 * _CREDENTIAL_CHARACTERS else f"{shown[:characters]}..."
+    start = text[: characters + 2 * _CREDENTIAL_CHARACTERS]
+    shown = "".join(c if c.isprintable() else _escaped(c) for c in without_credentials(start))
+    return shown if len(shown) <= characters and start == text else f"{shown[:characters]}..."
 
 
 def message(text: str) -> str:
     """A whole message as it may be shown: text that any encoding takes, of bounded length, without credentials."""
     if len(text) > MESSAGE_CHARACTERS_MAX:
-        half = MESSAGE_CHARACTERS_MAX // 2
+        half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than the half, as the words between them count, too
         text = f"{text[:half]} ... ({len(text) - 2 * half:,} characters left out) ... {text[-half:]}"
     return without_credentials(_HALVES.sub(lambda found: _escaped(found[0]), text))
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from pyhudi.errors import StorageError
-from pyhudi.shown_text import is_text, quoted
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.shown_text import holds_credentials, is_text, quoted
 
-__all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "child", "inside", "is_temporary", "parent"]
+__all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "check_no_credentials", "child", "inside", "is_temporary", "parent"]
 
 # The leading dot keeps readers of data folders away, the unknown extension readers of timelines.
 TEMPORARY_PREFIX = ".pyhudi-"
@@ -33,10 +33,20 @@ def inside(path: str, root: str) -> str:
     if is_plain and not is_windows_path:
         return path
     raise StorageError(
-        f"The path '{quoted(path)}' leaves the table's folder or is not a plain relative path (table: {root}). Expected names "
-        f"joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the value or file "
-        f"that named it."
+        f"The path '{quoted(path)}' leaves the table's folder or is not a plain relative path (table: {root}). "
+        f"Expected names joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the value or "
+        f"file that named it."
     )
+
+
+def check_no_credentials(uri: str) -> None:
+    """Raises ConfigError for a URI that holds credentials: the table's path is in logs, commits, plans and messages."""
+    if holds_credentials(uri):
+        raise ConfigError(
+            f"The table's path holds credentials: '{quoted(uri)}'. Nothing was opened. Give the path without them, and "
+            f"them as options of the store (storage_options, spark.hadoop.fs.*; docs/storage.md lists them) or by its "
+            f"environment variables."
+        )
 
 
 def parent(path: str) -> str:

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Protocol
 
 from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import ObjectStore, first_line, object_store
+from pyhudi.storage.arrow_store import ObjectStore, object_store, shown_error, shown_store_error
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
@@ -178,7 +178,7 @@ class _StoredObjects:
         except (api.exceptions.NotFoundError, FileNotFoundError):
             return None
         except (api.exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
         return data, _packed(found.meta.get("e_tag"), found.meta.get("version"))
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
@@ -194,7 +194,7 @@ class _StoredObjects:
         ):
             return None
         except (api.exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
         return _packed(made.get("e_tag"), made.get("version"))
 
 

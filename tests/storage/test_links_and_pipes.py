@@ -1,4 +1,4 @@
-"""Symbolic links, pipes and other things that lie in a table's folder: read as the decision says, or refused at once."""
+"""Symbolic links, pipes and other things in a table's folder: read as the decision says, or refused at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -100,7 +101,7 @@ def test_links_that_multiply_on_other_disks_end_where_the_first_folder_comes_aga
     folders = [table.parent / f"d{number}" for number in range(41)]
     for folder in folders:
         folder.mkdir()
-    for folder, deeper in zip(folders, folders[1:], strict=False):
+    for folder, deeper in pairwise(folders):
         for name in "ab":
             (folder / name).symlink_to(deeper)
     (table / "z").symlink_to(folders[0])
@@ -294,10 +295,8 @@ def test_a_pipe_in_the_place_of_any_file_of_a_table_never_blocks(table: Path, pl
         lambda: write_hudi(table, [{"id": "a", "p": "x", "n": 7}], options=options),
         lambda: HudiTable.open(table).clean(options=options),
     ):
-        try:
+        with suppress(HudiError):
             call()
-        except HudiError as error:
-            assert str(error)
 
 
 # ---- overwriting
