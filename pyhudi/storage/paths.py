@@ -34,8 +34,8 @@ def inside(path: str, root: str) -> str:
         return path
     raise StorageError(
         f"The path '{quoted(path)}' leaves the table's folder or is not a plain relative path (table: {root}). "
-        f"Expected names joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the value or "
-        f"file that named it."
+        f"Expected names joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the "
+        f"value or file that named it."
     )
 
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from pyhudi.errors import CorruptFile, HudiError, LockTimeout, StorageError
-from pyhudi.locks import LockOptions, hold, open_lock
+from pyhudi.locks import LockOptions, dynamodb, hive_metastore, hold, open_lock
 from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
 from pyhudi.locks.storage_based import LOCK_PATH
-from pyhudi.model.options.locks import StorageLockOptions
+from pyhudi.model.options.locks import DynamoOptions, HiveLockOptions, StorageLockOptions, ZookeeperOptions
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
 from pyhudi.storage.versioned import LOCK_BYTES_MAX, FileBusy, versioned_files
 
@@ -202,3 +202,103 @@ def test_a_lock_that_goes_away_at_each_look_does_not_hold_a_writer_up() -> None:
 
     lock = open_lock(LockOptions("FILESYSTEM", retry_wait_ms=1), Fast(), SystemClock())
     assert not lock.try_acquire(0.05)
+
+
+# ---- at servers, whose answers anyone may have put there
+
+ITEMS: list[dict[str, Any]] = [
+    {"recordVersionNumber": {"S": "1"}, "leaseDuration": {"S": "soon"}},
+    {"recordVersionNumber": {"S": "1"}, "leaseDuration": {"S": "9" * 5000}},
+    {"recordVersionNumber": {"S": "1"}, "leaseDuration": {"S": "²"}, "ownerName": {"N": "7"}},
+    {"recordVersionNumber": {"S": "1"}, "leaseDuration": {"N": "7"}, "ownerName": {"S": EVIL[:100_000]}},
+    {"recordVersionNumber": {"B": b"1"}, "ownerName": "somebody"},
+    {},
+]
+
+
+class Table:
+    """What boto3's client is asked, with one item that stays."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        self._item = item
+
+    def describe_table(self, **_: object) -> dict[str, Any]:
+        return {"Table": {"TableStatus": "ACTIVE"}}
+
+    def get_item(self, **_: object) -> dict[str, Any]:
+        return {"Item": self._item}
+
+    def put_item(self, **_: object) -> None:
+        exceptions = pytest.importorskip("botocore.exceptions")
+        raise exceptions.ClientError({"Error": {"Code": "ConditionalCheckFailedException"}}, "PutItem")
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=range(len(ITEMS)))
+def test_an_item_of_strangers_holds_the_lock_and_is_told_in_one_line(
+    item: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exceptions = pytest.importorskip("botocore.exceptions")
+    monkeypatch.setattr(dynamodb, "_client", lambda *_: (Table(item), exceptions))
+    options = LockOptions("DYNAMODB", dynamo=DynamoOptions(table="locks", partition_key="k"))
+    lock = open_lock(options, MemoryStorage(), FixedClock(1_760_000_000_000))
+
+    with pytest.raises(LockTimeout) as caught, hold(lock, 1):
+        pass
+    assert len(str(caught.value)) < 1000
+    assert str(caught.value).isprintable()
+    assert "SECRET" not in str(caught.value)
+
+
+def test_what_boto_refuses_is_an_error_of_ours() -> None:
+    pytest.importorskip("boto3")
+    for url in ("nonsense", "http://who:SECRET@", "http://[::1"):
+        dynamo = DynamoOptions(table="locks", partition_key="k", region="r", endpoint_url=url)
+        with pytest.raises(HudiError) as caught:
+            open_lock(LockOptions("DYNAMODB", dynamo=dynamo), MemoryStorage())
+        assert "SECRET" not in str(caught.value)
+
+
+def test_what_kazoo_refuses_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("kazoo")
+    for url in ("host:port", "", "who:SECRET@host:x"):
+        options = ZookeeperOptions(url=url, base_path="/b", lock_key="k", connection_timeout_s=0.1)
+        with pytest.raises(HudiError):
+            open_lock(LockOptions("ZOOKEEPER", zookeeper=options), MemoryStorage()).try_acquire(0)
+
+    lock: Any = open_lock(
+        LockOptions("ZOOKEEPER", zookeeper=ZookeeperOptions(url="h:1", base_path="/b", lock_key="k")), MemoryStorage()
+    )
+
+    class Contended:
+        notes: Any = (EVIL,)
+
+        def contenders(self) -> list[str]:
+            return list(self.notes) if isinstance(self.notes, tuple) else self.notes.decode()
+
+    monkeypatch.setattr(lock, "_connected", lambda: Client())
+    monkeypatch.setattr(lock, "_new_lock", lambda client: Contended())
+    assert lock.owner_note.isprintable()
+    assert len(lock.owner_note) < 400
+    Contended.notes = b"\xff"
+    assert "note is no text" in lock.owner_note
+
+
+class Client:
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_what_thrift_refuses_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pymetastore")
+    many = "9" * 5000
+    for uris in ("thrift://host:port", "thrift://127.0.0.1:99999", "thrift://:²", f"thrift://h:{many}", "//\x00:1"):
+        options = LockOptions("HIVE_METASTORE", hive=HiveLockOptions("lake", "t", uris))
+        with pytest.raises(HudiError):
+            open_lock(options, MemoryStorage()).try_acquire(0)
+
+    def nobody() -> str:
+        raise KeyError("uid 1234 not found")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    assert hive_metastore._user() == str(os.getuid())
