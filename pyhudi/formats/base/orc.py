@@ -224,6 +224,7 @@ class OrcWriter:
                 _check_moments(chunk, field.name)
         with as_storage_error(self._where):
             self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+            self._held.check()
         self._empty = False
 
     def close(self, footer: Footer) -> int:
@@ -232,6 +233,7 @@ class OrcWriter:
             if self._empty:
                 self._writer.write(self._stored.empty_table())
             self._writer.close()
+            self._held.check()
             self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
             size = int(self._sink.tell())
             self._sink.close()
