@@ -7,6 +7,8 @@ import sys
 import warnings
 from pathlib import Path
 
+from pyhudi import shown_text
+
 __all__ = ["warn_caller"]
 
 _PACKAGES = Path(__file__).parent.parent
@@ -14,8 +16,8 @@ _OWN_FOLDERS = tuple(f"{_PACKAGES / name}{os.sep}" for name in ("pyhudi", "pyspa
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn in the name of the first caller outside this package."""
+    """Warn in the name of the first caller outside this package; of what is quoted, see `shown_text.message`."""
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(shown_text.message(message), category, stacklevel=level)

@@ -36,8 +36,8 @@ class FolderLinks:
         if other is not None:
             raise StorageError(
                 f"{self._root}: the folder {entry.path!r} is a symbolic link to {target!r}, which is also {other}, or "
-                f"lies in or above it: its files would be in the table twice, and circles of symbolic links have no end. "
-                f"Remove the link; nothing was changed."
+                f"lies in or above it: its files would be in the table twice, and circles of symbolic links have no "
+                f"end. Remove the link; nothing was changed."
             )
         self._add(target, repr(entry.path))
 
