@@ -32,6 +32,7 @@ __all__ = ["LOCK_PATH", "StorageLock"]
 LOCK_PATH = f"{META_FOLDER}/.locks/table_lock.json"
 _CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as Hudi takes it
 _RELEASE_ATTEMPTS = 3
+_BUSY_RELEASES = 200  # ten seconds: a lock that is not given back keeps all others waiting for minutes
 _MS_MAX = 2**63 - 1  # validUntil is a long of Java's
 _NEAR: Pauses = (0.005, 0.02)
 _FAR: Pauses = (0.1, 1.0)
@@ -110,14 +111,18 @@ class StorageLock:
             held, self._held = self._held, None
         if held is None:
             return
-        for left in reversed(range(_RELEASE_ATTEMPTS)):
+        left = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
+        while True:
             try:
                 if not self._put(replace(held[0], expired=True), held[1]):
                     self._warn("was taken over while it was held: its holder did not renew it in time, and two writers")
                 return
             except StorageError as error:
-                if not left:
+                is_busy = isinstance(error, FileBusy)
+                left[is_busy] -= 1
+                if not left[is_busy]:
                     self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
+                    return
 
     def _renew(self) -> bool:
         """Put the end of the lease further away; False when there is nothing to renew any more."""

@@ -76,6 +76,31 @@ def test_a_lock_whose_guard_is_kept_by_another_is_held_and_renewed_later(tmp_pat
     assert json.loads((tmp_path / LOCK_PATH).read_bytes())["expired"]
 
 
+def test_a_lock_is_given_back_as_soon_as_its_guard_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine others may stay between reading and replacing for a while."""
+    lock = lock_of("STORAGE", LocalStorage(str(tmp_path)))
+    assert lock.try_acquire(0)
+    kind, busy = type(lock._files), [20]
+    replace = kind.replace
+
+    def later(self: Any, path: str, data: bytes, version: str | None) -> str | None:
+        busy[0] -= 1
+        if busy[0] > 0:
+            raise FileBusy("others are at it")
+        return replace(self, path, data, version)
+
+    monkeypatch.setattr(kind, "replace", later)
+    lock.release()
+    assert json.loads((tmp_path / LOCK_PATH).read_bytes())["expired"]
+
+    monkeypatch.setattr(kind, "replace", replace)
+    assert lock.try_acquire(0)
+    busy[0] = 10**9
+    monkeypatch.setattr(kind, "replace", later)
+    with pytest.warns(RuntimeWarning, match="could not be given back"):
+        lock.release()
+
+
 def test_a_link_at_the_guard_makes_no_file_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "t/.hoodie/.locks").mkdir(parents=True)
     for target in ("outside", "t/.hoodie/.locks/there"):
