@@ -61,11 +61,13 @@ def remove_table(storage: Storage) -> None:
 
     The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
     because data files without it would count as committed in a table that is made there next. After a power cut, too.
+    Nothing goes where it is known before that something would have to stay. Raises StorageError.
     """
+    storage.check_deletable("")
+    entries = storage.list("")
     for path in _PROPERTIES:
         storage.delete(path)
     storage.sync(_PROPERTIES)
-    entries = storage.list("")
     for of_table in (False, True):
         doomed = [entry for entry in entries if (entry.name == ".hoodie") is of_table]
         for entry in doomed:

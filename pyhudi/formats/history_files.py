@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = [
     "HISTORY_SCHEMA",
@@ -50,7 +51,7 @@ HISTORY_SCHEMA = pa.schema(
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
     """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
-    with storage.open_output(path) as sink:
+    with as_storage_error(storage.full_path(path)), storage.open_output(path) as sink:
         with pq.ParquetWriter(
             sink, HISTORY_SCHEMA, version="1.0", compression="gzip", compression_level=1, use_dictionary=False,
             store_schema=False,

@@ -1,7 +1,8 @@
 """Storage: the only access to file systems.
 
 A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
-A path that would leave the root is refused with StorageError. Storages other than the in-memory one are picklable and
+A path that would leave the root, or is no text, is refused with StorageError; entries whose names are no text are not
+listed. Storages other than the in-memory one are picklable and
 travel to executors.
 """
 
@@ -21,12 +22,13 @@ ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One directory entry. `path` is relative to the storage's root."""
+    """One directory entry. `path` is relative to the storage's root; `leads_to`: of a symbolic link to a folder."""
 
     path: str
     size_bytes: int
     modified_ms: int  # since the epoch
     is_dir: bool = False
+    leads_to: str | None = None
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ class Storage(Protocol):
         ...
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        """All files (no folders) below a folder, in no promised order."""
+        """All files (no folders) below a folder, in no promised order. Raises StorageError for links in a circle."""
         ...
 
     def stat(self, path: str) -> FileInfo | None:
@@ -107,7 +109,11 @@ class Storage(Protocol):
         ...
 
     def delete_tree(self, path: str) -> None:
-        """Remove a folder with all it holds; nothing happens when it is not there."""
+        """Remove a folder with all it holds; nothing happens when it is not there. Links go, not what they lead to."""
+        ...
+
+    def check_deletable(self, path: str) -> None:
+        """Raises StorageError when `delete_tree` would fail, where a store can tell; elsewhere nothing happens."""
         ...
 
     def make_folder(self, path: str) -> None:

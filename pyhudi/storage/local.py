@@ -2,7 +2,7 @@
 
 `write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
 `os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. For what a power cut leaves,
-see `storage/synced.py`.
+see `storage/synced.py`; for symbolic links docs/decisions/0011-what-a-symbolic-link-means.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import itertools
 import os
 import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -18,9 +19,12 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
+from pyhudi.shown_text import is_text
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
+from pyhudi.storage.regular_files import open_input, open_output, open_to_read, status_or_none
 from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
 
 __all__ = ["LocalStorage", "with_sync"]
@@ -56,22 +60,22 @@ class LocalStorage:
         return "file:" + self._local(path).replace(os.sep, "/")
 
     def read(self, path: str) -> bytes:
-        with self._translated(path), open(self._local(path), "rb") as file:
+        with self._translated(path), open(open_to_read(self._local(path)), "rb") as file:
             return file.read()
 
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):
-            return pa.OSFile(self._local(path), "rb")
+            return open_input(self._local(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
         with self._translated(path):
             _drop_hadoop_checksum(target)
             try:
-                return pa.OSFile(target, "wb")
+                return open_output(target)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                return pa.OSFile(target, "wb")
+                return open_output(target)
 
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)
@@ -124,28 +128,24 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return ()
             with entries:
-                found = [
-                    _file_info(child(path, entry.name), entry)
-                    for entry in entries
-                    if not is_temporary(entry.name) or entry.is_dir()
-                ]
-        return tuple(sorted((info for info in found if info is not None), key=lambda info: info.name))
+                found = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
+        shown = (info for info in found if info is not None and (info.is_dir or not is_temporary(info.name)))
+        return tuple(sorted(shown, key=lambda info: info.name))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        folders = [path]
+        folders, links = [path], FolderLinks(self.root)
         while folders:
             for info in self.list(folders.pop()):
                 if info.is_dir:
+                    links.follow(info)
                     folders.append(info.path)
                 else:
                     yield info
 
     def stat(self, path: str) -> FileInfo | None:
         with self._translated(path):
-            try:
-                return _file_info_of(path, os.stat(self._local(path)))
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+            status = status_or_none(self._local(path))
+            return None if status is None else _file_info_of(path, status)
 
     def delete(self, path: str) -> bool:
         with self._translated(path):
@@ -160,13 +160,33 @@ class LocalStorage:
         target = self._local(path)
         with self._translated(path):
             # Another process may be deleting the same tree; what is deleted already is as we want it.
-            while True:
+            while os.path.lexists(target):
                 try:
-                    shutil.rmtree(target)
+                    if path and (os.path.islink(target) or not os.path.isdir(target)):
+                        os.unlink(target)
+                    else:
+                        shutil.rmtree(target if path else os.path.realpath(target))
+                        return
                 except FileNotFoundError:
-                    if os.path.lexists(target):
-                        continue
+                    continue
+                except RecursionError as error:
+                    raise StorageError(
+                        f"{target}: its folders lie too deep in one another to be deleted. Remove it yourself."
+                    ) from error
+
+    def check_deletable(self, path: str) -> None:
+        target = self._local(path)
+        with self._translated(path):
+            if path and os.path.islink(target):
                 return
+            for folder, folders, _ in os.walk(target):
+                is_root = not path and folder == target  # which stays
+                if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (not is_root and os.path.ismount(folder)):
+                    raise StorageError(
+                        f"{folder} can't be deleted: this process may not change the folder, or it is a mount point. "
+                        f"Mend that first, or use another path; nothing was deleted."
+                    )
+                folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
 
     def make_folder(self, path: str) -> None:
         with self._translated(path):
@@ -189,7 +209,7 @@ class LocalStorage:
         except FileNotFoundError as error:
             raise PathNotFound(f"{self._local(path)} does not exist.") from error
         except FileExistsError as error:
-            raise PathExists(f"{self._local(path)} exists already.") from error
+            raise PathExists(_exists_already(self._local(path))) from error
         except OSError as error:
             raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
 
@@ -240,13 +260,25 @@ def _unlink_quietly(temporary: str) -> None:
         os.unlink(temporary)
 
 
+def _exists_already(target: str) -> str:
+    if os.path.islink(target) and status_or_none(target) is None:
+        return f"{target} exists already: it is a symbolic link that leads nowhere. Remove the link."
+    return f"{target} exists already."
+
+
 def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:
-    try:
-        return _file_info_of(path, entry.stat())
-    except FileNotFoundError:  # deleted since it was listed, or a dangling link
+    if not entry.is_symlink():
+        try:
+            return _file_info_of(path, entry.stat())
+        except FileNotFoundError:  # deleted since it was listed
+            return None
+    status = status_or_none(entry.path)
+    if status is None:
         return None
+    info = _file_info_of(path, status)
+    return replace(info, leads_to=os.path.realpath(entry.path)) if info.is_dir else info
 
 
 def _file_info_of(path: str, status: os.stat_result) -> FileInfo:
-    is_dir = (status.st_mode & 0o170000) == 0o040000
+    is_dir = stat.S_ISDIR(status.st_mode)
     return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)

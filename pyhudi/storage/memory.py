@@ -201,6 +201,9 @@ class MemoryStorage(AlwaysSynced):
             if not call.torn:
                 self._content.folders = {folder for folder in self._content.folders if not _is_below(folder, path)}
 
+    def check_deletable(self, path: str) -> None:
+        """Nothing: everything can be deleted."""
+
     def make_folder(self, path: str) -> None:
         with _Call(self, "make_folder", path) as call:
             if not call.torn:

@@ -19,6 +19,7 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
+from pyhudi.shown_text import is_text
 
 __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses"]
 
@@ -82,7 +83,7 @@ class Columns:
 
     def column(self, name: str) -> pa.Field:
         """A data column by its name. Raises ConfigError naming the nearest."""
-        if self.stored.get_field_index(name) < 0:
+        if not is_text(name) or self.stored.get_field_index(name) < 0:
             near = get_close_matches(name, self.stored.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             if name in META_COLUMNS:

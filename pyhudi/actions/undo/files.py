@@ -23,6 +23,7 @@ from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
+from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import parent
 from pyhudi.view.file_system_view import is_partition_metadata
 
@@ -131,10 +132,12 @@ def _listed(target: Instant, storage: Storage) -> Iterator[str]:
     """Data files with the instant in their names, in all partitions, and where a power cut may have taken what makes a
     folder a partition, in all folders.
     """
-    folders = [""]
+    folders, links = [""], FolderLinks(storage.root)
     while folders:
         entries = storage.list(folders.pop())
-        folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
+        for entry in (entry for entry in entries if entry.is_dir and entry.path != ".hoodie"):
+            links.follow(entry)
+            folders.append(entry.path)
         if storage.keeps_order and not any(is_partition_metadata(entry.name) for entry in entries):
             continue
         for entry in (entry for entry in entries if not entry.is_dir):  # a partition may be called like a file

@@ -26,6 +26,7 @@ from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_sto
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]
 
@@ -196,14 +197,16 @@ class OrcWriter:
         self._schema = schema
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
+        self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._held = HeldTail(self._sink)
-        self._writer = orc.ORCWriter(
-            self._held,  # type: ignore[arg-type]  # its methods are enough
-            compression=_CODECS[codec],
-            stripe_size=_stripe_bytes(options),
-            compression_block_size=_BLOCK_BYTES,
-        )
+        with as_storage_error(self._where):
+            self._writer = orc.ORCWriter(
+                self._held,  # type: ignore[arg-type]  # its methods are enough
+                compression=_CODECS[codec],
+                stripe_size=_stripe_bytes(options),
+                compression_block_size=_BLOCK_BYTES,
+            )
         self._empty = True
 
     @property
@@ -219,17 +222,21 @@ class OrcWriter:
         for field, column in zip(self._stored, columns, strict=True):
             for chunk in column.chunks:
                 _check_moments(chunk, field.name)
-        self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+        with as_storage_error(self._where):
+            self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+            self._held.check()
         self._empty = False
 
     def close(self, footer: Footer) -> int:
-        if self._empty:
-            self._writer.write(self._stored.empty_table())
-        self._writer.close()
         chunk_bytes = _BLOCK_BYTES if self._compressed else None
-        self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
-        size = int(self._sink.tell())
-        self._sink.close()
+        with as_storage_error(self._where):
+            if self._empty:
+                self._writer.write(self._stored.empty_table())
+            self._writer.close()
+            self._held.check()
+            self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
+            size = int(self._sink.tell())
+            self._sink.close()
         return size
 
     def abandon(self) -> None:

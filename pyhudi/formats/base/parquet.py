@@ -23,6 +23,7 @@ from pyhudi.formats.base.file_schema import fit
 from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 
@@ -230,6 +231,7 @@ class ParquetWriter:
         # A codec without a level here has none to choose.
         self._level = level if level is None or options.compression_level is None else options.compression_level
         self._schema, self._plain = schema, options.plain_columns
+        self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
         self._arriving: pa.Schema = schema
@@ -239,13 +241,14 @@ class ParquetWriter:
         return 0 if self._writer is None else int(self._sink.tell())
 
     def write(self, table: pa.Table) -> None:
-        writer = self._writer or self._start(table)
-        columns = [
-            _arrive(column, kind, name)
-            for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
-        ]
-        rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
-        writer.write_table(rows, row_group_size=max(1, len(rows)))
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(table)
+            columns = [
+                _arrive(column, kind, name)
+                for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+            ]
+            rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+            writer.write_table(rows, row_group_size=max(1, len(rows)))
 
     def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
         """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
@@ -269,11 +272,12 @@ class ParquetWriter:
         return self._writer
 
     def close(self, footer: Footer) -> int:
-        writer = self._writer or self._start(None)
-        writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
-        writer.close()
-        size = int(self._sink.tell())
-        self._sink.close()
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(None)
+            writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
+            writer.close()
+            size = int(self._sink.tell())
+            self._sink.close()
         return size
 
     def abandon(self) -> None:

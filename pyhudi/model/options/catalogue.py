@@ -40,6 +40,7 @@ from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
 from pyhudi.model.options.ttl import TtlOptions
+from pyhudi.shown_text import is_text, quoted
 
 __all__ = [
     "KEYWORDS",
@@ -178,6 +179,7 @@ def _known(
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():
+        _check_text(key, value)
         if value is not None and key in _PYTHON_NAMES:
             _warn_bare(key)
         if value is None or not (key.startswith("hoodie.") or key in rows):
@@ -205,6 +207,15 @@ def _known(
 def _may_be_empty(key: str, rows: Mapping[str, OptionSpec]) -> bool:
     spec = rows.get(key)
     return spec is not None and spec.may_be_empty
+
+
+def _check_text(key: object, value: object) -> None:
+    """Raises ConfigError, which does not say the value, for what no file of a table can hold."""
+    if not isinstance(key, str) or not is_text(key) or not is_text(text_of(value)):
+        raise ConfigError(
+            f"The option '{quoted(str(key))}': its key or its value is no text, or has half of a UTF-16 pair in it. "
+            "Nothing was written."
+        )
 
 
 def _warn_bare(name: str) -> None:
