@@ -9,7 +9,6 @@ Source: Avro specification 1.11, "Binary encoding".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -21,7 +20,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.avro.named import NamedTypes
+from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
@@ -63,11 +62,10 @@ class AvroDecoder:
         full = arrow_from_avro(schema)
         kept = [field for field in full if columns is None or field.name in columns]
         self.schema = pa.schema(kept)
-        parsed = json.loads(schema)
-        names = NamedTypes({}, "").define(parsed)
+        fields = checked_schema(schema).record["fields"]
         self._fields = [
-            (field["name"], _reader(field["type"], full.field(index).type, names))
-            for index, field in enumerate(parsed["fields"])
+            (field["name"], _reader(field["type"], full.field(index).type))
+            for index, field in enumerate(fields)
         ]
 
     def decode(
@@ -102,41 +100,36 @@ class AvroDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _reader(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Reader:
+def _reader(avro: AvroType, arrow: pa.DataType) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
         assert branch is not None, avro
         if not nullable:
-            return _sole_branch(_reader(branch, arrow, names))
-        return _nullable(_reader(branch, arrow, names), avro.index("null"), arrow)
+            return _sole_branch(_reader(branch, arrow))
+        return _nullable(_reader(branch, arrow), avro.index("null"), arrow)
     parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
     kind = parts["type"]
     if isinstance(kind, (list, dict)):
-        return _reader(kind, arrow, names)
-    if isinstance(avro, dict) and kind in ("record", "error", "fixed", "enum"):
-        names = names.define(avro)
+        return _reader(kind, arrow)
     if kind in ("record", "error"):
         assert pa.types.is_struct(arrow)
-        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(parts["fields"])], arrow)
+        return _record([_reader(f["type"], arrow.field(i).type) for i, f in enumerate(parts["fields"])], arrow)
     if kind == "array":
         assert pa.types.is_list(arrow)
-        return _repeated(_reader(parts["items"], arrow.value_type, names), arrow)
+        return _repeated(_reader(parts["items"], arrow.value_type), arrow)
     if kind == "map":
         assert pa.types.is_map(arrow)
-        value = _reader(parts["values"], arrow.item_type, names)
+        value = _reader(parts["values"], arrow.item_type)
         entry = pa.struct([arrow.key_field, arrow.item_field])
         return _repeated(_record([_variable(pa.string()), value], entry), arrow)
     if kind == "fixed":
         return _fixed(int(parts["size"]), arrow)
     if kind == "enum":
         return _enum(tuple(parts["symbols"]))
-    simple = _simple(kind, arrow)
-    if simple is not None:
-        return simple
-    return _reader(names.find(kind), arrow, names)
+    return _simple(kind, arrow)
 
 
-def _simple(kind: str, arrow: pa.DataType) -> Reader | None:
+def _simple(kind: str, arrow: pa.DataType) -> Reader:
     if kind in ("int", "long"):
         return _integer(arrow, 32 if kind == "int" else 64)
     if kind in ("string", "bytes"):
@@ -147,9 +140,7 @@ def _simple(kind: str, arrow: pa.DataType) -> Reader | None:
         return _number(np.dtype("<f8"), arrow)
     if kind == "boolean":
         return _boolean
-    if kind == "null":
-        return lambda walk, at, limits, build: (pa.nulls(len(at)) if build else None, at)
-    return None
+    return lambda walk, at, limits, build: (pa.nulls(len(at)) if build else None, at)
 
 
 def _integer(arrow: pa.DataType, bits: int) -> Reader:
