@@ -24,10 +24,12 @@ from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.damage import as_corrupt
 
 __all__ = ["AvroDecoder"]
 
 CHUNK_RECORDS = 16 * 1024
+_MOST_PIECES = 1024  # arrays of one item of each record that are kept apart: each takes more than its values
 
 Mask = npt.NDArray[np.bool_]
 # Reads one field: (buffer, positions, limits, build) → (array or None when not built, positions behind).
@@ -79,11 +81,12 @@ class AvroDecoder:
         if len(starts) and (int(starts.min()) < 0 or int(ends.max()) > len(content) or (starts > ends).any()):
             raise CorruptFile(f"{where}: an Avro record lies outside its block.")
         walk = _Walk(Buffer(content), where)
-        batches = [
-            self._decode_chunk(walk, starts[first : first + CHUNK_RECORDS], ends[first : first + CHUNK_RECORDS])
-            for first in range(0, len(starts), CHUNK_RECORDS)
-        ]
-        return pa.Table.from_batches(batches, schema=self.schema)
+        with as_corrupt(where, "Avro records"):
+            batches = [
+                self._decode_chunk(walk, starts[first : first + CHUNK_RECORDS], ends[first : first + CHUNK_RECORDS])
+                for first in range(0, len(starts), CHUNK_RECORDS)
+            ]
+            return pa.Table.from_batches(batches, schema=self.schema)
 
     def _decode_chunk(self, walk: _Walk, starts: Positions, ends: Positions) -> pa.RecordBatch:
         positions = starts
@@ -323,9 +326,15 @@ def _repeated(item: Reader, arrow: _Repeated) -> Reader:
         at = at.copy()
         pieces: list[pa.Array] = []
         owners: list[npt.NDArray[np.int64]] = []
+        joined: list[tuple[pa.Array, npt.NDArray[np.int64]]] = []
         open_rows = np.arange(len(at))
+        left = limits - at
         while len(open_rows):
             counts, at[open_rows] = _block_counts(walk, at[open_rows], limits[open_rows])
+            # An item takes a byte at least, so more items are forged; this also bounds the waves.
+            left[open_rows] -= counts
+            if (left < 0).any():
+                raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")
             open_rows = open_rows[counts != 0]
             counts = counts[counts != 0]
             done = 0
@@ -335,9 +344,16 @@ def _repeated(item: Reader, arrow: _Repeated) -> Reader:
                 if array is not None:
                     pieces.append(array)
                     owners.append(rows)
+                    if len(pieces) == _MOST_PIECES:
+                        joined.append((pa.concat_arrays(pieces), np.concatenate(owners)))
+                        pieces, owners = [], []
                 done += 1
                 rows = open_rows[counts > done]
-        return (_lists(pieces, owners, len(at), arrow) if build else None), at
+        if not build:
+            return None, at
+        pieces = [*(array for array, _ in joined), *pieces]
+        owners = [*(rows for _, rows in joined), *owners]
+        return _lists(pieces, owners, len(at), arrow), at
 
     return read
 
@@ -350,9 +366,8 @@ def _block_counts(walk: _Walk, at: Positions, limits: Positions) -> tuple[npt.ND
         rows = np.flatnonzero(sized)
         _, behind[rows] = walk.varints(behind[rows], limits[rows])
         counts = np.abs(counts)
-    # An item takes a byte at least, so a greater count is forged; this also bounds the waves.
-    if (counts < 0).any() or (counts > limits - behind).any():
-        raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")
+    if (counts < 0).any():
+        raise CorruptFile(f"{walk.where}: an Avro array or map with a count of more than 63 bits.")
     return counts, behind
 
 

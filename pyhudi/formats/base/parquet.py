@@ -20,7 +20,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
-from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
 
@@ -71,6 +71,7 @@ class ParquetReader:
             with as_corrupt_file(self._where, "Parquet"):
                 self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
+            check_outline(self._where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
@@ -109,30 +110,29 @@ class ParquetReader:
         return Footer.from_key_values(entries, AVRO_SCHEMA_KEY)
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
-        metadata = self._file.metadata
-        if metadata.num_row_groups == 0:
-            return ()
         strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
-        names = []
-        for index in range(metadata.num_columns):
-            chunk = metadata.row_group(0).column(index)
-            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
-            # bytes.
-            if (
-                chunk.path_in_schema in strings
-                and chunk.has_dictionary_page
-                and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
-            ):
-                names.append(chunk.path_in_schema)
-        return tuple(names)
+        # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
+        # bytes.
+        return tuple(
+            chunk.path_in_schema
+            for chunk in self._first_chunks()
+            if chunk.path_in_schema in strings
+            and chunk.has_dictionary_page
+            and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
+        )
 
     def plain_columns(self) -> frozenset[str]:
+        plain = {chunk.path_in_schema for chunk in self._first_chunks() if not chunk.has_dictionary_page}
+        return frozenset(self._schema.names) & plain
+
+    def _first_chunks(self) -> list[pq.ColumnChunkMetaData]:
+        """What the first row group says of its columns."""
         metadata = self._file.metadata
         if metadata.num_row_groups == 0:
-            return frozenset()
-        chunks = (metadata.row_group(0).column(index) for index in range(metadata.num_columns))
-        top_level = frozenset(self._schema.names)
-        return top_level & {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
+            return []
+        with as_corrupt_file(self._where, "Parquet"):
+            group = metadata.row_group(0)
+            return [group.column(index) for index in range(metadata.num_columns)]
 
     def batches(
         self,
