@@ -19,6 +19,7 @@ import fastavro
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.compaction_plans import decode_compaction_plan
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock
@@ -175,7 +176,9 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
     if "commitTime" not in rows.column_names:
         raise CorruptFile(f"{block.where}: expected entries of archived instants, found {rows.column_names[:5]}.")
     for batch in rows.to_batches():
-        yield from batch.to_pylist(maps_as_pydicts="lossy")
+        with as_corrupt(block.where, "the entries of archived instants"):
+            entries = batch.to_pylist(maps_as_pydicts="lossy")
+        yield from entries
 
 
 def commit_of_entry(entry: Body) -> CommitMetadata | None:

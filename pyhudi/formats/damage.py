@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from pyhudi.errors import CorruptFile
+from pyhudi.errors import CorruptFile, UnsupportedTable
 
-__all__ = ["FOREIGN_ERRORS", "as_corrupt"]
+__all__ = ["FOREIGN_ERRORS", "as_corrupt", "located"]
 
 FOREIGN_ERRORS = (
     ArithmeticError,
@@ -44,3 +44,12 @@ def as_corrupt(where: str, what: str) -> Iterator[None]:
     except FOREIGN_ERRORS as error:
         said = str(error)[:_SAID_CHARS]
         raise CorruptFile(f"{where}: {what} can't be read ({type(error).__name__}: {said}).") from error
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Errors about the bytes in here say where: in which file, and where in it."""
+    try:
+        yield
+    except (CorruptFile, UnsupportedTable) as error:
+        raise type(error)(f"{where}: {error}") from error

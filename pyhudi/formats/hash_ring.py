@@ -159,16 +159,19 @@ def decode_ring(data: bytes, where: str) -> HashRing:
 
 def decode_nodes(text: str, where: str) -> tuple[HashNode, ...]:
     """Nodes of a plan. Raises CorruptFile."""
-    return tuple(_nodes(_json(text.encode(), where), where))
+    return tuple(_nodes(_json(text, where), where))
 
 
 def _node_dict(node: HashNode) -> Body:
     return {"value": node.value, "fileIdPrefix": node.file_id_prefix, "tag": node.tag}
 
 
-def _json(data: bytes, where: str) -> object:
+def _json(data: bytes | str, where: str) -> object:
     try:
-        return json.loads(data)
+        body: object = json.loads(data)
+        # Half a surrogate pair is a character to JSON; no path and no file has one.
+        json.dumps(body, ensure_ascii=False).encode()
+        return body
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{where}: expected JSON, found {data[:40]!r} ({error}).") from error
 
@@ -183,7 +186,7 @@ def _node(body: object, where: str) -> HashNode:
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a node, found {type(body).__name__}.")
     value, prefix, tag = _integer(body.get("value"), where), body.get("fileIdPrefix"), body.get("tag") or NORMAL
-    if not 0 <= value <= MAX_HASH or tag not in _TAGS:
+    if not 0 <= value <= MAX_HASH or not isinstance(tag, str) or tag not in _TAGS:
         raise CorruptFile(f"{where}: a node has value {value} and tag {tag!r}.")
     if prefix is not None and (not isinstance(prefix, str) or not _is_plain(prefix)):
         raise CorruptFile(f"{where}: a node has the file id {prefix!r}, which can't be one.")

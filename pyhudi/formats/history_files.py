@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.storage.base import Storage
 
@@ -108,7 +109,7 @@ def read_history_file(
             ]
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
-        except (pa.ArrowException, OSError, KeyError) as error:
+        except FOREIGN_ERRORS as error:
             raise _corrupt(where, error) from error
     return _within(table, since, until)
 
@@ -116,7 +117,7 @@ def read_history_file(
 def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
-    except (pa.ArrowException, OSError) as error:
+    except FOREIGN_ERRORS as error:
         raise _corrupt(where, error) from error
     missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
     if missing:

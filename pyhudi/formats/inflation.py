@@ -27,5 +27,5 @@ def check_inflated(
     if inflated_bytes > limit:
         raise CorruptFile(
             f"{where}: {stored_bytes} bytes become {inflated_bytes} or more; at most {limit} are read: {free_bytes}, "
-            f"or {ratio} for each stored byte. No writer of Hudi makes such a file; restore it from a copy of the table."
+            f"or {ratio} for each stored byte. No writer of Hudi makes such a file; restore it from a copy."
         )

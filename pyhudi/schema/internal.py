@@ -57,8 +57,8 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
     "uuid": pa.string(),
     "binary": pa.binary(),
 }
-_FIXED = re.compile(r"fixed\[(\d+)\]")
-_DECIMAL = re.compile(r"decimal\w*\(\s*(\d+)\s*,\s*(\d+)\s*\).*")
+_FIXED = re.compile(r"fixed\[(\d{1,10})\]")
+_DECIMAL = re.compile(r"decimal\w*\(\s*(\d{1,10})\s*,\s*(\d{1,10})\s*\).*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +166,15 @@ def decode_history(data: bytes, where: str = "schema history") -> tuple[Internal
 
 def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalSchema:
     """One schema, as commits carry it under `latest_schema`. Raises CorruptFile."""
-    return _schema(_json(text.encode(), where), where)
+    return _schema(_json(text, where), where)
 
 
-def _json(data: bytes, where: str) -> object:
+def _json(data: bytes | str, where: str) -> object:
     try:
-        return json.loads(data)
+        body: object = json.loads(data)
+        # Half a surrogate pair is a character to JSON, and no text to Arrow.
+        json.dumps(body, ensure_ascii=False).encode()
+        return body
     except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{where}: expected the JSON of a schema history, found {data[:40]!r} ({error}).") from error
 
@@ -233,7 +236,7 @@ def _primitive(text: str, where: str) -> pa.DataType:
     if fixed and 0 < int(fixed.group(1)) < 2**31:
         return pa.binary(int(fixed.group(1)))
     decimal = _DECIMAL.fullmatch(word)
-    if decimal and 0 < int(decimal.group(1)) <= 38:
+    if decimal and 0 < int(decimal.group(1)) <= 38 and int(decimal.group(2)) <= int(decimal.group(1)):
         return pa.decimal128(int(decimal.group(1)), int(decimal.group(2)))
     raise CorruptFile(f"{where}: unknown column type {text[:200]!r}.")
 

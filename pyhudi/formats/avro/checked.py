@@ -172,9 +172,7 @@ class _Resolver:
         near = f"{namespace}.{name}"
         for full in (name, near) if "." in name or not namespace else (near, name):
             if full in self._open:
-                raise UnsupportedTable(
-                    f"Column {path!r} is of the recursive Avro record {full!r}; no column type is."
-                )
+                raise UnsupportedTable(f"Column {path!r} is of the recursive Avro record {full!r}; no column type is.")
             if full in self._known:
                 return self._known[full]
         raise CorruptFile(f"Avro schema: unknown type {name[:200]!r} at {path!r}.")

@@ -66,8 +66,7 @@ class AvroDecoder:
         self.schema = pa.schema(kept)
         fields = checked_schema(schema).record["fields"]
         self._fields = [
-            (field["name"], _reader(field["type"], full.field(index).type))
-            for index, field in enumerate(fields)
+            (field["name"], _reader(field["type"], full.field(index).type)) for index, field in enumerate(fields)
         ]
 
     def decode(

@@ -84,13 +84,15 @@ def _field(field: Body, path: str) -> pa.Field:
 def _type(avro: AvroType, path: str) -> tuple[pa.DataType, bool]:
     """The Arrow type of a type without references, and whether it may be null."""
     if not isinstance(avro, list):
-        return _plain(avro, path), False
+        plain = _plain(avro, path)
+        return plain, pa.types.is_null(plain)
     branch, nullable = nullable_branch(avro)
     if branch is None:
         raise UnsupportedTable(
             f"Column {path!r} is a union of {len(avro)} Avro types; only a union of null and one type is a column type."
         )
-    return _plain(branch, path), nullable
+    plain = _plain(branch, path)
+    return plain, nullable or pa.types.is_null(plain)
 
 
 def _plain(avro: AvroType, path: str) -> pa.DataType:

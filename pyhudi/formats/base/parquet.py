@@ -63,15 +63,15 @@ class ParquetReader:
     """One open Parquet base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._where = f"{storage.root}/{path}"
+        self.where = f"{storage.root}/{path}"
         self._input = open_stored(storage, path)
         # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
-            with as_corrupt_file(self._where, "Parquet"):
+            with as_corrupt_file(self.where, "Parquet"):
                 self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
-            check_outline(self._where, self.num_rows, self._schema.names)
+            check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
@@ -111,28 +111,28 @@ class ParquetReader:
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
         strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
-        # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
-        # bytes.
-        return tuple(
-            chunk.path_in_schema
-            for chunk in self._first_chunks()
-            if chunk.path_in_schema in strings
-            and chunk.has_dictionary_page
-            and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
-        )
+        with as_corrupt_file(self.where, "Parquet"):
+            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
+            # bytes.
+            return tuple(
+                chunk.path_in_schema
+                for chunk in self._first_chunks()
+                if chunk.path_in_schema in strings
+                and chunk.has_dictionary_page
+                and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
+            )
 
     def plain_columns(self) -> frozenset[str]:
-        plain = {chunk.path_in_schema for chunk in self._first_chunks() if not chunk.has_dictionary_page}
-        return frozenset(self._schema.names) & plain
+        with as_corrupt_file(self.where, "Parquet"):
+            plain = {chunk.path_in_schema for chunk in self._first_chunks() if not chunk.has_dictionary_page}
+            return frozenset(self._schema.names) & plain
 
-    def _first_chunks(self) -> list[pq.ColumnChunkMetaData]:
+    def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
         """What the first row group says of its columns."""
         metadata = self._file.metadata
-        if metadata.num_row_groups == 0:
-            return []
-        with as_corrupt_file(self._where, "Parquet"):
+        if metadata.num_row_groups:
             group = metadata.row_group(0)
-            return [group.column(index) for index in range(metadata.num_columns)]
+            yield from (group.column(index) for index in range(metadata.num_columns))
 
     def batches(
         self,
@@ -153,7 +153,7 @@ class ParquetReader:
         self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         names = [name for name in wanted if name in self._schema.names]
-        with as_corrupt_file(self._where, "Parquet"):
+        with as_corrupt_file(self.where, "Parquet"):
             metadata = self._file.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -166,7 +166,7 @@ class ParquetReader:
                     first += len(batch)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        with as_corrupt_file(self._where, "Parquet"):
+        with as_corrupt_file(self.where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
         return fit(column, self._schema.field(name).type, name)
 

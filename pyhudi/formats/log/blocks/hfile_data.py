@@ -17,6 +17,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.formats.damage import located
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter
 from pyhudi.formats.inflation import check_inflated
 from pyhudi.model.keys import META_COLUMNS
@@ -34,7 +35,8 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
     Raises:  CorruptFile, UnsupportedTable.
     """
     reader = HFileReader(pa.BufferReader(content), where)
-    decoder = AvroDecoder(schema, columns)
+    with located(where):
+        decoder = AvroDecoder(schema, columns)
     tables: list[pa.Table] = []
     inflated = 0
     for entries in reader.scan():
