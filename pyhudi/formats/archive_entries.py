@@ -21,6 +21,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.bodies import Body, NewBody
 from pyhudi.formats.body_fields import fields_of
 from pyhudi.formats.compaction_plans import decode_compaction_plan
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.instant_files import commit_of, decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock
@@ -187,11 +188,9 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
     if not all(map(pa.types.is_string, kinds.values())):
         raise CorruptFile(f"{block.where}: expected entries of archived instants, found {kinds}.")
     for batch in rows.to_batches():
-        try:
-            found = batch.to_pylist(maps_as_pydicts="lossy")
-        except (pa.ArrowException, ArithmeticError, TypeError, ValueError) as error:
-            raise CorruptFile(f"{block.where}: values that no archived instant has ({error!s:.300}).") from error
-        yield from found
+        with as_corrupt(block.where, "the entries of archived instants"):
+            entries = batch.to_pylist(maps_as_pydicts="lossy")
+        yield from entries
 
 
 def commit_of_entry(entry: Body) -> CommitMetadata | None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
@@ -110,7 +111,7 @@ def read_history_file(
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
             table.validate(full=True)  # its texts may be no UTF-8
-        except (pa.ArrowException, OSError, LookupError, ValueError) as error:
+        except FOREIGN_ERRORS as error:
             raise _corrupt(where, error) from error
     return _within(table, since, until)
 
@@ -118,7 +119,7 @@ def read_history_file(
 def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except FOREIGN_ERRORS as error:
         raise _corrupt(where, error) from error
     missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
     if missing:

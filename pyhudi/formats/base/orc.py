@@ -22,7 +22,7 @@ from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
-from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
@@ -62,13 +62,14 @@ class OrcReader:
     """One open ORC base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._where = f"{storage.root}/{path}"
+        self.where = f"{storage.root}/{path}"
         self._input = open_stored(storage, path)
         try:
-            with as_corrupt_file(self._where, "ORC"):
+            with as_corrupt_file(self.where, "ORC"):
                 self._file = orc.ORCFile(self._input)
                 self._footer = Footer.from_key_values(_metadata(self._file), AVRO_SCHEMA_KEY)
                 self._schema = _typed_schema(self._file.schema, self._footer.avro_schema)
+            check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
@@ -103,7 +104,7 @@ class OrcReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        with as_corrupt_file(self._where, "ORC"):
+        with as_corrupt_file(self.where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
