@@ -1,0 +1,8 @@
+"""The fuzzer: `make fuzz`, or `python -m fuzz`. Damaged and hostile inputs for every decoder; docs/contributing/fuzzing.md
+says how it works and what to do with a finding.
+"""
+
+import os
+
+# The limit of a process's memory counts what it maps, and Arrow's other pools map a gigabyte at a time.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
