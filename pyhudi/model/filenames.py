@@ -111,12 +111,15 @@ class BaseFileName:
         file_id, _, rest = stem.partition("_")
         write_token, _, instant = rest.partition("_")
         instant_time = instant.partition(".")[0]
-        if not (file_id and write_token and instant_time.isdigit()):
+        if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
             return None
         return cls(file_id, write_token, instant_time, dot + extension)
 
 
-_LOG_NAME = re.compile(r"\.([^._]+)_([^.]*)\.(log|archive)\.(\d+)(?:_((?:\d+)-(?:\d+)-(?:\d+))(\.cdc)?)?")
+# Digits are those of ASCII, as in Java; a version is one of its ints.
+_LOG_NAME = re.compile(
+    r"\.([^._]+)_([^.]*)\.(log|archive)\.(\d{1,10})(?:_((?:\d+)-(?:\d+)-(?:\d+))(\.cdc)?)?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -147,8 +150,8 @@ class LogFileName:
 
 # Instant files
 
-_L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?")
-_L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?")
+_L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?", re.ASCII)
+_L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?", re.ASCII)
 _STATES = {None: State.COMPLETED, ".requested": State.REQUESTED, ".inflight": State.INFLIGHT}
 _ACTIONS = {f".{kind.value}": kind for kind in ActionKind}
 _PENDING_NAMES = {

@@ -83,7 +83,9 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
     try:
         schema.empty_table().filter(to_arrow(bound, schema))
     except (pa.ArrowException, ValueError) as error:
-        raise ConfigError(f"where can't be evaluated on the table's columns: {str(error)[:500]}.") from error
+        raise ConfigError(
+            f"where can't be evaluated on the table's columns: {' '.join(str(error).split())[:500]}."
+        ) from error
     return bound
 
 
@@ -117,10 +119,21 @@ def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
             path, kind = resolve(column, schema)
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise ConfigError(f"where uses LIKE on the column {column}, whose type is {kind}; LIKE needs text.")
-            return Like(Column(path), fitted(pattern, kind, column))
+            return _checked_like(Like(Column(path), fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
             return CompareColumns(Column(resolve(left, schema)[0]), op, Column(resolve(right, schema)[0]))
     return predicate
+
+
+def _checked_like(like: Like) -> Like:
+    try:
+        pc.match_substring_regex(pa.array([""]), like.regex())
+    except pa.ArrowInvalid as error:
+        raise ConfigError(
+            f"where uses LIKE on the column {like.column} with {shown(like.pattern)}, a pattern of {len(like.pattern)} "
+            f"characters: {error}. Expected a shorter one."
+        ) from error
+    return like
 
 
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
@@ -239,8 +252,8 @@ def _fold(
     expressions = [to_arrow(child, schema) for child in children]
     if not expressions:
         return pc.scalar(empty)
-    # Arrow takes all that is joined by one word, in whatever pairs, for one chain, and calls itself for each term of it.
-    # A chain of few terms under two NOTs is a term of the next one.
+    # Arrow takes all that is joined by one word, in whatever pairs, for one chain, and calls itself for each term of
+    # it. A chain of few terms under two NOTs is a term of the next one.
     while len(expressions) > _CHAIN_TERMS:
         chains = [expressions[i : i + _CHAIN_TERMS] for i in range(0, len(expressions), _CHAIN_TERMS)]
         expressions = [~~reduce(join, chain) for chain in chains]

@@ -28,8 +28,9 @@ def fitted(value: Value, kind: pa.DataType, column: Column) -> Value:
         result = _of_type(value, kind)
     if result is None:
         raise ConfigError(
-            f"where compares the column {column} of type {kind} with {shown(value)} ({type(value).__name__}), which is no "
-            f"value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'."
+            f"where compares the column {column} of type {kind} with {shown(value)} ({type(value).__name__}), which "
+            "is no value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or "
+            "TIMESTAMP '2024-01-31 12:00:00'."
         )
     return result
 
@@ -117,6 +118,9 @@ def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
 
 def fits_exactly(value: Value, kind: pa.DataType) -> bool:
     """Whether an integer or decimal type can hold a number as it is."""
+    if isinstance(value, int) and pa.types.is_integer(kind):  # lists of a million such are common
+        bits = kind.bit_width
+        return -(1 << bits - 1) <= value < 1 << bits - 1 if pa.types.is_signed_integer(kind) else 0 <= value < 1 << bits
     digits, lowest, highest = _grid(kind)
     exact = Decimal(value)
     return exact.is_finite() and lowest <= exact <= highest and _rounded(exact, digits, ROUND_FLOOR) == exact

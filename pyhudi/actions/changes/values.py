@@ -134,7 +134,8 @@ def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
             elif name.isidentifier():
                 raise ConfigError(
                     f"The column {column.name!r} is set to {shown(value)}, but the {side} has no column "
-                    f"{shown(name)}; it has {', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({shown(value)})."
+                    f"{shown(name)}; it has "
+                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({shown(value)})."
                 )
     if isinstance(value, pc.Expression):
         check_expressions([value], f"set={column.name!r}")
@@ -160,7 +161,8 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(
             f"The column {column.name!r} is of type {column.type} and can't be set to {shown(value)}: "
-            f"{str(error)[:500]}. What is computed is given as an expression, such as pyarrow.compute.field('x') * 2, or as a function of the rows."
+            f"{str(error)[:500]}. What is computed is given as an expression, such as "
+            "pyarrow.compute.field('x') * 2, or as a function of the rows."
         ) from error
 
 

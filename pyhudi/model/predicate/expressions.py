@@ -1,8 +1,8 @@
 """Arrow expressions that a caller made: how large they are, before anything walks them.
 
 Arrow walks an expression by calling itself, and a chain of ten thousand terms takes more of the stack than a thread
-has: the process ends. An expression does not say how deep it is; its serialized form, an Arrow file, notes each call in its
-schema's metadata.
+has: the process ends. An expression does not say how deep it is; its serialized form, an Arrow file, notes each
+call in its schema's metadata.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ def _from_tuple(name: str, op: str, value: Value) -> Predicate:
     if word in ("BETWEEN", "NOT BETWEEN") and isinstance(value, Sequence) and len(value) == 2:
         return _negated(word == "NOT BETWEEN", _between(column, value[0], value[1]))
     raise ConfigError(
-        f"where=({shown(name)}, {shown(op)}, {shown(value)}) is not understood; operators: = <> < <= > >= IN, NOT IN, LIKE, "
-        "BETWEEN (each with its value), IS NULL, IS NOT NULL."
+        f"where=({shown(name)}, {shown(op)}, {shown(value)}) is not understood; operators: = <> < <= > >= "
+        "IN, NOT IN, LIKE, BETWEEN (each with its value), IS NULL, IS NOT NULL."
     )
 
 

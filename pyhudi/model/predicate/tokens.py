@@ -47,7 +47,8 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of a where text, with one of kind "end" behind them. Raises ConfigError at what is none."""
     if len(text) > MAX_WHERE_CHARS:
         raise ConfigError(f"where is a text of {len(text)} characters; expected at most {MAX_WHERE_CHARS}.")
-    tokens, position = [], 0
+    tokens: list[Token] = []
+    position = 0
     end = len(text.rstrip())
     while position < end:
         found = _TOKEN.match(text, position)
