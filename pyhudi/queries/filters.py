@@ -51,7 +51,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
     A top-level column whose name has dots in it wins over a nested path. Raises ConfigError naming the nearest column.
     """
     whole = ".".join(column.path)
-    if schema.get_field_index(whole) >= 0:
+    if _is_text(whole) and schema.get_field_index(whole) >= 0:
         return (whole,), schema.field(whole).type
     fields: dict[str, pa.DataType] = {field.name: field.type for field in schema}
     kind: pa.DataType | None = None
@@ -68,6 +68,11 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
         fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
     assert kind is not None, column
     return column.path, kind
+
+
+def _is_text(name: str) -> bool:
+    """False for a name with half a character in it, which no column has."""
+    return name.isascii() or name.encode(errors="replace").decode() == name
 
 
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:

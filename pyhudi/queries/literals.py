@@ -50,7 +50,7 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
     if types.is_integer(kind) or types.is_decimal(kind):
         return _number(value)
     if types.is_floating(kind):
-        return float(value) if isinstance(value, int | float | Decimal | str) else None
+        return _double(value)
     if types.is_string(kind) or types.is_large_string(kind):
         return _text(value)
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
@@ -67,6 +67,12 @@ def _text(value: Value) -> str | None:
         return None
     value.encode()  # a lone surrogate is no text; its error is a ValueError
     return value
+
+
+def _double(value: Value) -> float | None:
+    if isinstance(value, int):
+        value = Decimal(value)  # one that no double holds is infinite
+    return float(value) if isinstance(value, float | Decimal | str) else None
 
 
 def _number(value: Value) -> int | float | Decimal | None:

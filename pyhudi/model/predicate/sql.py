@@ -145,6 +145,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
+        self.read: list[Token] = []  # as far as anybody looked
         self.position = 0
         self.depth = 0
 
@@ -244,7 +245,7 @@ class _Parser:
         return self.literal()
 
     def starts_literal(self, token: Token) -> bool:
-        following = self.tokens[self.position + 1]
+        following = self.token(self.position + 1)
         if token.is_word("TRUE", "FALSE", "NULL"):
             return True
         if token.is_word("DATE", "TIMESTAMP"):
@@ -313,7 +314,12 @@ class _Parser:
         return value
 
     def peek(self) -> Token:
-        return self.tokens[self.position]
+        return self.token(self.position)
+
+    def token(self, position: int) -> Token:
+        while len(self.read) <= position:
+            self.read.append(next(self.tokens))
+        return self.read[position]
 
     def take_word(self, word: str) -> bool:
         if self.peek().is_word(word):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -43,12 +44,11 @@ class Token:
         return self.kind == "word" and self.text.upper() in words
 
 
-def tokenize(text: str) -> list[Token]:
+def tokenize(text: str) -> Iterator[Token]:
     """The tokens of a where text, with one of kind "end" behind them. Raises ConfigError at what is none."""
     if len(text) > MAX_WHERE_CHARS:
         raise ConfigError(f"where is a text of {len(text)} characters; expected at most {MAX_WHERE_CHARS}.")
-    tokens: list[Token] = []
-    position = 0
+    count, position = 0, 0
     end = len(text.rstrip())
     while position < end:
         found = _TOKEN.match(text, position)
@@ -58,12 +58,12 @@ def tokenize(text: str) -> list[Token]:
             if text[at] in "'\"`":
                 raise ConfigError(f"{where}: the quote {text[at]} at character {at + 1} is not closed.")
             raise ConfigError(f"{where}: {text[at]!r} at character {at + 1} is not understood. {KNOWN}")
-        if len(tokens) == MAX_TOKENS:
+        count += 1
+        if count > MAX_TOKENS:
             raise ConfigError(f"where has more than {MAX_TOKENS} words, numbers and signs; expected at most as many.")
-        tokens.append(Token(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup)))
+        yield Token(found.lastgroup, found.group(found.lastgroup), found.start(found.lastgroup))
         position = found.end()
-    tokens.append(Token("end", "", len(text)))
-    return tokens
+    yield Token("end", "", len(text))
 
 
 def number_of(text: str) -> int | float | Decimal:
