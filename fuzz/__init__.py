@@ -1,5 +1,6 @@
-"""The fuzzer: `make fuzz`, or `python -m fuzz`. Damaged and hostile inputs for every decoder; docs/contributing/fuzzing.md
-says how it works and what to do with a finding.
+"""The fuzzer: `make fuzz`, or `python -m fuzz`. Damaged and hostile inputs for every decoder.
+
+How it works, and what to do with a finding: docs/contributing/fuzzing.md.
 """
 
 import os

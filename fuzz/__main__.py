@@ -1,4 +1,4 @@
-"""`python -m fuzz`: runs the targets one after the other, prints what came of them; exit code 1 when there are findings."""
+"""`python -m fuzz`: runs the targets one after the other and prints what came of them; exit code 1 for findings."""
 
 from __future__ import annotations
 

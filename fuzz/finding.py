@@ -11,7 +11,7 @@ from pyhudi.errors import HudiError
 
 __all__ = ["MAX_MESSAGE_CHARS", "Finding", "fault_of", "place_in_dump"]
 
-MAX_MESSAGE_CHARS = 10_000  # of an error; more is a file poured into a log
+MAX_MESSAGE_CHARS = 20_000  # of an error; more is a file poured into a log
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+) in (\S+)')
 _MOST_SHOWN = 400  # characters of an error or of an input

@@ -139,6 +139,10 @@ def _fault(target: Target, data: bytes) -> tuple[str, str, str] | None:
     return None if error is None else fault_of(error)
 
 
+def _run_quietly(target: Target, data: bytes) -> None:
+    _error_of(target, data)
+
+
 def _same(found: tuple[str, str, str] | None, wanted: tuple[str, str]) -> bool:
     return found is not None and found[:2] == wanted
 
@@ -275,7 +279,7 @@ def _smaller_death(target: Target, found: Finding, slot: _Slot) -> Finding:
         if attempts < 0:
             return False
         slot.write(found.number, data)
-        death = _in_child(lambda _: None if _fault(target, data) else None, slot, lambda _: None)
+        death = _in_child(lambda _: _run_quietly(target, data), slot, lambda _: None)
         return death is not None and death[:2] == (found.kind, found.place)
 
     smaller = _smaller(found.data, dies_alike)

@@ -23,12 +23,20 @@ __all__ = ["HOSTILE_SCHEMAS", "ROWS", "SCHEMA", "container_of"]
 
 _COLUMNS = pa.schema(
     [
-        ("id", pa.string()), ("n", pa.int32()), ("ts", pa.int64()), ("x", pa.float64()), ("ok", pa.bool_()),
-        ("price", pa.decimal128(10, 2)), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC")), ("raw", pa.binary()),
-        ("tags", pa.list_(pa.field("element", pa.string()))), ("m", pa.map_(pa.string(), pa.int64())),
+        ("id", pa.string()),
+        ("n", pa.int32()),
+        ("ts", pa.int64()),
+        ("x", pa.float64()),
+        ("ok", pa.bool_()),
+        ("price", pa.decimal128(10, 2)),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("raw", pa.binary()),
+        ("tags", pa.list_(pa.field("element", pa.string()))),
+        ("m", pa.map_(pa.string(), pa.int64())),
         ("place", pa.struct([("city", pa.string()), ("zip", pa.int32())])),
     ]
-)  # fmt: skip
+)
 SCHEMA = avro_from_arrow(_COLUMNS, "trips", with_meta=True)
 
 
@@ -150,7 +158,14 @@ _WORDS = (
 )
 
 TARGETS = (
-    Target("avro-containers", decode_avro_record, _containers, (_container_shape,), (b"Obj\x01", b"avro.codec", b"deflate")),
+    Target(
+        "avro-containers", decode_avro_record, _containers, (_container_shape,), (b"Obj\x01", b"avro.codec", b"deflate")
+    ),
     Target("avro-schemas", _schema, lambda: [SCHEMA.encode()], (_schema_shape,), _WORDS),
-    Target("avro-records", _records, _record_seeds, words=(b"\x80" * 10, b"\xff" * 9 + b"\x01", b"\x01", b"\xfe\xff\xff\xff\x0f")),
-)  # fmt: skip
+    Target(
+        "avro-records",
+        _records,
+        _record_seeds,
+        words=(b"\x80" * 10, b"\xff" * 9 + b"\x01", b"\x01", b"\xfe\xff\xff\xff\x0f"),
+    ),
+)

@@ -102,8 +102,18 @@ def _orc_tail(data: bytes, mutator: Mutator) -> bytes:
 
 
 TARGETS = (
-    Target("parquet", _base_file(".parquet"), lambda: [*_made("PARQUET"), *golden_files(r"(?!\.hoodie)(.*/)?[^/]*\.parquet")],
-           (parquet_footer, parquet_footer), (b"PAR1", b"ARROW:schema", b"org.apache.hudi.bloomfilter")),
-    Target("orc", _base_file(".orc"), lambda: [*_made("ORC"), *golden_files(r"(?!\.hoodie)(.*/)?[^/]*\.orc")],
-           (_orc_tail, _orc_tail), (b"ORC", b"org.apache.hudi.bloomfilter", b"\xff" * 10)),
-)  # fmt: skip
+    Target(
+        "parquet",
+        _base_file(".parquet"),
+        lambda: [*_made("PARQUET"), *golden_files(r"(?!\.hoodie)(.*/)?[^/]*\.parquet")],
+        (parquet_footer, parquet_footer),
+        (b"PAR1", b"ARROW:schema", b"org.apache.hudi.bloomfilter"),
+    ),
+    Target(
+        "orc",
+        _base_file(".orc"),
+        lambda: [*_made("ORC"), *golden_files(r"(?!\.hoodie)(.*/)?[^/]*\.orc")],
+        (_orc_tail, _orc_tail),
+        (b"ORC", b"org.apache.hudi.bloomfilter", b"\xff" * 10),
+    ),
+)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pyarrow as pa
 
 from fuzz.golden import golden_files
@@ -101,7 +99,9 @@ def _archive_logs() -> list[bytes]:
 
 
 TARGETS = (
-    Target("manifests", _manifest, _manifests, (json_shape,), (b"[" * 5000, b"9" * 5000, b"\xd9\xa3", b"..", b"\\ud800")),
+    Target(
+        "manifests", _manifest, _manifests, (json_shape,), (b"[" * 5000, b"9" * 5000, b"\xd9\xa3", b"..", b"\\ud800")
+    ),
     Target("history-files", _history_file, _history_files, (parquet_footer,), (b"PAR1",)),
     Target("archive-logs", _archive_log, _archive_logs, (block_shape,), (b"#HUDI#",)),
-)  # fmt: skip
+)

@@ -165,9 +165,15 @@ def _protobuf_seeds() -> list[bytes]:
 
 
 TARGETS = (
-    Target("logs", _log, _logs, (block_shape, block_shape), (b"#HUDI#", b"#HUDI#" * 1000, b"\x00\x00\x00\x01", b"PAR1")),
-    Target("hfiles", _hfile, _hfiles, words=(b"DATABLK*", b"IDXROOT2", b"IDXINTE2", b"IDXLEAF2", b"FILEINF2", b"METABLKc")),
-    Target("bloom-filters", _bloom, _blooms, words=(b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x00\x03\xe8", b"=")),
+    Target(
+        "logs", _log, _logs, (block_shape, block_shape), (b"#HUDI#", b"#HUDI#" * 1000, b"\x00\x00\x00\x01", b"PAR1")
+    ),
+    Target(
+        "hfiles", _hfile, _hfiles, words=(b"DATABLK*", b"IDXROOT2", b"IDXINTE2", b"IDXLEAF2", b"FILEINF2", b"METABLKc")
+    ),
+    Target(
+        "bloom-filters", _bloom, _blooms, words=(b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00\x00\x03\xe8", b"=")
+    ),
     Target("positions", _positions, _position_seeds, words=(b"\x3a\x30\x00\x00", b"\x3b\x30", b"\xff\xff\xff\xff")),
     Target("protobuf", _protobuf, _protobuf_seeds, words=(b"\xff" * 10, b"\x80" * 10, b"\x0a", b"\x7a")),
-)  # fmt: skip
+)

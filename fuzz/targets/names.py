@@ -20,9 +20,26 @@ _CONFIGS = (
     TableConfig({"hoodie.table.name": "t", "hoodie.table.version": "6", "hoodie.timeline.layout.version": "1"}),
 )
 _WORDS = (
-    b".parquet", b".log.", b".commit", b".inflight", b".requested", b"_", b".", b"-", b"/", b"..", b"\x00", b"9" * 17,
-    b"9" * 5000, b"0" * 17, b"99999999999999", b"\xd9\xa3", b"\xef\xbc\x91", b".marker.", b"\xff",
-)  # fmt: skip
+    b".parquet",
+    b".log.",
+    b".commit",
+    b".inflight",
+    b".requested",
+    b"_",
+    b".",
+    b"-",
+    b"/",
+    b"..",
+    b"\x00",
+    b"9" * 17,
+    b"9" * 5000,
+    b"0" * 17,
+    b"99999999999999",
+    b"\xd9\xa3",
+    b"\xef\xbc\x91",
+    b".marker.",
+    b"\xff",
+)
 
 
 def _file_names(data: bytes) -> None:
@@ -57,13 +74,21 @@ def _timeline(data: bytes) -> None:
 
 _BASE, _LOG = "a7f1-0_0-1-2_20240101000000000.parquet", ".a7f1-0_20240101000000000.log.3_0-1-2"
 _INSTANTS = (
-    "20240101000000000.commit.requested", "20240101000000000.inflight", "20240101000000000_20240101000001000.commit",
-    "20240102000000000.compaction.requested", "20240103000000.deltacommit", "20240104000000000.savepoint",
+    "20240101000000000.commit.requested",
+    "20240101000000000.inflight",
+    "20240101000000000_20240101000001000.commit",
+    "20240102000000000.compaction.requested",
+    "20240103000000.deltacommit",
+    "20240104000000000.savepoint",
     "20240105000000000_20240105000000100.replacecommit",
-)  # fmt: skip
+)
 
 TARGETS = (
-    Target("file-names", _file_names,
-           lambda: [n.encode() for n in (_BASE, _LOG, f"p/{_BASE}.marker.CREATE", f"{_LOG}.cdc", *_INSTANTS)], words=_WORDS),
+    Target(
+        "file-names",
+        _file_names,
+        lambda: [n.encode() for n in (_BASE, _LOG, f"p/{_BASE}.marker.CREATE", f"{_LOG}.cdc", *_INSTANTS)],
+        words=_WORDS,
+    ),
     Target("timeline-names", _timeline, lambda: ["\n".join(_INSTANTS).encode(), _INSTANTS[0].encode()], words=_WORDS),
-)  # fmt: skip
+)

@@ -162,18 +162,48 @@ def _internal_schema_seeds() -> list[bytes]:
 
 
 TARGETS = (
-    Target("properties", _properties, _properties_seeds,
-           words=(b"\\\n", b"\\u", b"\\ud800", b"=", b"\n#", b"\n", b"hoodie.table.version=", b"999999999999", b",", b"(a+)+$",
-                  b"hoodie.timeline.path=../..", b"hoodie.table.checksum=")),
-    Target("partition-metadata", _partition_metadata,
-           lambda: [f"#a\ncommitTime={_INSTANT}\npartitionDepth=1\n".encode(), *golden_files(r".*\.hoodie_partition_metadata")],
-           words=(b"\\\n", b"\\u", b"commitTime=", b"\n")),
-    Target("markers", _markers,
-           lambda: [f"p/a_0-1-2_{_INSTANT}.parquet.marker.CREATE\np/.b_{_INSTANT}.log.1_0-1-2.marker.APPEND\n".encode()],
-           words=(b"..", b"/", b"\n", b".marker.MERGE", b".hoodie/", b"\xff", b"\xed\xa0\x80", b"\x00", b"x" * 300)),
+    Target(
+        "properties",
+        _properties,
+        _properties_seeds,
+        words=(
+            b"\\\n",
+            b"\\u",
+            b"\\ud800",
+            b"=",
+            b"\n#",
+            b"\n",
+            b"hoodie.table.version=",
+            b"999999999999",
+            b",",
+            b"(a+)+$",
+            b"hoodie.timeline.path=../..",
+            b"hoodie.table.checksum=",
+        ),
+    ),
+    Target(
+        "partition-metadata",
+        _partition_metadata,
+        lambda: [
+            f"#a\ncommitTime={_INSTANT}\npartitionDepth=1\n".encode(),
+            *golden_files(r".*\.hoodie_partition_metadata"),
+        ],
+        words=(b"\\\n", b"\\u", b"commitTime=", b"\n"),
+    ),
+    Target(
+        "markers",
+        _markers,
+        lambda: [f"p/a_0-1-2_{_INSTANT}.parquet.marker.CREATE\np/.b_{_INSTANT}.log.1_0-1-2.marker.APPEND\n".encode()],
+        words=(b"..", b"/", b"\n", b".marker.MERGE", b".hoodie/", b"\xff", b"\xed\xa0\x80", b"\x00", b"x" * 300),
+    ),
     Target("locks", _lock, _lock_seeds, (json_shape,), (b"1e999", b"NaN", b"9" * 5000, b"[" * 5000, b"\\ud800")),
     Target("heartbeats", _heartbeat, lambda: [_INSTANT.encode(), b"2024"], words=(b"/", b"..", b"\x00", b"9" * 300)),
     Target("hash-rings", _hash_ring, _hash_ring_seeds, (json_shape,), (b"[" * 5000, b"9" * 5000, b"\\ud800")),
-    Target("internal-schemas", _internal_schema, _internal_schema_seeds, (json_shape,),
-           (b"[" * 5000, b"9" * 5000, b"decimal(39,5)", b"decimal(5,999999999999)", b"fixed[2147483647]", b"\\ud800")),
-)  # fmt: skip
+    Target(
+        "internal-schemas",
+        _internal_schema,
+        _internal_schema_seeds,
+        (json_shape,),
+        (b"[" * 5000, b"9" * 5000, b"decimal(39,5)", b"decimal(5,999999999999)", b"fixed[2147483647]", b"\\ud800"),
+    ),
+)
