@@ -203,7 +203,8 @@ class Mutator:
         return self.random.choice(
             (
                 None, True, False, [], {}, [None], [[]], {"": ""}, 0, -1, 1.5, math.nan, math.inf, -0.0, self.text("a"),
-                self.random.choice(_NUMBERS), self.random.choice(_HUGE), nested(1), nested(40), nested(150), [value, value],
+                self.random.choice(_NUMBERS), self.random.choice(_HUGE), nested(1), nested(40), nested(150),
+                [value, value],
             )
         )  # fmt: skip
 

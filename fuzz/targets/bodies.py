@@ -75,8 +75,8 @@ def _commit(data: bytes) -> None:
 def _commit_metadata() -> tuple[CommitMetadata, CommitMetadata]:
     base = WriteStat("a7f1-0", f"p/{_BASE}", "p", num_writes=3, num_inserts=3, file_size_in_bytes=4000)
     log = WriteStat(
-        "a7f1-0", f"p/{_LOG}", "p", prev_commit=_TIME, total_log_records=2, log_version=1, log_offset=0, base_file=_BASE,
-        log_files=(_LOG,), min_event_time=1, max_event_time=2,
+        "a7f1-0", f"p/{_LOG}", "p", prev_commit=_TIME, total_log_records=2, log_version=1, log_offset=0,
+        base_file=_BASE, log_files=(_LOG,), min_event_time=1, max_event_time=2,
     )  # fmt: skip
     extra = {"schema": '{"type":"record","name":"r","fields":[{"name":"id","type":"string"}]}'}
     return (

@@ -55,9 +55,9 @@ def _history_file(data: bytes) -> None:
     storage.write(f"h/{_NAME}", data)
     write_manifest(storage, "h", Manifest(1, (HistoryFile(_NAME, len(data)),)))
     history = LsmHistory(storage, "h", names_are_ranges=True)
-    for read in (lambda: history.times(), lambda: history.times(_TIME, _TIME)):
+    for until in (None, _TIME):
         try:
-            read()
+            history.times(until, until)
         except HudiError:
             continue
     for found in history.instants():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 
 import numpy as np
@@ -146,8 +147,10 @@ def _blooms() -> list[bytes]:
 
 
 def _positions(data: bytes) -> None:
+    """Of bytes, and of a text that may be no Base64."""
+    with contextlib.suppress(HudiError):
+        decode_positions(data.decode("utf-8", "replace"), "block")
     decode_positions(base64.b64encode(data).decode(), "block")
-    decode_positions(data.decode("utf-8", "replace"), "block")
 
 
 def _position_seeds() -> list[bytes]:
@@ -156,7 +159,8 @@ def _position_seeds() -> list[bytes]:
 
 
 def _protobuf(data: bytes) -> None:
-    decode_file_info(data, "file info")
+    with contextlib.suppress(HudiError):
+        decode_file_info(data, "file info")
     list(message_fields(data, "message"))
 
 
