@@ -101,7 +101,8 @@ def test_the_command_runs_and_says_by_its_exit_code_that_nothing_was_found(tmp_p
 BEING_MENDED: frozenset[str] = frozenset(
     {
         "archive-logs", "avro-containers", "avro-records", "avro-schemas", "clean-plans", "cleans", "clustering-plans",
-        "commits-avro", "commits-json", "compaction-plans", "hash-rings", "heartbeats", "history-files", "internal-schemas",
+        "commits-avro", "commits-json", "compaction-plans", "hash-rings", "heartbeats", "history-files",
+        "internal-schemas",
         "locks", "logs", "manifests", "markers", "orc", "parquet", "properties", "replace-requests", "restore-plans",
         "restores", "rollback-plans", "rollbacks", "savepoints", "timeline-names",
     }
