@@ -89,7 +89,8 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
         schema.empty_table().filter(to_arrow(bound, schema))
     except (pa.ArrowException, ValueError) as error:
         raise ConfigError(
-            f"where can't be evaluated on the table's columns: {' '.join(str(error).split())[:500]}."
+            "where can't be evaluated on the table's columns; expected what is true or false for each row, found: "
+            f"{' '.join(str(error).split())[:500]}."
         ) from error
     return bound
 
