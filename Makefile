@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress power bench docs changelog clean
+.PHONY: help demo test servers fmt check judge judge-all stress power bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -66,6 +66,9 @@ power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
 
+fuzz: $(READY)  ## damaged and hostile inputs for every decoder (ARGS="--seconds 60 --seed 1 --only where,logs")
+	@$(PY) -m fuzz $(ARGS)
+
 docs: $(READY)  ## print the pages that are made from code
 	$(PY) -m pyhudi.model.options > docs/options.md
 
@@ -73,5 +76,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -17,6 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
+from pyhudi.model.predicate.limits import shown
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
 from pyhudi.shown_text import is_text
@@ -106,7 +107,7 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
         condition = to_arrow(bind(parse_where(clause.condition), seen), seen)
         kind = computed(condition, seen.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
-            raise ConfigError(f"The condition {clause.condition} is of type {kind}; expected true or false.")
+            raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
     made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, seen)
     return BoundClause(clause.when, clause.does, condition, tuple(made))
 
