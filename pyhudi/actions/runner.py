@@ -53,7 +53,7 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     heartbeat.stop()
     return WriteResult.of(
         statuses,
-        replaced=frozenset() if committed is None else committed.change.replaced_groups,
+        replaced=frozenset() if committed is None else committed.change.groups_replaced,
         table=context.meta.storage.root,
         operation=action.operation,
         instant_time="" if committed is None else instant.requested_time,

@@ -49,7 +49,7 @@ class TableChange:
     stats: tuple[WriteStat, ...] = ()
 
     @property
-    def replaced_groups(self) -> frozenset[FileGroupId]:
+    def groups_replaced(self) -> frozenset[FileGroupId]:
         """The file groups that are not visible any more."""
         return frozenset(
             FileGroupId(path, file_id)

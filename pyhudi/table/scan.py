@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.queries.filters import Where

@@ -26,7 +26,7 @@ def test_a_write_brings_files_with_their_sizes_and_replaces_file_groups() -> Non
         "y": PartitionChange(replaced_file_ids=("h-0",)),
     }
     assert change.stats == (base, log)
-    assert change.replaced_groups == {FileGroupId("y", "h-0")}
+    assert change.groups_replaced == {FileGroupId("y", "h-0")}
 
 
 def test_a_file_that_several_stats_name_is_as_long_as_the_longest_says() -> None:
