@@ -6,7 +6,7 @@
     metadata table     none was made meanwhile
     alive, conflicts   what else the kind of action has to look for
     still held         the lock, before anything is changed under it
-    body               with the newest schema and the values that it carries on
+    body               with the newest schema and the values that it carries on; with it, what changed
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
     completed file     readers see the instant; it outlasts a power cut, too, when the call returns
@@ -34,6 +34,7 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
+from pyhudi.model.table_change import Body, TableChange, change_of
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
@@ -51,10 +52,11 @@ class TakenOver(WriteConflict):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[BodyT]):
-    """A completed instant with its body."""
+    """A completed instant with its body, and what it changed in the table."""
 
     instant: Instant
     body: BodyT
+    change: TableChange
 
     @property
     def completion_time(self) -> str:
@@ -107,14 +109,15 @@ def commit_locked(
     conflicts(now)
     _check_still_held(inflight, now)
     made = body(now)
-    # The place of the metadata table, for every kind of action: `made` says what changed, and `now` is what it changed.
-    # An update of it completes before the data instant; until that is complete, its readers leave it out.
+    change = change_of(made)
+    # The place of the metadata table, for every kind of action: `change` says what changed, and `now` is the table that
+    # it changed. An update of it completes before the data instant; until that is complete, its readers leave it out.
     last(now)
     completion_time = draw_completion_time(inflight, now)
     encoded = _encoded(made, inflight, now)
     _check_still_held(inflight, now)
     completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
-    return Committed(completed, made)
+    return Committed(completed, made, change)
 
 
 def _check_inflight(inflight: Instant, now: ActionContext) -> None:
@@ -139,11 +142,7 @@ def _check_still_held(inflight: Instant, now: ActionContext) -> None:
         )
 
 
-def _encoded(
-    body: CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata,
-    inflight: Instant,
-    now: ActionContext,
-) -> bytes:
+def _encoded(body: Body, inflight: Instant, now: ActionContext) -> bytes:
     """The bytes of the completed file."""
     if isinstance(body, CommitMetadata):
         return encode_commit(body, inflight.action, now.meta.config.table_version)

@@ -22,7 +22,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import Where, bind, top_level_columns

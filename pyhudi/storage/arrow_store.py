@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -27,7 +27,6 @@ from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
 
-    from pyhudi.storage.arrow import ArrowStorage
     from pyhudi.storage.base import Storage
 
     Store: TypeAlias = AzureStore | GCSStore | S3Store
@@ -63,12 +62,18 @@ class ObjectStore:
     exceptions: ModuleType
 
 
+class _WithOptions(Protocol):
+    """As much of an ArrowStorage as its store is opened with."""
+
+    _options: tuple[tuple[str, str], ...]
+
+
 def object_store(storage: Storage) -> ObjectStore | None:
     """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
     if kind not in OBJECT_STORES:
         return None
-    return open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind)
+    return open_object_store(storage.root, cast("_WithOptions", storage)._options, kind)
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:

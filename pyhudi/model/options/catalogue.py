@@ -13,21 +13,18 @@ from types import MappingProxyType
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.archiving import ArchivingOptions
-from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
 from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
 from pyhudi.model.options.damage import DamageOptions
-from pyhudi.model.options.declare import key_of, topic
+from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
 from pyhudi.model.options.files import FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.keys import KeyOptions
 from pyhudi.model.options.known_calls import CALLS
 from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.locks import LOCK_PROVIDER, LockOptions
-from pyhudi.model.options.memory import MemoryOptions
-from pyhudi.model.options.merging import MergerOptions, MergingOptions
+from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -35,11 +32,10 @@ from pyhudi.model.options.operation import (
     ReplacingOptions,
     SchemaOptions,
 )
-from pyhudi.model.options.own_classes import is_own_class, own_rows
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
-from pyhudi.model.options.ttl import TtlOptions
 from pyhudi.shown_text import is_text, quoted
 
 __all__ = [
