@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress bench docs changelog clean
+.PHONY: help demo test servers fmt check judge judge-all stress mutants bench docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -60,6 +60,9 @@ judge-all: $(READY)  ## the same, every kind of table
 stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then
 	@$(PY) -m pytest tests/concurrency -m slow -s $(ARGS)
 
+mutants: $(READY)  ## break lines and see whether a test notices (ARGS="--seed 1 --count 60 --only actions")
+	@$(PY) -m mutants $(ARGS)
+
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
 
@@ -70,5 +73,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .mutants dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
