@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 import shutil
@@ -17,11 +19,13 @@ from enum import Enum
 from pathlib import Path
 from queue import Queue
 
+import pytest
+
 from mutants import ROOT
 from mutants.changes import Change
 
 # A broken line may ask for any amount of memory; the largest of the fast tests reserves 4 GiB of addresses.
-ADDRESSES_KIB = 12 << 20
+ADDRESSES_BYTES = 12 << 30
 # How much longer than when it was recorded a run may take before it is stopped: the machine may be busier.
 PATIENCE = 5
 STARTUP_S = 60.0  # a run's own time to import and collect, on a busy machine
@@ -67,93 +71,109 @@ class StaleMap(Exception):
     """The map names tests that are not there."""
 
 
-@contextmanager
-def copies(count: int) -> Iterator[list[Path]]:
-    """Copies of the tree as it is, without what git ignores; removed at the end."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    names = [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
-    with tempfile.TemporaryDirectory(prefix="pyhudi-mutants-") as folder:
+class Copy:
+    """A copy of the tree as it is, without what git ignores, and a process that runs pytest in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tree = folder / "tree"
+        for name in _tracked():
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, self.tree / name)
         shared = ROOT.parent / "shared"
         if shared.is_dir():
-            (Path(folder) / "shared").symlink_to(shared.resolve())
-        trees = [Path(folder) / f"tree{number}" for number in range(count)]
-        for tree in trees:
-            for name in names:
-                (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, tree / name)
-            warm_up = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "tests"]
-            subprocess.run(warm_up, cwd=tree, env=_environment(tree, compiling=True), capture_output=True, check=False)
-        yield trees
+            (folder / "shared").symlink_to(shared.resolve())
+        self._worker = subprocess.Popen(
+            [sys.executable, "-m", "mutants.worker"],
+            cwd=self.tree, env=os.environ | {"PYTHONPATH": str(self.tree)}, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def pytest(self, tests: Sequence[str], limit_s: float, *, stop: bool = True) -> tuple[int, str]:
+        """Exit code, that of a signal as a negative number; and what pytest printed."""
+        assert self._worker.stdin is not None
+        assert self._worker.stdout is not None
+        output = self.tree / "output"
+        options = ["-p", "no:xdist", "-p", "no:cacheprovider", "-q", "--tb=no", "--hypothesis-seed=0"]
+        request = {
+            "arguments": [*options, *(["-x"] if stop else []), f"--basetemp={self.tree}/basetemp", *tests],
+            "output": str(output),
+            "limit_s": math.ceil(limit_s),
+            "addresses_bytes": ADDRESSES_BYTES,
+        }
+        self._worker.stdin.write(json.dumps(request) + "\n")
+        self._worker.stdin.flush()
+        return int(self._worker.stdout.readline()), output.read_text(errors="replace")
+
+    def close(self) -> None:
+        """End the process."""
+        self._worker.communicate()
+
+
+def _tracked() -> list[str]:
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+@contextmanager
+def copies(count: int) -> Iterator[list[Copy]]:
+    """Copies of the tree, removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="pyhudi-mutants-") as folder:
+        made = [Copy(Path(folder) / str(number)) for number in range(count)]
+        try:
+            yield made
+        finally:
+            for copy in made:
+                copy.close()
 
 
 def run_all(mutants: Sequence[Mutant], processes: int) -> Iterator[Trial]:
     """Try mutants, as many at a time as there are processes, in their order."""
-    with copies(min(processes, len(mutants))) as trees, ThreadPoolExecutor(len(trees)) as pool:
-        free: Queue[Path] = Queue()
-        for tree in trees:
-            free.put(tree)
+    with copies(min(processes, len(mutants))) as made, ThreadPoolExecutor(len(made)) as pool:
+        free: Queue[Copy] = Queue()
+        for copy in made:
+            free.put(copy)
 
         def one(mutant: Mutant) -> Trial:
-            tree = free.get()
+            copy = free.get()
             try:
-                return run(mutant, tree)
+                return run(mutant, copy)
             finally:
-                free.put(tree)
+                free.put(copy)
 
         yield from pool.map(one, mutants)
 
 
-def run(mutant: Mutant, tree: Path) -> Trial:
+def run(mutant: Mutant, copy: Copy) -> Trial:
     """Break the line in the copy, run the tests until one fails, and mend it."""
     if not mutant.tests:
         return Trial(mutant, Outcome.SURVIVED)
-    module = tree / mutant.path
+    module = copy.tree / mutant.path
     good = module.read_bytes()
     change = mutant.change
-    for compiled in module.parent.glob(f"__pycache__/{module.stem}.*.pyc"):
-        compiled.unlink()  # Python would take it for the changed module's, were size and second the same
     module.write_bytes(good[: change.start] + change.new.encode() + good[change.end :])
+    _forget_compiled(module)
     try:
-        code, output = _pytest(tree, mutant.tests, STARTUP_S + PATIENCE * mutant.seconds)
+        code, output = copy.pytest(mutant.tests, STARTUP_S + PATIENCE * mutant.seconds)
     finally:
         module.write_bytes(good)
-    if code is None:
+        _forget_compiled(module)
+    if code == -signal.SIGALRM:
         return Trial(mutant, Outcome.TIMED_OUT)
-    if code == 4 and "not found:" in output:
+    if code == pytest.ExitCode.USAGE_ERROR and "not found:" in output:
         raise StaleMap(output[-2000:])
     failed = _FAILED.search(output)
     return Trial(mutant, Outcome.NOTICED if code else Outcome.SURVIVED, failed.group(1) if failed else "")
 
 
+def _forget_compiled(module: Path) -> None:
+    """Python would take it for that of the changed module, were size and second the same."""
+    for compiled in module.parent.glob(f"__pycache__/{module.stem}.*.pyc"):
+        compiled.unlink()
+
+
 def failing(tests: Sequence[str]) -> list[str]:
     """Those of these tests that fail with no line broken."""
-    with copies(1) as (tree,):
-        _, output = _pytest(tree, tests, 3600.0, stop=False)
+    with copies(1) as (copy,):
+        _, output = copy.pytest(tests, 3600.0, stop=False)
     return _FAILED.findall(output)
-
-
-def _pytest(tree: Path, tests: Sequence[str], limit_s: float, stop: bool = True) -> tuple[int | None, str]:
-    """Exit code, None after the time limit; and what pytest printed."""
-    (tree / "chosen-tests").write_text("\n".join(tests))
-    options = ["-p", "no:xdist", "-p", "no:cacheprovider", "-q", "--hypothesis-seed=0", "--tb=no"]
-    command = [sys.executable, "-m", "pytest", *options, *(["-x"] if stop else []), f"--basetemp={tree}/basetemp"]
-    limited = ["/bin/sh", "-c", f'ulimit -v {ADDRESSES_KIB}; exec "$@"', "sh", *command, "@chosen-tests"]
-    process = subprocess.Popen(
-        limited, cwd=tree, env=_environment(tree), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=limit_s)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return None, ""
-    return process.returncode, output
-
-
-def _environment(tree: Path, compiling: bool = False) -> dict[str, str]:
-    given = os.environ | {"PYTHONPATH": str(tree)}
-    return given if compiling else given | {"PYTHONDONTWRITEBYTECODE": "1"}
