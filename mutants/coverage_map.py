@@ -130,6 +130,7 @@ def merge_records(record: Path) -> None:
         seconds |= json.loads(part.read_text())
         part.unlink()
     total = coverage.Coverage(data_file=str(_LINES), config_file=False)
+    total.load()  # else combining begins with nothing
     total.combine([str(part) for part in record.glob("lines.*")], strict=True)
     total.save()
     _SECONDS.write_text(json.dumps(seconds))
