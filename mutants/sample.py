@@ -27,13 +27,22 @@ def draw(floors: Sequence[str], count: int, seed: int) -> Iterator[tuple[str, st
         chance = random.Random(f"{seed} {floor}")
         lines = list(_lines(floor))
         chance.shuffle(lines)
-        for path, source, line in lines[:wanted]:
+        drawn = 0
+        for path, source, line in lines:
+            if drawn == wanted:
+                break
             choices = [change for change in source.changes if change.line == line]
             # The seed and the line say the change, whatever other lines there are.
             random.Random(f"{seed} {path} {line}").shuffle(choices)
-            chosen = next(filter(source.compiles, choices), None)
+            chosen = next((change for change in choices if _can_be_tried(source, change)), None)
             if chosen is not None:
+                drawn += 1
                 yield floor, path, source, chosen
+
+
+def _can_be_tried(source: Source, change: Change) -> bool:
+    """Not a constant that only other modules use: which lines those are is not known here."""
+    return bool(not change.name or _lines_that_name(source, change.name)) and source.compiles(change)
 
 
 def _lines(floor: str) -> Iterator[tuple[str, Source, int]]:
@@ -63,8 +72,10 @@ def _executed_with(source: Source, change: Change, executed: set[int]) -> set[in
     """The lines that are executed when the changed piece is; of a constant those of the functions that name it."""
     if not change.name:
         return {change.line} if change.line in executed else {change.statement}
+    return _lines_that_name(source, change.name)
+
+
+def _lines_that_name(source: Source, name: str) -> set[int]:
     functions = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)]
     names = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)]
-    return {node.lineno for node in names if node.id == change.name} or {
-        line for line in executed if line > change.line
-    }
+    return {node.lineno for node in names if node.id == name}

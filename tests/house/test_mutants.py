@@ -111,14 +111,14 @@ class Known:
 
 @pytest.mark.parametrize(("most", "seconds", "chosen"), [(5, 60, 2), (1, 60, 1), (5, 5, 1), (5, 0.1, 1)])
 def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(most: int, seconds: float, chosen: int) -> None:
-    source = Source(b"LIMIT = 1\n")
+    source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
     one = mutant("merge", PATH, source, source.changes[0], Known(), most, seconds)  # type: ignore[arg-type]
 
     assert one.tests == ("short", "long")[:chosen]
 
 
 def trial(outcome: Outcome, before: str) -> Trial:
-    source = Source(b"LIMIT = 1\n")
+    source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
     return Trial(Mutant("merge", PATH, source.changes[0], before, "y", (), 0.0), outcome)
 
 
