@@ -104,9 +104,13 @@ def test_a_block_that_fails_ends_the_beating_and_its_error_goes_on() -> None:
     storage = MemoryStorage()
     heartbeat = Heartbeat(storage, T, FixedClock(1_000))
 
-    with pytest.raises(ZeroDivisionError), heartbeat.begun(True):
-        assert storage.stat(PATH) is not None
-        raise ZeroDivisionError
+    def block() -> None:
+        with heartbeat.begun(True):
+            assert storage.stat(PATH) is not None
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        block()
 
     assert storage.stat(PATH) is None
 
