@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress power bench fuzz docs changelog clean
+.PHONY: help demo test servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -63,6 +63,9 @@ stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed
 power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
 	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)
 
+mutants: $(READY)  ## break lines and see whether a test notices (ARGS="--seed 1 --count 60 --only actions")
+	@$(PY) -m mutants $(ARGS)
+
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
 
@@ -76,5 +79,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
