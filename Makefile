@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress bench docs changelog clean
+.PHONY: help demo test servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -57,11 +57,20 @@ judge-all: $(READY)  ## the same, every kind of table
 	@[ -d $(SHARED)/judge ] || { echo "make judge-all needs $(SHARED)/judge, which is absent"; exit 1; }
 	@$(JAVA) && $(PY) -m pytest tests/judge -m judge $(ARGS)
 
-stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then
-	@$(PY) -m pytest tests/concurrency -m slow -s $(ARGS)
+stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then; more deaths
+	@$(PY) -m pytest tests/concurrency tests/faults -m slow -s $(ARGS)
+
+power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
+	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)
+
+mutants: $(READY)  ## break lines and see whether a test notices (ARGS="--seed 1 --count 60 --only actions")
+	@$(PY) -m mutants $(ARGS)
 
 bench: $(READY)  ## measure: a Markdown table, and JSON in bench/results (ARGS="--quick" for a small run)
 	@$(JAVA) && $(PY) -m bench $(ARGS)
+
+fuzz: $(READY)  ## damaged and hostile inputs for every decoder (ARGS="--seconds 60 --seed 1 --only where,logs")
+	@$(PY) -m fuzz $(ARGS)
 
 docs: $(READY)  ## print the pages that are made from code
 	$(PY) -m pyhudi.model.options > docs/options.md
@@ -70,5 +79,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers dist build bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -19,7 +19,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import pyhudi
-from bench import cases, mor_cases, peers
+from bench import cases, mor_cases, peers, sync_bench
 from bench.memory import WorkerMemory
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -50,6 +50,8 @@ def main() -> None:
             results, memory = run_cases(given, folder)
             report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
             print(markdown(results, memory, conditions))
+        if "g" in given.only:
+            report["sync"] = sync_bench.run(folder / "sync", given.repeats, 10 * given.repeats)
     RESULTS.mkdir(exist_ok=True)
     stamp = time.strftime("%Y%m%d-%H%M%S")
     if "f" in given.only:
@@ -68,7 +70,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
     parser.add_argument("--memory", default="3g", help="of the Spark driver")
-    parser.add_argument("--only", default="abcdef", help="letters of the cases to run, or: mor")
+    parser.add_argument("--only", default="abcdefg", help="letters of the cases to run, or: mor")
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
     parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from pyhudi import shown_text
+
 __all__ = ["kept_warnings", "warn_caller"]
 
 _PACKAGES = Path(__file__).parent.parent
@@ -30,7 +32,7 @@ def kept_warnings(into: list[tuple[str, type[Warning]]]) -> Iterator[None]:
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn in the name of the first caller outside this package."""
+    """Warn in the name of the first caller outside this package; of what is quoted, see `shown_text.message`."""
     kept = _kept.get()
     if kept is not None:
         kept.append((message, category))
@@ -38,4 +40,4 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FOLDERS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(shown_text.message(message), category, stacklevel=level)

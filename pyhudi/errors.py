@@ -15,10 +15,12 @@ HudiError                     root; `retryable` says whether trying again can he
 └── TaskFailed                work failed on an executor; carries the worker's text
 
 Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
-pickle.
+pickle. What a message quotes may come from anyone: `shown_text` cuts credentials out of it and bounds it.
 """
 
 from __future__ import annotations
+
+from pyhudi.shown_text import message
 
 __all__ = [
     "ConfigError",
@@ -46,6 +48,9 @@ class HudiError(Exception):
     """Root of the family."""
 
     retryable = False
+
+    def __init__(self, *said: object) -> None:
+        super().__init__(*(message(text) if isinstance(text, str) else text for text in said))
 
 
 class ConfigError(HudiError):

@@ -1,14 +1,15 @@
 """commit: the only way to complete an instant, in one transaction for every kind of action.
 
+    files synced       what it wrote, what it deleted: both outlast a power cut
     lock, reload       the table as it is now
     inflight           the instant is what its process has left it as; no process has considered that process dead
     metadata table     none was made meanwhile
     alive, conflicts   what else the kind of action has to look for
     still held         the lock, before anything is changed under it
-    body               with the newest schema and the values that it carries on
+    body               with the newest schema and the values that it carries on; with it, what changed
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
-    completed file     readers see the instant
+    completed file     readers see the instant; it outlasts a power cut, too, when the call returns
 
 An error before the last step leaves the instant inflight. Source: docs/architecture.md; docs/formats/timeline.md,
 "Completion times", "Steps of an instant"; docs/formats/writers.md, "Conflicts", "Steps of a write".
@@ -16,7 +17,7 @@ An error before the last step leaves the instant inflight. Source: docs/architec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,6 +34,7 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
+from pyhudi.model.table_change import Body, TableChange, change_of
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
@@ -50,10 +52,11 @@ class TakenOver(WriteConflict):
 
 @dataclass(frozen=True, slots=True)
 class Committed(Generic[BodyT]):
-    """A completed instant with its body."""
+    """A completed instant with its body, and what it changed in the table."""
 
     instant: Instant
     body: BodyT
+    change: TableChange
 
     @property
     def completion_time(self) -> str:
@@ -69,6 +72,7 @@ def commit(
     context: ActionContext,
     body: Callable[[ActionContext], BodyT],
     *,
+    written: Iterable[str],
     alive: Check = _nothing,
     conflicts: Check = _nothing,
     last: Check = _nothing,
@@ -76,12 +80,14 @@ def commit(
     """Complete an instant.
 
     Args:
+        written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
     Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, HudiError when
         there is a metadata table, and what the checks raise. Nothing is complete then.
     """
+    context.meta.storage.sync(written)  # before the lock is taken: others need not wait for the disk
     with hold(context.lock, context.options.lock.wait_timeout_s):
         return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last)
 
@@ -103,14 +109,15 @@ def commit_locked(
     conflicts(now)
     _check_still_held(inflight, now)
     made = body(now)
-    # The place of the metadata table, for every kind of action: `made` says what changed, and `now` is what it changed.
-    # An update of it completes before the data instant; until that is complete, its readers leave it out.
+    change = change_of(made)
+    # The place of the metadata table, for every kind of action: `change` says what changed, and `now` is the table that
+    # it changed. An update of it completes before the data instant; until that is complete, its readers leave it out.
     last(now)
     completion_time = draw_completion_time(inflight, now)
     encoded = _encoded(made, inflight, now)
     _check_still_held(inflight, now)
     completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
-    return Committed(completed, made)
+    return Committed(completed, made, change)
 
 
 def _check_inflight(inflight: Instant, now: ActionContext) -> None:
@@ -135,11 +142,7 @@ def _check_still_held(inflight: Instant, now: ActionContext) -> None:
         )
 
 
-def _encoded(
-    body: CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata,
-    inflight: Instant,
-    now: ActionContext,
-) -> bytes:
+def _encoded(body: Body, inflight: Instant, now: ActionContext) -> bytes:
     """The bytes of the completed file."""
     if isinstance(body, CommitMetadata):
         return encode_commit(body, inflight.action, now.meta.config.table_version)

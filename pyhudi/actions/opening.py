@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.leftovers import delete_leftovers
+from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
@@ -43,13 +44,15 @@ def ready(
             remove_metadata_table(meta.reload())
         meta = meta.reload()
     context = ActionContext(meta, engine, options, lock, clock)
+    dropped = () if policy == "NEVER" else drop_damaged_plans(context)
+    context = context.reloaded() if dropped else context
     restored = finish_restores(context)
     context = context.reloaded() if restored else context
     if policy == "NEVER":
         return context, restored
     delete_leftovers(context)
     undone = roll_back_failed_writes(context)
-    return (context.reloaded() if undone else context), (*restored, *undone)
+    return (context.reloaded() if undone else context), (*dropped, *restored, *undone)
 
 
 def table_lock(options: WriteOptions, storage: Storage, clock: Clock) -> LockProvider:

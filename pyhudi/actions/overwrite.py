@@ -60,12 +60,16 @@ def remove_table(storage: Storage) -> None:
     """Delete all that is in the table's folder.
 
     The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
-    because data files without it would count as committed in a table that is made there next.
+    because data files without it would count as committed in a table that is made there next. After a power cut, too.
+    Nothing goes where it is known before that something would have to stay. Raises StorageError.
     """
+    storage.check_deletable("")
+    entries = storage.list("")
     for path in _PROPERTIES:
         storage.delete(path)
-    for entry in sorted(storage.list(""), key=lambda entry: entry.name == ".hoodie"):
-        if entry.is_dir:
-            storage.delete_tree(entry.path)
-        else:
-            storage.delete(entry.path)
+    storage.sync(_PROPERTIES)
+    for of_table in (False, True):
+        doomed = [entry for entry in entries if (entry.name == ".hoodie") is of_table]
+        for entry in doomed:
+            storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
+        storage.sync([entry.path for entry in doomed])

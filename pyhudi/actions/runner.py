@@ -13,7 +13,7 @@ docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/format
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
@@ -48,16 +48,16 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     schedule = watch.time("schedule", lambda: action.schedule(context))
     schedule, context, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, context))
     with undone_on_error(instant, context, heartbeat):
-        statuses, completed, body, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
+        statuses, committed, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
     heartbeat.stop()
     return WriteResult.of(
         statuses,
-        replaced=groups_replaced_by(body),
+        replaced=frozenset() if committed is None else committed.change.groups_replaced,
         table=context.meta.storage.root,
         operation=action.operation,
-        instant_time="" if completed is None else instant.requested_time,
-        completion_time=(completed.completion_time if completed is not None else None) or "",
+        instant_time="" if committed is None else instant.requested_time,
+        completion_time="" if committed is None else committed.completion_time,
         seconds=watch.seconds,
         rolled_back=rolled_back,
         not_found=not_found,
@@ -71,7 +71,7 @@ def _perform(
     context: ActionContext,
     watch: Stopwatch,
     heartbeat: Heartbeat,
-) -> tuple[tuple[WriteStatus, ...], Instant | None, CommitMetadata, int]:
+) -> tuple[tuple[WriteStatus, ...], Committed[CommitMetadata] | None, int]:
     storage, config = context.meta.storage, context.meta.config
     writer = TimelineWriter(storage, config)
     prepared = watch.time("prepare", lambda: action.prepare(schedule, instant, context))
@@ -89,9 +89,11 @@ def _perform(
     metadata = action.summarise(prepared, statuses, context)
     if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):
         writer.delete_files(inflight)
-        return statuses, None, metadata, prepared.not_found
-    completed = watch.time("commit", lambda: _complete(metadata, prepared, inflight, statuses, context, heartbeat))
-    return statuses, completed, metadata, prepared.not_found
+        return statuses, None, prepared.not_found
+    committed = watch.time(
+        "commit", lambda: _complete(metadata, prepared, inflight, statuses, kept, context, heartbeat)
+    )
+    return statuses, committed, prepared.not_found
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
@@ -124,9 +126,10 @@ def _complete(
     prepared: PreparedWrite[PlanT],
     inflight: Instant,
     statuses: tuple[WriteStatus, ...],
+    written: Sequence[str],
     began: ActionContext,
     heartbeat: Heartbeat,
-) -> Instant:
+) -> Committed[CommitMetadata]:
     """Make the write visible, unless another one got in its way. `began`: the table as the write began."""
 
     def conflicts(now: ActionContext) -> None:
@@ -137,10 +140,14 @@ def _complete(
         found = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)
         return with_rolling_metadata(found, now.meta, began.options.commits)
 
-    committed: Committed[CommitMetadata] = commit(
-        inflight, began, latest, alive=lambda now: _check_alive(inflight, now, heartbeat), conflicts=conflicts
+    return commit(
+        inflight,
+        began,
+        latest,
+        written=written,
+        alive=lambda now: _check_alive(inflight, now, heartbeat),
+        conflicts=conflicts,
     )
-    return committed.instant
 
 
 def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) -> None:

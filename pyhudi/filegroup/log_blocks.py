@@ -63,18 +63,22 @@ def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: Block
 
 def blocks_of(found: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
     """`blocks_to_merge` of blocks that were scanned already."""
-    kept: list[LogBlock] = []
-    for block in found:
+    standing: dict[int, LogBlock] = {}
+    places: dict[str, list[int]] = {}  # of an instant's blocks: a log of commands only must not look at all for each
+    for place, block in enumerate(found):
         if isinstance(block, CorruptRange):
             continue
         target = block.rollback_target
         if target is not None:
-            kept = [earlier for earlier in kept if earlier.instant_time != target]
+            for earlier in places.pop(target, ()):
+                del standing[earlier]
         elif (block.is_data or block.is_delete) and rules.counts(block.instant_time):
-            kept.append(block)
+            standing[place] = block
+            places.setdefault(block.instant_time, []).append(place)
+    kept = tuple(standing.values())
     if any(block.compacted_instants for block in kept):
         return _without_compacted(kept)
-    return tuple(kept)
+    return kept
 
 
 def _without_compacted(blocks: Sequence[LogBlock]) -> tuple[LogBlock, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from pyhudi.errors import CorruptFile, PathExists
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.model.filenames import LogFileName, marker_folder
+from pyhudi.model.filenames import LogFileName, instant_of, marker_folder
 from pyhudi.model.filenames import MarkerName as Marker
 from pyhudi.storage.base import Storage
 
@@ -57,9 +57,18 @@ def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
             names.append(name)
     if in_server_layout:
         files = [name for name in names if name.startswith("MARKERS") and "/" not in name]
-        lines = (line for name in files for line in storage.read(f"{folder}/{name}").decode("utf-8").split("\n"))
-        names = [line for line in lines if line]
+        names = [line for name in files for line in _lines(storage, f"{folder}/{name}") if line]
     return tuple(sorted({_parse(name, folder) for name in names if not name.endswith(".crc")}))
+
+
+def _lines(storage: Storage, path: str) -> list[str]:
+    try:
+        return storage.read(path).decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise CorruptFile(
+            f"{storage.full_path(path)}: expected a marker a line in UTF-8, found other bytes ({error}). Which files "
+            f"the write made can't be told by it; restore the file, or remove it and the files of that write."
+        ) from error
 
 
 def _parse(name: str, folder: str) -> Marker:
@@ -84,7 +93,7 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
 
     Args:    keep: data paths that the commit will name.
     Returns: the paths that were deleted.
-    Raises CorruptFile for a marker whose file name is not of this instant: it is not ours to delete.
+    Raises CorruptFile for a marker whose file's name is not of this instant: it is not ours to delete.
     """
     kept = frozenset(keep)
     removed = []
@@ -95,13 +104,14 @@ def sweep(storage: Storage, instant_time: str, keep: Iterable[str]) -> tuple[str
             if _is_log_of(storage, marker.data_path, instant_time) and storage.delete(marker.data_path):
                 removed.append(marker.data_path)
             continue
-        if instant_time not in marker.data_path.rpartition("/")[2]:
+        if instant_of(marker.data_path.rpartition("/")[2]) != instant_time:
             raise CorruptFile(
                 f"{marker_folder(instant_time)}: a marker names {marker.data_path!r}, which instant {instant_time} "
                 f"did not write; nothing was deleted for it. Remove the marker if you know where it came from."
             )
         if storage.delete(marker.data_path):
             removed.append(marker.data_path)
+    storage.sync(removed)  # one that came back would count as a file of the commit
     return tuple(removed)
 
 

@@ -16,10 +16,17 @@ from pyhudi.storage.clock import Clock
 
 __all__ = ["ensure_partition_metadata", "partition_creation_time"]
 
+_LAST_KEY = b"partitionDepth="  # Hudi, too, writes it behind `commitTime`
+
 
 def ensure_partition_metadata(storage: Storage, partition_path: str, instant_time: str, clock: Clock) -> None:
-    """Make a folder a partition before its first data file; an existing file in any form stays as it is."""
-    if any(storage.stat(data_path(partition_path, name)) is not None for name in PARTITION_METADATA_NAMES):
+    """Make a folder a partition before its first data file; an existing file in any form stays as it is, but one that
+    a power cut has emptied: no commit had named a file in its folder yet.
+    """
+    path = data_path(partition_path, PARTITION_METADATA_NAME)
+    found = [name for name in PARTITION_METADATA_NAMES if storage.stat(data_path(partition_path, name)) is not None]
+    is_cut = found == [PARTITION_METADATA_NAME] and not storage.keeps_order and not _is_whole(storage, path)
+    if found and not is_cut:
         return
     now = datetime.fromtimestamp(clock.now_ms() / 1000, timezone.utc)
     text = (
@@ -28,10 +35,21 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
         f"commitTime={instant_time}\n"
         f"partitionDepth={partition_depth(partition_path)}\n"
     )
+    if is_cut:
+        storage.write(path, text.encode("ascii"))
+        return
     try:
-        storage.create_new(data_path(partition_path, PARTITION_METADATA_NAME), text.encode("ascii"))
+        storage.create_new(path, text.encode("ascii"))
     except PathExists:
         return  # another task was first; both say the same
+
+
+def _is_whole(storage: Storage, path: str) -> bool:
+    try:
+        data = storage.read(path)
+    except PathNotFound:
+        return False
+    return _LAST_KEY in data and data.endswith(b"\n")
 
 
 def partition_creation_time(storage: Storage, partition_path: str) -> str | None:

@@ -15,11 +15,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import fastavro
+import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bodies import Body, NewBody
+from pyhudi.formats.body_fields import fields_of
 from pyhudi.formats.compaction_plans import decode_compaction_plan
-from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace
+from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.instant_files import commit_of, decode_avro_record, decode_commit, decode_requested_replace
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.formats.timeline_schemas import FIRST_STATISTICS, RECORDS, schema_of
@@ -90,6 +93,7 @@ _ROLLING_STAT = {"ROLLING_STAT": ""}
 _HEAD = struct.Struct(">ii")
 _LENGTH = struct.Struct(">i")
 _CONTENT_VERSION = 3
+_NAMING = ("commitTime", "actionType", "actionState", "stateTransitionTime")  # what says which entry it is
 
 
 def archive_entry(instant_time: str, action: ActionKind, state: State, body: bytes, transition_time: str) -> NewBody:
@@ -159,7 +163,13 @@ def encode_entries(entries: Sequence[Mapping[str, object]]) -> bytes:
     content.write(_HEAD.pack(_CONTENT_VERSION, len(entries)))
     for entry in entries:
         record = io.BytesIO()
-        fastavro.schemaless_writer(record, _parsed(_schema()), dict(entry))
+        try:
+            fastavro.schemaless_writer(record, _parsed(_schema()), dict(entry))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # the body's own schema
+            raise CorruptFile(
+                f"{entry.get('commitTime')}.{entry.get('actionType')}: the body is not what one of its kind holds "
+                f"({error!s:.300}), so it can't be archived. Restore the file."
+            ) from error
         data = record.getvalue()
         content.write(_LENGTH.pack(len(data)) + data)
     return encode_block(BlockType.AVRO_DATA, {HeaderKey.SCHEMA: _schema()}, content.getvalue())
@@ -174,17 +184,23 @@ def entries_of(block: LogBlock, columns: Sequence[str] | None = None) -> Iterato
     rows = block.rows(columns)
     if "commitTime" not in rows.column_names:
         raise CorruptFile(f"{block.where}: expected entries of archived instants, found {rows.column_names[:5]}.")
+    kinds = {name: rows.schema.field(name).type for name in _NAMING if name in rows.column_names}
+    if not all(map(pa.types.is_string, kinds.values())):
+        raise CorruptFile(f"{block.where}: expected entries of archived instants, found {kinds}.")
     for batch in rows.to_batches():
-        yield from batch.to_pylist(maps_as_pydicts="lossy")
+        with as_corrupt(block.where, "the entries of archived instants"):
+            entries = batch.to_pylist(maps_as_pydicts="lossy")
+        yield from entries
 
 
 def commit_of_entry(entry: Body) -> CommitMetadata | None:
     """The commit metadata in an entry, None when it holds none."""
-    body = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
-    if body is None:
+    found = entry.get("hoodieReplaceCommitMetadata") or entry.get("hoodieCommitMetadata")
+    if found is None:
         return None
-    extra = {k: v for k, v in (body.get("extraMetadata") or {}).items() if k not in _ROLLING_STAT}
-    return decode_commit(json.dumps({**body, "extraMetadata": extra}).encode(), f"archived {entry.get('commitTime')}")
+    body = fields_of(found, f"archived {entry.get('commitTime')}")
+    extra = {key: value for key, value in body.text_map("extraMetadata").items() if key not in _ROLLING_STAT}
+    return commit_of({**body.body, "extraMetadata": extra}, body.where)
 
 
 @cache

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.bodies import Body
+from pyhudi.formats.body_fields import Fields, fields_of, text_of
 from pyhudi.formats.instant_files import decode_avro_record, encode_avro_record
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
@@ -49,29 +49,33 @@ def decode_clean_plan(data: bytes, where: str = "clean.requested") -> CleanPlan:
     Raises: CorruptFile when it is damaged, or names what is no data file of a partition; UnsupportedTable for files
         that a bootstrap left outside of the table.
     """
-    body = decode_avro_record(data, where)
-    earliest = body.get("earliestInstantToRetain")
+    body = Fields(decode_avro_record(data, where), where)
+    earliest = body.record("earliestInstantToRetain")
     files: dict[str, tuple[str, ...]] = {}
-    for path, infos in (body.get("filePathsToBeDeletedPerPartition") or {}).items():
-        if any(info.get("isBootstrapBaseFile") for info in infos):
-            raise UnsupportedTable(f"{where}: the plan deletes files of a bootstrap; run it with Apache Hudi.")
-        files[path] = tuple(_name(info.get("filePath") or "", path, where) for info in infos)
-    for path, names in (body.get("filesToBeDeletedPerPartition") or {}).items():
+    for path, infos in body.list_map("filePathsToBeDeletedPerPartition"):
+        files[path] = tuple(_name(_file_path(fields_of(info, where)), path, where) for info in infos)
+    for path, names in body.list_map("filesToBeDeletedPerPartition"):
         if path not in files:
-            files[path] = tuple(_name(name, path, where) for name in names)
-    partitions = tuple(body.get("partitionsToBeDeleted") or ())
+            files[path] = tuple(_name(text_of(name, where), path, where) for name in names)
+    partitions = body.texts("partitionsToBeDeleted")
     for path in partitions:
         _check_partition(path, where)
     return CleanPlan(
-        policy=body.get("policy") or "",
+        policy=body.text("policy"),
         earliest=None
         if earliest is None
-        else RetainedInstant(earliest["timestamp"], earliest["action"], earliest["state"]),
-        last_commit=body.get("lastCompletedCommitTimestamp") or "",
+        else RetainedInstant(earliest.text("timestamp"), earliest.text("action"), earliest.text("state")),
+        last_commit=body.text("lastCompletedCommitTimestamp"),
         files=files,
         partitions=partitions,
-        extra_metadata=_texts(body.get("extraMetadata")),
+        extra_metadata=body.text_map("extraMetadata"),
     )
+
+
+def _file_path(info: Fields) -> str:
+    if info.flag("isBootstrapBaseFile"):
+        raise UnsupportedTable(f"{info.where}: the plan deletes files of a bootstrap; run it with Apache Hudi.")
+    return info.text("filePath")
 
 
 def _name(path: str, partition_path: str, where: str) -> str:
@@ -119,24 +123,20 @@ def encode_clean_metadata(metadata: CleanMetadata) -> bytes:
 
 def decode_clean_metadata(data: bytes, where: str = "clean") -> CleanMetadata:
     """What a completed clean did; no bytes (a crash) are a clean that says nothing. Raises CorruptFile."""
-    body: Body = decode_avro_record(data, where) if data else {}
+    body = Fields(decode_avro_record(data, where) if data else {}, where)
     return CleanMetadata(
-        start_time=body.get("startCleanTime") or "",
-        time_taken_ms=body.get("timeTakenInMillis") or 0,
-        earliest=body.get("earliestCommitToRetain") or "",
-        last_commit=body.get("lastCompletedCommitTimestamp") or "",
+        start_time=body.text("startCleanTime"),
+        time_taken_ms=body.number("timeTakenInMillis"),
+        earliest=body.text("earliestCommitToRetain"),
+        last_commit=body.text("lastCompletedCommitTimestamp"),
         partitions={
             path: CleanedPartition(
-                found.get("policy") or "",
-                tuple(found.get("successDeleteFiles") or ()),
-                tuple(found.get("failedDeleteFiles") or ()),
-                bool(found.get("isPartitionDeleted")),
+                found.text("policy"),
+                found.texts("successDeleteFiles"),
+                found.texts("failedDeleteFiles"),
+                bool(found.flag("isPartitionDeleted")),
             )
-            for path, found in (body.get("partitionMetadata") or {}).items()
+            for path, found in body.record_map("partitionMetadata")
         },
-        extra_metadata=_texts(body.get("extraMetadata")),
+        extra_metadata=body.text_map("extraMetadata"),
     )
-
-
-def _texts(value: Body | None) -> dict[str, str]:
-    return {key: text for key, text in (value or {}).items() if isinstance(text, str)}

@@ -13,9 +13,10 @@ from functools import cache
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import encode_container
-from pyhudi.formats.bodies import Body, NewBody
+from pyhudi.formats.bodies import NewBody
+from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.instant_files import decode_requested_replace
-from pyhudi.formats.planned_slices import planned_slice
+from pyhudi.formats.planned_slices import check_groups, planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import OperationType
@@ -57,17 +58,17 @@ def decode_clustering_plan(data: bytes, where: str = "clustering.requested") -> 
 
     Raises CorruptFile when it names files that can't be of its file groups, UnsupportedTable for bootstrapped files.
     """
-    body: Body | None = decode_requested_replace(data, where)["clusteringPlan"]
+    body = Fields(decode_requested_replace(data, where), where).record("clusteringPlan")
     if body is None:
         return None
-    strategy = body.get("strategy") or {}
-    groups = (_group(group, where) for group in body.get("inputGroups") or ())
-    preserve = body.get("preserveHoodieMetadata")
+    strategy = body.record("strategy") or Fields({}, where)
+    groups = tuple(_group(group) for group in body.records("inputGroups"))
+    check_groups([file_slice.group for group in groups for file_slice in group.slices], where)
     return ClusteringPlan(
         groups=tuple(group for group in groups if group.slices),
-        strategy_class=strategy.get("strategyClassName") or "",
-        strategy_params=strategy.get("strategyParams") or {},
-        preserve_meta_columns=True if preserve is None else bool(preserve),
+        strategy_class=strategy.text("strategyClassName"),
+        strategy_params=strategy.text_map("strategyParams"),
+        preserve_meta_columns=body.flag("preserveHoodieMetadata") is not False,
     )
 
 
@@ -102,18 +103,18 @@ def _group_dict(group: ClusteringGroup, full_path: Callable[[str], str]) -> NewB
     }
 
 
-def _group(body: Body, where: str) -> ClusteringGroup:
-    slices = tuple(_slice(file_slice, where) for file_slice in body.get("slices") or ())
+def _group(body: Fields) -> ClusteringGroup:
+    slices = tuple(_slice(file_slice) for file_slice in body.records("slices"))
     if len({file_slice.partition_path for file_slice in slices}) > 1:
-        raise CorruptFile(f"{where}: a group of the plan has slices of several partitions.")
+        raise CorruptFile(f"{body.where}: a group of the plan has slices of several partitions.")
     return ClusteringGroup(
         slices=slices,
-        output_file_groups=max(1, body.get("numOutputFileGroups") or 1),
-        metrics=body.get("metrics") or {},
-        extra_metadata=body.get("extraMetadata"),
+        output_file_groups=max(1, body.number("numOutputFileGroups")),
+        metrics=body.number_map("metrics"),
+        extra_metadata=None if body.body.get("extraMetadata") is None else body.text_map("extraMetadata"),
     )
 
 
-def _slice(body: Body, where: str) -> ClusteringSlice:
-    found = planned_slice(body, where, "clusters")
+def _slice(body: Fields) -> ClusteringSlice:
+    found = planned_slice(body, "clusters")
     return ClusteringSlice(found.partition_path, found.file_id, found.data_file, found.logs)

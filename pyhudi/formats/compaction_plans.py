@@ -12,7 +12,8 @@ from functools import cache
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import decode_container, encode_container
-from pyhudi.formats.bodies import Body, NewBody
+from pyhudi.formats.bodies import NewBody
+from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.planned_slices import planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.model.plans import CompactionOperation, CompactionPlan, CompactionStrategyInfo
@@ -48,16 +49,17 @@ def decode_compaction_plan(data: bytes, where: str = "compaction.requested") -> 
     Raises CorruptFile when it is none, or names files that can't be of its file groups; UnsupportedTable for a plan of
     bootstrapped files, whose columns lie in another table.
     """
-    body, name = decode_container(data, where, body_schema(_RECORD))
+    record, name = decode_container(data, where, body_schema(_RECORD))
     if name.rpartition(".")[2] != _RECORD:
         raise CorruptFile(f"{where}: expected a compaction plan, found {name}.")
-    strategy = body.get("strategy")
+    body = Fields(record, where)
+    strategy = body.record("strategy")
     return CompactionPlan(
-        operations=tuple(_operation(operation, where) for operation in body.get("operations") or ()),
+        operations=tuple(_operation(operation) for operation in body.records("operations")),
         strategy=None
         if strategy is None
-        else CompactionStrategyInfo(strategy.get("compactorClassName") or "", strategy.get("strategyParams") or {}),
-        preserve_meta_columns=bool(body.get("preserveHoodieMetadata")),
+        else CompactionStrategyInfo(strategy.text("compactorClassName"), strategy.text_map("strategyParams")),
+        preserve_meta_columns=bool(body.flag("preserveHoodieMetadata")),
     )
 
 
@@ -80,13 +82,13 @@ def _operation_dict(operation: CompactionOperation) -> NewBody:
     }
 
 
-def _operation(body: Body, where: str) -> CompactionOperation:
-    found = planned_slice(body, where, "compacts")
+def _operation(body: Fields) -> CompactionOperation:
+    found = planned_slice(body, "compacts")
     return CompactionOperation(
         partition_path=found.partition_path,
         file_id=found.file_id,
-        base_instant=body.get("baseInstantTime") or "",
+        base_instant=body.text("baseInstantTime"),
         data_file_name=found.data_file,
         log_file_names=found.logs,
-        metrics=body.get("metrics") or {},
+        metrics=body.number_map("metrics"),
     )

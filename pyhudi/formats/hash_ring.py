@@ -7,7 +7,6 @@ a file group. Source: docs/formats/indexes.md, "Consistent hashing".
 from __future__ import annotations
 
 import hashlib
-import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.bodies import Body
-from pyhudi.formats.json_text import pretty_json
+from pyhudi.formats.body_fields import LONG_MAX, Fields
+from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.xx_hash import xx_hash32
 from pyhudi.java.hashes import bucket_text
 from pyhudi.model.filenames import new_file_id
@@ -144,13 +144,14 @@ def decode_ring(data: bytes, where: str) -> HashRing:
     body = _json(data, where)
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a JSON object of hashing metadata, found {type(body).__name__}.")
+    fields = Fields(body, where)
     nodes = sorted(_nodes(body.get("nodes"), where), key=lambda node: node.value)
     values = [node.value for node in nodes]
     if not nodes or len(set(values)) != len(values) or any(not node.file_id_prefix for node in nodes):
         raise CorruptFile(f"{where}: expected nodes with different values and a file group each, found {values[:5]}.")
     return HashRing(
-        str(body.get("partitionPath") or ""),
-        str(body.get("instant") or INITIAL_RING),
+        fields.text("partitionPath"),
+        fields.text("instant") or INITIAL_RING,
         _integer(body.get("numBuckets", len(nodes)), where),
         _integer(body.get("seqNo", 0), where),
         tuple(nodes),
@@ -159,7 +160,7 @@ def decode_ring(data: bytes, where: str) -> HashRing:
 
 def decode_nodes(text: str, where: str) -> tuple[HashNode, ...]:
     """Nodes of a plan. Raises CorruptFile."""
-    return tuple(_nodes(_json(text.encode(), where), where))
+    return tuple(_nodes(_json(text.encode(errors="surrogatepass"), where), where))
 
 
 def _node_dict(node: HashNode) -> Body:
@@ -167,10 +168,7 @@ def _node_dict(node: HashNode) -> Body:
 
 
 def _json(data: bytes, where: str) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"{where}: expected JSON, found {data[:40]!r} ({error}).") from error
+    return parse_json(data, where, "the JSON of a ring")
 
 
 def _nodes(found: object, where: str) -> list[HashNode]:
@@ -182,7 +180,8 @@ def _nodes(found: object, where: str) -> list[HashNode]:
 def _node(body: object, where: str) -> HashNode:
     if not isinstance(body, Mapping):
         raise CorruptFile(f"{where}: expected a node, found {type(body).__name__}.")
-    value, prefix, tag = _integer(body.get("value"), where), body.get("fileIdPrefix"), body.get("tag") or NORMAL
+    value, prefix = _integer(body.get("value"), where), body.get("fileIdPrefix")
+    tag = Fields(body, where).text("tag") or NORMAL
     if not 0 <= value <= MAX_HASH or tag not in _TAGS:
         raise CorruptFile(f"{where}: a node has value {value} and tag {tag!r}.")
     if prefix is not None and (not isinstance(prefix, str) or not _is_plain(prefix)):
@@ -195,6 +194,6 @@ def _is_plain(prefix: str) -> bool:
 
 
 def _integer(value: object, where: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise CorruptFile(f"{where}: expected an integer, found {value!r}.")
+    if not isinstance(value, int) or isinstance(value, bool) or not -LONG_MAX <= value <= LONG_MAX:
+        raise CorruptFile(f"{where}: expected a number of 64 bits, found {type(value).__name__}.")
     return value

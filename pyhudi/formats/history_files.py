@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = [
     "HISTORY_SCHEMA",
@@ -50,7 +52,7 @@ HISTORY_SCHEMA = pa.schema(
 def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) -> int:
     """Write rows of HISTORY_SCHEMA, one table after the other; the file's size in bytes."""
     footer = {"parquet.avro.schema": body_schema("HoodieLSMTimelineInstant"), "writer.model.name": "avro"}
-    with storage.open_output(path) as sink:
+    with as_storage_error(storage.full_path(path)), storage.open_output(path) as sink:
         with pq.ParquetWriter(
             sink, HISTORY_SCHEMA, version="1.0", compression="gzip", compression_level=1, use_dictionary=False,
             store_schema=False,
@@ -78,8 +80,8 @@ def row_groups_of(
     Raises CorruptFile, PathNotFound.
     """
     with storage.open_input(path) as source:
-        metadata = _opened(source, f"{storage.root}/{path}").metadata
-        groups = (_row_group(metadata, number) for number in range(metadata.num_row_groups))
+        where = f"{storage.root}/{path}"
+        groups = _row_groups(_opened(source, where).metadata, where)
         return tuple(g for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since))
 
 
@@ -102,13 +104,14 @@ def read_history_file(
     with storage.open_input(path) as source:
         file = _opened(source, where)
         if row_groups is None:
-            groups = (_row_group(file.metadata, number) for number in range(file.num_row_groups))
+            groups = _row_groups(file.metadata, where)
             row_groups = [
                 g.number for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since)
             ]
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
-        except (pa.ArrowException, OSError, KeyError) as error:
+            table.validate(full=True)  # its texts may be no UTF-8
+        except FOREIGN_ERRORS as error:
             raise _corrupt(where, error) from error
     return _within(table, since, until)
 
@@ -116,7 +119,7 @@ def read_history_file(
 def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
     try:
         file = pq.ParquetFile(source)
-    except (pa.ArrowException, OSError) as error:
+    except FOREIGN_ERRORS as error:
         raise _corrupt(where, error) from error
     missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
     if missing:
@@ -124,6 +127,13 @@ def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
             f"{where}: expected a file of archived instants, found no column {', '.join(sorted(missing))}."
         )
     return file
+
+
+def _row_groups(metadata: pq.FileMetaData, where: str) -> tuple[RowGroup, ...]:
+    try:
+        return tuple(_row_group(metadata, number) for number in range(metadata.num_row_groups))
+    except (pa.ArrowException, ArithmeticError, ValueError) as error:  # statistics of a column of another type
+        raise _corrupt(where, error) from error
 
 
 def _row_group(metadata: pq.FileMetaData, number: int) -> RowGroup:

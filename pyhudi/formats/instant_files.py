@@ -8,13 +8,13 @@ Source: docs/formats/timeline.md, "Bodies", "Commit metadata", "Rollback".
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.container import MAGIC, MAX_BODY_BYTES, decode_container, encode_container
 from pyhudi.formats.bodies import Body, NewBody
-from pyhudi.formats.json_text import pretty_json
+from pyhudi.formats.body_fields import Fields, text_of
+from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.formats.write_stats import decode_stat, stat_to_avro, stat_to_json
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
@@ -22,6 +22,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPartition, RollbackPlan, RollbackRequest
 
 __all__ = [
+    "commit_of",
     "decode_avro_record",
     "decode_commit",
     "decode_requested_replace",
@@ -32,6 +33,8 @@ __all__ = [
     "encode_requested_replace",
     "encode_rollback_metadata",
     "encode_rollback_plan",
+    "instant_info",
+    "planned_instant",
     "rollback_metadata_of",
     "rollback_metadata_record",
     "workload_profile",
@@ -75,27 +78,28 @@ def decode_commit(data: bytes, where: str = "commit body") -> CommitMetadata:
     """
     if not data:
         return CommitMetadata({})
-    body = _decode_json(data, where) if data[:4] != MAGIC else decode_container(data, where)[0]
-    stats = _mapping(body, "partitionToWriteStats", where)
-    if "operationType" not in body and not stats and "extraMetadata" not in body:
-        raise CorruptFile(f"{where}: expected commit metadata, found keys {sorted(body)[:10]}.")
-    replaced = body.get("partitionToReplaceFileIds")
+    return commit_of(_decode_json(data, where) if data[:4] != MAGIC else decode_container(data, where)[0], where)
+
+
+def commit_of(record: Body, where: str) -> CommitMetadata:
+    """The commit metadata in a record that was decoded. Raises CorruptFile."""
+    body = Fields(record, where)
+    stats = {
+        partition: tuple(decode_stat(stat, where) for stat in found)
+        for partition, found in body.list_map("partitionToWriteStats")
+    }
+    if "operationType" not in record and not stats and "extraMetadata" not in record:
+        raise CorruptFile(f"{where}: expected commit metadata, found keys {sorted(record)[:10]!s:.300}.")
+    replaced = {
+        partition: tuple(text_of(file_id, f"{where}: replaced groups of {partition!r:.100}") for file_id in ids)
+        for partition, ids in body.list_map("partitionToReplaceFileIds")
+    }
     return CommitMetadata(
-        partition_to_write_stats={
-            partition: tuple(decode_stat(stat, where) for stat in _list(items, f"{where}: stats of {partition!r}"))
-            for partition, items in stats.items()
-        },
-        extra_metadata={
-            key: value for key, value in _mapping(body, "extraMetadata", where).items() if isinstance(value, str)
-        },
-        operation_type=str(body.get("operationType") or OperationType.UNKNOWN).upper(),
-        compacted=bool(body.get("compacted")),
-        partition_to_replace_file_ids=None
-        if replaced is None
-        else {
-            partition: tuple(str(file_id) for file_id in _list(ids, f"{where}: replaced groups of {partition!r}"))
-            for partition, ids in _mapping(body, "partitionToReplaceFileIds", where).items()
-        },
+        partition_to_write_stats=stats,
+        extra_metadata=body.text_map("extraMetadata"),
+        operation_type=(body.text("operationType") or OperationType.UNKNOWN).upper(),
+        compacted=bool(body.flag("compacted")),
+        partition_to_replace_file_ids=None if record.get("partitionToReplaceFileIds") is None else replaced,
     )
 
 
@@ -167,20 +171,21 @@ def encode_rollback_plan(plan: RollbackPlan) -> bytes:
 
 def decode_rollback_plan(data: bytes, where: str = "rollback.requested") -> RollbackPlan:
     """The plan of a rollback. Raises CorruptFile."""
-    body = _expect(data, "HoodieRollbackPlan", where)
-    if body.get("instantToRollback") is None:
+    body = Fields(_expect(data, "HoodieRollbackPlan", where), where)
+    instant = body.record("instantToRollback")
+    if instant is None:
         raise CorruptFile(f"{where}: the rollback plan names no instant.")
     return RollbackPlan(
-        instant_to_rollback=_instant_info(body["instantToRollback"]),
+        instant_to_rollback=planned_instant(instant),
         requests=tuple(
             RollbackRequest(
-                partition_path=request["partitionPath"],
-                file_id=request.get("fileId") or "",
-                latest_base_instant=request.get("latestBaseInstant") or "",
-                files_to_be_deleted=tuple(request.get("filesToBeDeleted") or ()),
-                log_blocks_to_be_deleted=request.get("logBlocksToBeDeleted") or {},
+                partition_path=request.text("partitionPath"),
+                file_id=request.text("fileId"),
+                latest_base_instant=request.text("latestBaseInstant"),
+                files_to_be_deleted=request.texts("filesToBeDeleted"),
+                log_blocks_to_be_deleted=_sizes(request, "logBlocksToBeDeleted"),
             )
-            for request in body.get("RollbackRequests") or ()
+            for request in body.records("RollbackRequests")
         ),
     )
 
@@ -215,27 +220,27 @@ def rollback_metadata_record(metadata: RollbackMetadata) -> Body:
 
 def decode_rollback_metadata(data: bytes, where: str = "rollback") -> RollbackMetadata:
     """What a completed rollback did. Raises CorruptFile."""
-    return rollback_metadata_of(_expect(data, "HoodieRollbackMetadata", where))
+    return rollback_metadata_of(Fields(_expect(data, "HoodieRollbackMetadata", where), where))
 
 
-def rollback_metadata_of(body: Body) -> RollbackMetadata:
-    """The metadata in a record of such a body."""
+def rollback_metadata_of(body: Fields) -> RollbackMetadata:
+    """The metadata in a record of such a body. Raises CorruptFile."""
     return RollbackMetadata(
-        start_rollback_time=body["startRollbackTime"],
-        time_taken_ms=body["timeTakenInMillis"],
-        total_files_deleted=body["totalFilesDeleted"],
-        commits_rollback=tuple(body["commitsRollback"]),
+        start_rollback_time=body.text("startRollbackTime"),
+        time_taken_ms=body.number("timeTakenInMillis"),
+        total_files_deleted=body.number("totalFilesDeleted"),
+        commits_rollback=body.texts("commitsRollback"),
         partitions={
             name: RollbackPartition(
-                partition_path=partition["partitionPath"],
-                success_delete_files=tuple(partition["successDeleteFiles"]),
-                failed_delete_files=tuple(partition["failedDeleteFiles"]),
-                rollback_log_files=partition.get("rollbackLogFiles") or {},
-                log_files_from_failed_commit=partition.get("logFilesFromFailedCommit") or {},
+                partition_path=partition.text("partitionPath"),
+                success_delete_files=partition.texts("successDeleteFiles"),
+                failed_delete_files=partition.texts("failedDeleteFiles"),
+                rollback_log_files=_sizes(partition, "rollbackLogFiles"),
+                log_files_from_failed_commit=_sizes(partition, "logFilesFromFailedCommit"),
             )
-            for name, partition in body["partitionMetadata"].items()
+            for name, partition in body.record_map("partitionMetadata")
         },
-        instants_rollback=tuple(_instant_info(instant) for instant in body.get("instantsRollback") or ()),
+        instants_rollback=tuple(instant_info(instant) for instant in body.records("instantsRollback")),
     )
 
 
@@ -262,36 +267,28 @@ def _expect(data: bytes, record: str, where: str) -> Body:
 def _decode_json(data: bytes, where: str) -> Body:
     if len(data) > MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: {len(data)} bytes, more than the {MAX_BODY_BYTES} that a body can have.")
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise CorruptFile(
-            f"{where}: expected JSON or an Avro container of commit metadata, found {data[:40]!r} ({error}). "
-            f"The file is truncated or damaged; restore it, or roll the instant back."
-        ) from error
+    body = parse_json(data, where, "JSON or an Avro container of commit metadata")
     if not isinstance(body, dict):
         raise CorruptFile(f"{where}: expected a JSON object of commit metadata, found {type(body).__name__}.")
     return body
 
 
-def _mapping(body: Body, key: str, where: str) -> Body:
-    value = body.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise CorruptFile(f"{where}: expected a map under {key!r}, found {type(value).__name__}.")
-    return value
-
-
-def _list(value: object, where: str) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise CorruptFile(f"{where}: expected a list, found {type(value).__name__}.")
-    return value
+def _sizes(body: Fields, name: str) -> dict[str, int]:
+    return {path: size for path, size in body.number_map(name).items() if isinstance(size, int)}
 
 
 def _instant_dict(instant: InstantInfo) -> dict[str, str]:
     return {"commitTime": instant.commit_time, "action": instant.action}
 
 
-def _instant_info(instant: Mapping[str, str]) -> InstantInfo:
-    return InstantInfo(instant["commitTime"], instant["action"])
+def instant_info(instant: Fields) -> InstantInfo:
+    """An instant in the body of a completed file."""
+    return InstantInfo(instant.text("commitTime"), instant.text("action"))
+
+
+def planned_instant(instant: Fields) -> InstantInfo:
+    """An instant in a plan. Its time makes names of files and folders, so it must be digits. Raises CorruptFile."""
+    info = instant_info(instant)
+    if not (info.commit_time.isascii() and info.commit_time.isdigit()):
+        raise CorruptFile(f"{instant.where}: the plan names the instant {info.commit_time!r:.100}, which can't be one.")
+    return info

@@ -9,15 +9,21 @@
       "e" : [ ]
     }
 
-Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
+What is read may be anybody's: `parse_json`. Source: docs/formats/timeline.md, "Bodies"; golden tables of 0.15.0.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
 from json.encoder import encode_basestring
 
-__all__ = ["pretty_json"]
+from pyhudi.errors import CorruptFile
+
+__all__ = ["parse_json", "pretty_json"]
+
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]|[\xed\x00]")  # escaped, in UTF-8, and UTF-16 as a whole
 
 
 def pretty_json(value: object) -> str:
@@ -59,3 +65,26 @@ def _print(value: object, line: str, parts: list[str]) -> None:
             _print(item, line, parts)
             separator = ", "
         parts.append(" ]")
+
+
+def parse_json(data: bytes, where: str, expected: str) -> object:
+    """What a JSON file holds: the one way in for JSON that lies in a table.
+
+    Args:    where: the file, for messages; expected: what should be in it ("the JSON of a ring").
+    Raises:  CorruptFile for what is no JSON, is nested too deep for Python, has a number of thousands of digits, or one
+             that is none; and for half a surrogate pair, which no file name or message can hold.
+    """
+    try:
+        value: object = json.loads(data, parse_constant=_refuse_constant)
+        if _HALF_PAIR.search(data):  # perhaps halves of one character; printing tells
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise CorruptFile(
+            f"{where}: expected {expected}, found {data[:40]!r} ({type(error).__name__}: {error!s:.200}). The file is "
+            f"truncated or damaged; restore it, or roll the instant back."
+        ) from error
+    return value
+
+
+def _refuse_constant(word: str) -> object:
+    raise ValueError(f"{word} is no number of JSON")

@@ -5,13 +5,16 @@ Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan".
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.bodies import Body
+from pyhudi.formats.body_fields import Fields
+from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, LogFileName
 
-__all__ = ["PlannedSlice", "planned_slice"]
+__all__ = ["PlannedSlice", "check_groups", "planned_slice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +27,37 @@ class PlannedSlice:
     logs: tuple[str, ...]
 
 
-def planned_slice(body: Body, where: str, does: str) -> PlannedSlice:
+def planned_slice(body: Fields, does: str) -> PlannedSlice:
     """The files that an entry of a plan names.
 
-    Args:    where: the plan, for messages; does: what the plan does to the files ("compacts").
+    Args:    does: what the plan does to the files ("compacts").
     Raises:  CorruptFile for partitions and files that can't be meant, UnsupportedTable for bootstrapped files.
     """
-    partition_path, file_id = body.get("partitionPath") or "", body.get("fileId") or ""
+    where, partition_path, file_id = body.where, body.text("partitionPath"), body.text("fileId")
     segments = partition_path.split("/")
     if partition_path and (".." in segments or "" in segments or segments[0] == ".hoodie"):
         raise CorruptFile(f"{where}: the plan names the partition {partition_path!r}, which can't be one.")
-    if body.get("bootstrapFilePath"):
+    if body.text("bootstrapFilePath"):
         raise UnsupportedTable(f"{where}: the plan {does} bootstrapped files; let Apache Hudi run it.")
-    data_file = _file_name(body["dataFilePath"]) if body.get("dataFilePath") else None
-    logs = tuple(_file_name(path) for path in body.get("deltaFilePaths") or ())
+    data_file = _file_name(body.text("dataFilePath")) if body.text("dataFilePath") else None
+    logs = tuple(_file_name(path) for path in body.texts("deltaFilePaths"))
     parsed = [BaseFileName.parse(data_file)] if data_file is not None else []
     for name in (*parsed, *(LogFileName.parse(log) for log in logs)):
         if name is None or name.file_id != file_id:
             raise CorruptFile(
-                f"{where}: the plan names files that are not of file group {file_id!r}: {data_file}, {', '.join(logs)}."
+                f"{where}: the plan names files that are not of file group {file_id!r:.100}: {data_file!s:.200}, "
+                f"{', '.join(logs):.300}."
             )
     return PlannedSlice(partition_path, file_id, data_file, logs)
+
+
+def check_groups(groups: Sequence[FileGroupId], where: str) -> None:
+    """Raise CorruptFile for a clustering that names a file group twice: its rows would be there twice."""
+    twice = next((group for group, times in Counter(groups).items() if times > 1), None)
+    if twice is not None:
+        raise CorruptFile(
+            f"{where}: the plan names the file group {twice.file_id!r:.100} of {twice.partition_path!r:.200} twice."
+        )
 
 
 def _file_name(path: str) -> str:

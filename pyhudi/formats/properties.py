@@ -16,6 +16,7 @@ from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checks
 
 __all__ = [
     "CHECKSUM_KEY",
+    "PROPERTIES_BYTES_MAX",
     "date_comment",
     "has_valid_checksum",
     "parse_properties",
@@ -30,15 +31,23 @@ _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# A properties file holds a few hundred lines, of which the table's schema is the longest: 2 MB with 10,000 columns.
+# What is larger is none, and would be parsed for minutes.
+PROPERTIES_BYTES_MAX = 16 * 2**20
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def parse_properties(data: bytes, source: str) -> dict[str, str]:
     """The properties in `data`; a later line wins over an earlier one of the same key.
 
-    Args: `source`: the file's name, for messages. Raises CorruptFile for a broken `\\u` escape or a NUL byte (a block
-    that a crashed disk never wrote).
+    Args: `source`: the file's name, for messages. Raises CorruptFile for a broken `\\u` escape, a NUL byte (a block
+    that a crashed disk never wrote), or more bytes than PROPERTIES_BYTES_MAX.
     """
+    if len(data) > PROPERTIES_BYTES_MAX:
+        raise CorruptFile(
+            f"{source}: {len(data)} bytes, where a properties file has {PROPERTIES_BYTES_MAX} at most. It was "
+            f"overwritten with something else; restore it from its backup."
+        )
     if b"\x00" in data:
         raise CorruptFile(
             f"{source} at byte {data.index(0)}: expected the text of a properties file, found a NUL byte. The file was "
@@ -78,21 +87,21 @@ def date_comment(moment_ms: int) -> str:
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Lines without comments and blanks, continuations joined."""
-    pending: str | None = None
+    parts: list[str] = []  # of a line that goes on; each has an even number of backslashes at its end
+    continues = False
     for natural in _LINE_ENDS.split(text):
         line = natural.lstrip(_WHITE)
-        if pending is None and (not line or line[0] in "#!"):
+        if not continues and (not line or line[0] in "#!"):
             continue
-        line = (pending or "") + line
         backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            pending = line[:-1]
-        else:
-            pending = None
-            if line:
-                yield line
-    if pending:
-        yield pending
+        continues = backslashes % 2 == 1
+        parts.append(line[:-1] if continues else line)
+        if not continues:
+            if any(parts):
+                yield "".join(parts)
+            parts = []
+    if any(parts):
+        yield "".join(parts)
 
 
 def _key_end(line: str) -> int:

@@ -6,13 +6,15 @@ Source: docs/formats/timeline.md, "Records", "Savepoint and restore".
 from __future__ import annotations
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.body_fields import Fields, fields_of
 from pyhudi.formats.instant_files import (
     decode_avro_record,
     encode_avro_record,
+    instant_info,
+    planned_instant,
     rollback_metadata_of,
     rollback_metadata_record,
 )
-from pyhudi.model.plans import InstantInfo
 from pyhudi.model.savepoints import RestoreMetadata, RestorePlan, SavepointMetadata
 
 __all__ = [
@@ -46,19 +48,15 @@ def encode_savepoint(metadata: SavepointMetadata) -> bytes:
 
 def decode_savepoint(data: bytes, where: str = "savepoint") -> SavepointMetadata:
     """What a savepoint keeps. Raises CorruptFile."""
-    body = decode_avro_record(data, where)
-    try:
-        return SavepointMetadata(
-            savepointed_by=str(body.get("savepointedBy") or ""),
-            savepointed_at_ms=int(body.get("savepointedAt") or 0),
-            comments=str(body.get("comments") or ""),
-            files={
-                partition: tuple(str(name) for name in saved["savepointDataFile"])
-                for partition, saved in body["partitionMetadata"].items()
-            },
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptFile(f"{where}: expected the body of a savepoint, found keys {sorted(body)[:10]}.") from error
+    body = _fields(data, where, "the body of a savepoint", "partitionMetadata")
+    return SavepointMetadata(
+        savepointed_by=body.text("savepointedBy"),
+        savepointed_at_ms=body.number("savepointedAt"),
+        comments=body.text("comments"),
+        files={
+            partition: saved.texts("savepointDataFile") for partition, saved in body.record_map("partitionMetadata")
+        },
+    )
 
 
 def encode_restore_plan(plan: RestorePlan) -> bytes:
@@ -75,12 +73,9 @@ def encode_restore_plan(plan: RestorePlan) -> bytes:
 
 def decode_restore_plan(data: bytes, where: str = "restore.requested") -> RestorePlan:
     """The plan of a restore. Raises CorruptFile."""
-    body = decode_avro_record(data, where)
-    try:
-        instants = tuple(InstantInfo(i["commitTime"], i["action"]) for i in body["instantsToRollback"])
-    except (KeyError, TypeError) as error:
-        raise CorruptFile(f"{where}: expected the plan of a restore, found keys {sorted(body)[:10]}.") from error
-    return RestorePlan(instants, body.get("savepointToRestoreTimestamp"))
+    body = _fields(data, where, "the plan of a restore", "instantsToRollback")
+    instants = tuple(planned_instant(instant) for instant in body.records("instantsToRollback"))
+    return RestorePlan(instants, body.optional_text("savepointToRestoreTimestamp"))
 
 
 def encode_restore_metadata(metadata: RestoreMetadata) -> bytes:
@@ -103,16 +98,21 @@ def encode_restore_metadata(metadata: RestoreMetadata) -> bytes:
 
 def decode_restore_metadata(data: bytes, where: str = "restore") -> RestoreMetadata:
     """What a completed restore did. Raises CorruptFile."""
+    body = _fields(data, where, "the body of a restore", "hoodieRestoreMetadata")
+    return RestoreMetadata(
+        start_restore_time=body.text("startRestoreTime"),
+        time_taken_ms=body.number("timeTakenInMillis"),
+        instants=tuple(instant_info(instant) for instant in body.records("restoreInstantInfo")),
+        rollbacks={
+            time: tuple(rollback_metadata_of(fields_of(r, where)) for r in rollbacks if r is not None)
+            for time, rollbacks in body.list_map("hoodieRestoreMetadata")
+        },
+    )
+
+
+def _fields(data: bytes, where: str, expected: str, key: str) -> Fields:
+    """The fields of a body; `key` is one that each of its kind has."""
     body = decode_avro_record(data, where)
-    try:
-        return RestoreMetadata(
-            start_restore_time=body["startRestoreTime"],
-            time_taken_ms=body["timeTakenInMillis"],
-            instants=tuple(InstantInfo(i["commitTime"], i["action"]) for i in body.get("restoreInstantInfo") or ()),
-            rollbacks={
-                time: tuple(rollback_metadata_of(r) for r in rollbacks if r is not None)
-                for time, rollbacks in body["hoodieRestoreMetadata"].items()
-            },
-        )
-    except (KeyError, TypeError) as error:
-        raise CorruptFile(f"{where}: expected the body of a restore, found keys {sorted(body)[:10]}.") from error
+    if body.get(key) is None:
+        raise CorruptFile(f"{where}: expected {expected}, found keys {sorted(body)[:10]!s:.300}.")
+    return Fields(body, where)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bodies import Body, NewBody
+from pyhudi.formats.body_fields import LONG_MAX, shown
 from pyhudi.model.commit import WriteStat
 
 __all__ = ["decode_stat", "stat_to_avro", "stat_to_json"]
@@ -125,6 +126,10 @@ def decode_stat(body: object, where: str) -> WriteStat:
 
 def _typed(body: Body, name: str, kind: type[Kind], where: str) -> Kind | None:
     value = body.get(name)
-    if value is not None and not isinstance(value, kind):
-        raise CorruptFile(f"{where}: write stat field {name!r} should be {kind.__name__}, found {value!r:.100}.")
+    if value is None:
+        return None
+    if not isinstance(value, kind):
+        raise CorruptFile(f"{where}: write stat field {name!r:.100} should be {kind.__name__}, found {shown(value)}.")
+    if isinstance(value, int) and not -LONG_MAX <= value <= LONG_MAX:
+        raise CorruptFile(f"{where}: write stat field {name!r:.100} is a number of more than 64 bits.")
     return value

@@ -20,7 +20,7 @@ from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
-from pyhudi.model.options.own_classes import own_options
+from pyhudi.model.options.declare import own_options
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.view.file_system_view import FileSystemView

@@ -55,7 +55,7 @@ def load_or_make_ring(
         return ring
     ring = initial_ring(partition_path, bucket_num)
     try:
-        storage.create_new(hashing_path(partition_path, INITIAL_RING), encode_ring(ring))
+        storage.create_synced(hashing_path(partition_path, INITIAL_RING), encode_ring(ring))
     except PathExists:  # another writer was faster, perhaps with another number of buckets
         made = load_ring(storage, partition_path, completed)
         return ring if made is None else made
@@ -64,13 +64,15 @@ def load_or_make_ring(
 
 def save_ring(storage: Storage, ring: HashRing) -> None:
     """Write the ring of a resize, before its instant completes."""
-    storage.write(hashing_path(ring.partition_path, ring.instant), encode_ring(ring))
+    path = hashing_path(ring.partition_path, ring.instant)
+    storage.write(path, encode_ring(ring))
+    storage.sync([path])
 
 
 def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_version: int) -> None:
     """Say that the ring of a completed instant counts, for when the instant is archived."""
     with suppress(PathExists, StorageError):  # whoever misses it looks at the timeline
-        storage.create_new(_marker_path(partition_path, instant_time, table_version), b"")
+        storage.create_synced(_marker_path(partition_path, instant_time, table_version), b"")
 
 
 def move_markers(storage: Storage, table_version: int) -> None:
@@ -85,7 +87,7 @@ def move_markers(storage: Storage, table_version: int) -> None:
         source, target = (below, above) if table_version >= 8 else (above, below)
         if storage.stat(source) is not None:
             with suppress(PathExists):
-                storage.create_new(target, b"")
+                storage.create_synced(target, b"")
             storage.delete(source)
 
 

@@ -17,6 +17,7 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.index.base import STORED_ORDERING, Lookup
 from pyhudi.keygen.base import KeyGenerator, read_field
 from pyhudi.model.file_group import BaseFile, FileSlice
@@ -127,7 +128,9 @@ class StoredKeys:
         names = list(dict.fromkeys([*columns, *self._ordering_columns]))
         for first, batch in reader.numbered_batches(names, _READ_ROWS, may_match):
             keys = batch.column(RECORD_KEY) if self.keygen is None else self.keygen.columns(batch).record_key
-            yield StoredKeyBatch(keys.cast(pa.string()), batch, pa.array(np.arange(first, first + len(batch))))
+            with as_corrupt(reader.where, f"the record keys, of type {keys.type},"):
+                keys = keys.cast(pa.string())
+            yield StoredKeyBatch(keys, batch, pa.array(np.arange(first, first + len(batch))))
 
     def of_slice(self, file_slice: FileSlice) -> Iterator[StoredKeyBatch]:
         """The same of the merged slice; its record keys are there also when the files hold none."""
@@ -141,7 +144,8 @@ class StoredKeys:
         rows = len(stored.keys)
         constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (file.partition_path, file.file_id)]
         numbers = [stored.numbers] if self.base_rows else []
-        ordering = [_stored_ordering(stored.rows, field) for field in self.ordering]
+        with as_corrupt(file.path, "the ordering values"):
+            ordering = [_stored_ordering(stored.rows, field) for field in self.ordering]
         return pa.RecordBatch.from_arrays([stored.keys, *constants, *numbers, *ordering], schema=self.schema)
 
     @property

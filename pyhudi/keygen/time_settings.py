@@ -5,9 +5,11 @@ Source: docs/formats/keys.md, "Times".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.java.joda import format_instant, tokenize
@@ -31,6 +33,7 @@ UNITS = {
 }
 _UNIT_OF_TYPE = {"UNIX_TIMESTAMP": "SECONDS", "EPOCHMILLISECONDS": "MILLISECONDS", "EPOCHMICROSECONDS": "MICROSECONDS"}
 _TYPES = (*_UNIT_OF_TYPE, "SCALAR", "DATE_STRING", "MIXED")
+_MARK = "\x00"  # in no date format
 _MILLIS_PER_YEAR = 31_556_952_000
 
 
@@ -101,12 +104,16 @@ class TimeSettings:
 def _input_formats(settings: Mapping[str, str]) -> tuple[str, ...]:
     delimiter = settings.get("input.dateformat.list.delimiter.regex", "").strip() or ","
     try:
-        pieces = re.split(delimiter, settings.get("input.dateformat", ""))
-    except re.error as error:
+        # The expression may come with a table, so it goes to an engine whose time is linear in the text. Marked and
+        # then split: Arrow's own split by an expression never ends where that matches no text.
+        text = pa.scalar(settings.get("input.dateformat", "").replace(_MARK, ""), pa.string())
+        marked = pc.replace_substring_regex(text, pattern=delimiter, replacement=_MARK)
+    except (pa.ArrowException, UnicodeEncodeError) as error:
         raise ConfigError(
-            f"{TIMEBASED}input.dateformat.list.delimiter.regex {delimiter!r} is not a regular expression: {error}."
+            f"{TIMEBASED}input.dateformat.list.delimiter.regex {delimiter!r:.200} is not a regular expression that can "
+            f"be run in linear time: {error!s:.200}. Use no lookaround, back reference or possessive repetition."
         ) from error
-    return tuple(piece.strip() for piece in pieces if piece and piece.strip())
+    return tuple(piece.strip() for piece in str(marked.as_py()).split(_MARK) if piece.strip())
 
 
 def _scalar_unit(settings: Mapping[str, str]) -> str:

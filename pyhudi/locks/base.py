@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
-from pyhudi.model.options import LockOptions, own_classes
+from pyhudi.model.options import LockOptions, declare
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -20,7 +20,7 @@ Options = TypeVar("Options", bound="DataclassInstance")
 
 def own_options(settings: LockOptions, kind: type[Options]) -> Options:
     """The options that a user's own provider declares in its `options_class`. Raises ConfigError for a wrong value."""
-    return own_classes.own_options(kind, settings.own_texts)
+    return declare.own_options(kind, settings.own_texts)
 
 
 @runtime_checkable

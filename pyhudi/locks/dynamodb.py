@@ -24,6 +24,7 @@ from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
 from pyhudi.locks.waiting import Pauses, retry_until
+from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -33,6 +34,7 @@ Item: TypeAlias = dict[str, dict[str, str]]  # name → kind of value → value
 
 _KEY = "hoodie.write.lock.dynamodb."
 _LEASE_MS = 120_000
+_LEASE_DIGITS_MAX = 18  # of milliseconds in a long of Java's
 _RENEWAL_S = 20.0
 _PAUSES: Pauses = (0.1, 1.0)
 _FREE = "attribute_not_exists(#k) OR (attribute_exists(#k) AND #r = :yes)"
@@ -75,7 +77,8 @@ class DynamoLock:
         item = self._read()
         if item is None or "isReleased" in item:
             return "nobody"
-        return f"{item.get('ownerName', {}).get('S', 'somebody')}, item {self._key!r} of DynamoDB table {self._table}"
+        who = quoted(_text(item, "ownerName") or "somebody")
+        return f"{who}, item {quoted(self._key)!r} of DynamoDB table {self._table}"
 
     def try_acquire(self, timeout_s: float) -> bool:
         return retry_until(self._attempt, timeout_s, self._pauses, self._clock)
@@ -101,13 +104,13 @@ class DynamoLock:
         if self._put(_FREE, names, values):
             return True
         item = self._read()
-        found = item.get("recordVersionNumber", {}).get("S") if item is not None else None
+        found = _text(item, "recordVersionNumber") if item is not None else None
         if item is None or found is None:
             return False
         now_s = self._clock.monotonic_s()
         if self._seen is None or self._seen[0] != found:
             self._seen = found, now_s
-        lease_s = int(item.get("leaseDuration", {}).get("S", _LEASE_MS)) / 1000
+        lease_s = _lease_ms(item) / 1000
         if now_s - self._seen[1] <= lease_s:
             return False
         stale = {"#k": "key", "#v": "recordVersionNumber"}
@@ -190,6 +193,8 @@ class DynamoLock:
             raise StorageError(f"DynamoDB table {self._table}: the server refused: {error}") from error
         except self._errors.BotoCoreError as error:
             raise StorageError(f"DynamoDB table {self._table}: no answer: {error}") from error
+        except (ValueError, TypeError, OSError) as error:  # of what can't be sent, and of what is no answer
+            raise StorageError(f"DynamoDB table {self._table}: {error!r}") from error
         return answer
 
     def _make_table(self) -> None:
@@ -231,6 +236,19 @@ class ImplicitKeyDynamoLock(DynamoLock):
         return hash_id_64(f"s3://{root[6:]}" if root.startswith("s3a://") else root)
 
 
+def _text(item: Item, name: str) -> str | None:
+    """A text of an item, which anyone may have put there; None for anything else."""
+    value = item.get(name)
+    found = value.get("S") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _lease_ms(item: Item) -> int:
+    """The lease of another's item; ours for a text that is no number of milliseconds."""
+    text = _text(item, "leaseDuration") or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _LEASE_DIGITS_MAX else _LEASE_MS
+
+
 class _ConditionFailed(Exception):
     """Another process has changed the item."""
 
@@ -245,5 +263,5 @@ def _client(region: str | None, endpoint_url: str | None) -> tuple[object, Modul
         ) from error
     try:
         return session.Session().client("dynamodb", region_name=region, endpoint_url=endpoint_url), errors
-    except errors.BotoCoreError as error:
+    except (errors.BotoCoreError, ValueError) as error:
         raise ConfigError(f"The lock provider DYNAMODB can't be used: {error} See {_KEY}region.") from error

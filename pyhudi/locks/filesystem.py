@@ -19,15 +19,18 @@ from pyhudi.locks.base import LockOptions
 from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
 from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
+from pyhudi.shown_text import quoted
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 from pyhudi.storage.paths import child
+from pyhudi.storage.versioned import LOCK_BYTES_MAX
 
 __all__ = ["FileSystemLock"]
 
 _NEAR: Pauses = (0.002, 0.01)  # this machine's disks: looking costs microseconds
 _FAR: Pauses = (0.05, 1.0)
+_CREATIONS = 2  # in one attempt: once more when the lock went away in between; then there is the wait for the next one
 _HUDI_CLOSES_S = 0.05  # seen: up to 4 ms between Hudi's two deletions, on a busy machine
 
 
@@ -44,6 +47,7 @@ class FileSystemLock:
         self._pauses = _pauses(settings, self._storage)
         self._clock = clock
         self._content: bytes | None = None  # what our own lock file holds, None while we hold none
+        self._refusal: str | None = None  # what is in the way of the last attempt, where no lock file can be seen
         self._has_waited_for_hudi = False
 
     @property
@@ -57,10 +61,10 @@ class FileSystemLock:
     def owner_note(self) -> str:
         found = self._seen(self._path)
         if found is None:
-            return "nobody"
+            return f"nobody ({self._refusal})" if self._refusal else "nobody"
         content, modified_ms = found
         age_s = max(0, self._clock.now_ms() - modified_ms) // 1000
-        who = content.decode("utf-8", errors="replace").strip() or "a process that left no note"
+        who = quoted(content.decode("utf-8", errors="replace").strip()) or "a process that left no note"
         return f"{who}, file {self._storage.full_path(self._path)} made {age_s} s ago"
 
     def try_acquire(self, timeout_s: float) -> bool:
@@ -68,15 +72,19 @@ class FileSystemLock:
         return retry_until(lambda: self._attempt(content), timeout_s, self._pauses, self._clock)
 
     def _attempt(self, content: bytes) -> bool:
-        while True:
+        self._refusal = refusal = None
+        for _ in range(_CREATIONS):
             try:
                 self._storage.create_new(self._path, content)
-            except PathExists:
+            except PathExists as error:
                 if not self._break_expired():
                     return False
+                refusal = str(error)
             else:
                 self._content = content
                 return self._outlives_hudi()
+        self._refusal = refusal
+        return False
 
     def _outlives_hudi(self) -> bool:
         """Is the new lock file still there when Hudi, whose lock we waited for, must have closed it?"""
@@ -137,7 +145,8 @@ class FileSystemLock:
         if info is None:
             return None
         try:
-            return self._storage.read(path), info.modified_ms
+            with self._storage.open_input(path) as file:
+                return bytes(file.read(LOCK_BYTES_MAX)), info.modified_ms
         except PathNotFound:
             return None
 

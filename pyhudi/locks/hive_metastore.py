@@ -11,6 +11,7 @@ import getpass
 import importlib
 import os
 import socket
+import struct
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -26,6 +27,7 @@ __all__ = ["HiveMetastoreLock"]
 _KEY = "hoodie.write.lock.hivemetastore."
 _PAUSES: Pauses = (0.1, 1.0)
 _PORT = 9083
+_PORT_DIGITS_MAX = 5
 _TIMEOUT_MS = 30_000
 
 Answer = TypeVar("Answer")
@@ -115,7 +117,7 @@ class HiveMetastoreLock:
             type=types.LockType.EXCLUSIVE, level=types.LockLevel.TABLE, dbname=self._database, tablename=self._table
         )
         host = f"{socket.gethostname()} process {os.getpid()}"
-        request = types.LockRequest(component=[component], user=getpass.getuser(), hostname=host)
+        request = types.LockRequest(component=[component], user=_user(), hostname=host)
         answer = self._call(lambda: client.lock(request))
         if answer.state == types.LockState.ACQUIRED:
             self._lock_id = int(answer.lockid)
@@ -134,7 +136,7 @@ class HiveMetastoreLock:
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
             self._lock_id = None  # the metastore has given it up
             return False
-        except (self._hive.errors.TException, OSError, StorageError):
+        except (self._hive.errors.TException, OSError, StorageError, ValueError, EOFError, struct.error):
             return True  # the metastore may answer at the next turn
         return True
 
@@ -152,12 +154,14 @@ class HiveMetastoreLock:
         problems = []
         for uri in self._uris.split(","):
             host, _, port = uri.strip().rpartition("//")[2].partition(":")
+            if not (port or "0").isdecimal() or len(port) > _PORT_DIGITS_MAX:
+                raise ConfigError(f"{_KEY}uris={self._uris}: expected thrift://host:port, found the port {port!r}.")
             plain = self._hive.sockets.TSocket(host, int(port or _PORT))
             plain.setTimeout(_TIMEOUT_MS)
             transport = self._hive.transports.TBufferedTransport(plain)
             try:
                 transport.open()
-            except (self._hive.errors.TException, OSError) as error:
+            except (self._hive.errors.TException, OSError, ValueError, OverflowError) as error:
                 problems.append(f"{uri.strip()}: {error}")
                 continue
             return self._hive.service.Client(self._hive.protocols.TBinaryProtocol(transport)), transport
@@ -166,8 +170,15 @@ class HiveMetastoreLock:
     def _call(self, send: Callable[[], Answer]) -> Answer:
         try:
             return send()
-        except (self._hive.errors.TException, OSError) as error:
+        except (self._hive.errors.TException, OSError, ValueError, TypeError, EOFError, struct.error) as error:
             raise StorageError(f"The Hive metastore {self._uris} refused: {error!r}") from error
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container's user need not have a name
+        return str(os.getuid()) if hasattr(os, "getuid") else "pyhudi"
 
 
 class _Hive:

@@ -47,9 +47,10 @@ def is_surely_dead(note: bytes) -> bool:
 
 
 def _said(note: bytes) -> Body:
+    """What the note says; nothing for bytes that are no note, whatever they are."""
     try:
         said = json.loads(note)
-    except ValueError:
+    except (ValueError, RecursionError):  # also of a number of thousands of digits, and of brackets in brackets
         return {}
     return said if isinstance(said, dict) else {}
 
@@ -68,5 +69,5 @@ def _started(pid: int) -> str | None:
     try:
         # Behind the name in brackets, which may hold anything: state is the 3rd field, the start the 22nd.
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+    except (OSError, IndexError, ValueError):  # ValueError: a name of a process that is no text
         return None

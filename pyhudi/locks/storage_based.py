@@ -22,15 +22,18 @@ from pyhudi.locks.base import LockOptions
 from pyhudi.locks.renewal import Renewal
 from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import META_FOLDER
+from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
-from pyhudi.storage.versioned import versioned_files
+from pyhudi.storage.versioned import FileBusy, versioned_files
 
 __all__ = ["LOCK_PATH", "StorageLock"]
 
 LOCK_PATH = f"{META_FOLDER}/.locks/table_lock.json"
 _CLOCK_DRIFT_MS = 500  # how far clocks of two machines may differ, as Hudi takes it
 _RELEASE_ATTEMPTS = 3
+_BUSY_RELEASES = 200  # ten seconds: a lock that is not given back keeps all others waiting for minutes
+_MS_MAX = 2**63 - 1  # validUntil is a long of Java's
 _NEAR: Pauses = (0.005, 0.02)
 _FAR: Pauses = (0.1, 1.0)
 
@@ -52,13 +55,16 @@ class _Lease:
         try:
             said = json.loads(data)
             expired, until, owner = (said[key] for key in ("expired", "validUntil", "owner"))
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptFile(
                 f"{where}: expected expired, validUntil and owner of a lock as JSON, found {data[:80]!r}. If no writer "
                 f"is at work on the table, delete the file."
             ) from error
-        if not isinstance(expired, bool) or not isinstance(until, int) or not isinstance(owner, str):
-            raise CorruptFile(f"{where}: expected a flag, a number and a text, found {data[:80]!r}.")
+        if type(expired) is not bool or type(until) is not int or type(owner) is not str or abs(until) > _MS_MAX:
+            raise CorruptFile(
+                f"{where}: expected a flag, a number and a text, found {data[:80]!r}. If no writer is at work on the "
+                f"table, delete the file."
+            )
         return cls(expired, until, owner)
 
 
@@ -79,6 +85,7 @@ class StorageLock:
         self._pauses = (_NEAR if near else _FAR) if wait is None else (wait / 1000, wait / 1000)
         self._mutex = threading.Lock()  # the renewing thread and the working one
         self._held: tuple[_Lease, str] | None = None  # with the file's version
+        self._refusal: str | None = None  # of the last attempt, which found the lock free
         self._renewal = Renewal(self._renew, settings.storage.renewal_s)
 
     @property
@@ -89,13 +96,11 @@ class StorageLock:
     @property
     def owner_note(self) -> str:
         found = self._files.read(LOCK_PATH)
-        if found is None:
-            return "nobody"
-        lease = _Lease.decode(found[0], self._where)
+        lease = _Lease.decode(found[0], self._where) if found is not None else None
+        if lease is None or lease.expired:
+            return f"nobody ({self._refusal})" if self._refusal else "nobody"
         left_s = (lease.valid_until_ms - self._clock.now_ms()) // 1000
-        if lease.expired:
-            return "nobody"
-        return f"{lease.owner}, file {self._where} valid for {left_s} s more"
+        return f"{quoted(lease.owner)}, file {self._where} valid for {left_s} s more"
 
     def try_acquire(self, timeout_s: float) -> bool:
         return retry_until(self._attempt, timeout_s, self._pauses, self._clock)
@@ -106,14 +111,18 @@ class StorageLock:
             held, self._held = self._held, None
         if held is None:
             return
-        for left in reversed(range(_RELEASE_ATTEMPTS)):
+        left = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
+        while True:
             try:
                 if not self._put(replace(held[0], expired=True), held[1]):
                     self._warn("was taken over while it was held: its holder did not renew it in time, and two writers")
                 return
             except StorageError as error:
-                if not left:
+                is_busy = isinstance(error, FileBusy)
+                left[is_busy] -= 1
+                if not left[is_busy]:
                     self._warn(f"could not be given back ({error}); it runs out by itself, and until then others")
+                    return
 
     def _renew(self) -> bool:
         """Put the end of the lease further away; False when there is nothing to renew any more."""
@@ -140,7 +149,12 @@ class StorageLock:
             if not is_free and lease.owner != self._owner:  # our own: the answer to an earlier attempt was lost
                 return False
         ours = _Lease(False, now_ms + self._validity_ms, self._owner)
-        version = self._files.replace(LOCK_PATH, ours.encode(), found[1] if found is not None else None)
+        try:
+            version = self._files.replace(LOCK_PATH, ours.encode(), found[1] if found is not None else None)
+        except FileBusy as error:
+            self._refusal = str(error)
+            return False  # others may let go of it while we wait
+        self._refusal = None
         if version is None:
             return False
         self._held = (ours, version)

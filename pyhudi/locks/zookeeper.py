@@ -16,6 +16,7 @@ from typing import Protocol
 from pyhudi.errors import ConfigError, StorageError
 from pyhudi.formats.xx_hash import hash_id_64
 from pyhudi.locks.base import LockOptions
+from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
@@ -83,9 +84,14 @@ class ZookeeperLock:
         client = self._connected()
         try:
             contenders = self._new_lock(client).contenders()
+        except UnicodeDecodeError:
+            contenders = ["a writer whose note is no text"]
+        except self._kazoo.exceptions.KazooException as error:
+            raise self._failed(error) from error
         finally:
             _close(client)
-        return f"{contenders[0] or 'a writer without a note'}, node {self._path}" if contenders else "nobody"
+        who = quoted(contenders[0] or "a writer without a note") if contenders else None
+        return f"{who}, node {self._path}" if who else "nobody"
 
     def try_acquire(self, timeout_s: float) -> bool:
         if self._lock is not None:
@@ -98,7 +104,7 @@ class ZookeeperLock:
         except self._kazoo.exceptions.LockTimeout:
             return False
         except self._kazoo.exceptions.KazooException as error:
-            raise StorageError(f"ZooKeeper at {self._hosts}, node {self._path}: {error!r}") from error
+            raise self._failed(error) from error
         finally:
             if not taken:
                 _close(client)
@@ -117,10 +123,19 @@ class ZookeeperLock:
         finally:
             _close(client)
 
+    def _failed(self, error: Exception) -> StorageError:
+        return StorageError(f"ZooKeeper at {self._hosts}, node {self._path}: {error!r}")
+
     def _connected(self) -> _Client:
-        client: _Client = self._kazoo.client.KazooClient(self._hosts, timeout=self._options.session_timeout_s)
+        try:
+            client: _Client = self._kazoo.client.KazooClient(self._hosts, timeout=self._options.session_timeout_s)
+        except (ValueError, TypeError) as error:
+            raise ConfigError(f"{_KEY}url={self._hosts}: expected `host:port,host:port`, found {error}.") from error
         try:
             client.start(self._options.connection_timeout_s)
+        except self._kazoo.exceptions.KazooException as error:
+            _close(client)
+            raise self._failed(error) from error
         except self._kazoo.handlers.threading.KazooTimeoutError as error:
             _close(client)
             raise StorageError(

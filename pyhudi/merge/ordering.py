@@ -6,7 +6,8 @@ true. Null is smaller than everything and equal to null. Source: docs/formats/me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import numpy as np
@@ -26,6 +27,11 @@ _SIGNLESS = np.int64(0x7FFFFFFFFFFFFFFF)
 
 def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) -> Mask:
     """Pair by pair: is the tuple of stored values the greater one? One array per field, all of one length."""
+    with _refused():
+        return _stored_is_greater(stored, incoming)
+
+
+def _stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) -> Mask:
     rows = len(stored[0])
     greater = np.zeros(rows, np.bool_)
     undecided = np.ones(rows, np.bool_)
@@ -40,7 +46,17 @@ def stored_is_greater(stored: Sequence[pa.Array], incoming: Sequence[pa.Array]) 
 
 def ordering_keys(fields: Sequence[pa.Array]) -> list[Key]:
     """Arrays to sort by, most significant first, that order rows as the tuple of `fields` does."""
-    return [key for values in fields for key in _comparable(values)]
+    with _refused():
+        return [key for values in fields for key in _comparable(values)]
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Values that no type holds, such as moments beyond its years or text that is no UTF-8, are refused."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise SchemaMismatch(f"Ordering values can't be compared: {str(error)[:500]}.") from error
 
 
 def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
@@ -66,7 +82,9 @@ def _one_type(left: pa.Array, right: pa.Array) -> pa.Array:
             target = pa.string()
         else:
             raise SchemaMismatch(f"Ordering values of types {kinds[0]} and {kinds[1]} can't be compared.")
-        left, right = left.cast(target), right.cast(target)
+        # A long is compared with a double as Java does, by the double that is nearest to it.
+        is_exact = not pa.types.is_floating(target)
+        left, right = left.cast(target, safe=is_exact), right.cast(target, safe=is_exact)
     return pa.concat_arrays([left, right])
 
 

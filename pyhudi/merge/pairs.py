@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyhudi.merge import combine
 from pyhudi.merge.base import Place
 from pyhudi.merge.combine import deletes_of, duplicate_key_rows, ordering_columns
-from pyhudi.merge.custom import CustomMerge
+from pyhudi.merge.custom_merge import CustomMerge
 from pyhudi.merge.field_merge import FieldMerge
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import PairMerger, Versions, fold

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import UnsupportedTable
 from pyhudi.merge.base import EVERYWHERE, Mask, Place
-from pyhudi.merge.implementation import find_merger
+from pyhudi.merge.custom import find_merger
 from pyhudi.model.merge_mode import (
     BUILT_IN_STRATEGY_IDS,
     COMMIT_TIME_ORDERING,

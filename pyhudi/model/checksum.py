@@ -16,7 +16,7 @@ CHECKSUM_KEY = "hoodie.table.checksum"
 def table_checksum(properties: Mapping[str, str]) -> str:
     """What the checksum must be: CRC-32 of `<database>.<table>` in decimal; no database gives `.<table>`."""
     name = f"{properties.get('hoodie.database.name', '')}.{properties.get('hoodie.table.name', '')}"
-    return str(zlib.crc32(name.encode("utf-8")))
+    return str(zlib.crc32(name.encode("utf-8", "replace")))  # half a surrogate pair is "?", as in Java
 
 
 def has_valid_checksum(properties: Mapping[str, str]) -> bool:

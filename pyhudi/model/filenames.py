@@ -34,6 +34,7 @@ __all__ = [
     "hashing_folder",
     "hashing_path",
     "heartbeat_path",
+    "instant_of",
     "marker_folder",
     "new_file_id",
     "partition_depth",
@@ -111,12 +112,13 @@ class BaseFileName:
         file_id, _, rest = stem.partition("_")
         write_token, _, instant = rest.partition("_")
         instant_time = instant.partition(".")[0]
-        if not (file_id and write_token and instant_time.isdigit()):
+        if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
             return None
         return cls(file_id, write_token, instant_time, dot + extension)
 
 
-_LOG_NAME = re.compile(r"\.([^._]+)_([^.]*)\.(log|archive)\.(\d+)(?:_((?:\d+)-(?:\d+)-(?:\d+))(\.cdc)?)?")
+# Versions are Java's ints. Archive files are named alike, without an instant.
+_LOG_NAME = re.compile(r"\.([^._]+)_(\d*)\.(log|archive)\.(\d{1,10})(?:_(\d+-\d+-\d+)(\.cdc)?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -140,15 +142,24 @@ class LogFileName:
     def parse(cls, name: str) -> LogFileName | None:
         """The parts of a log file's name, None when it is another kind of file."""
         match = _LOG_NAME.fullmatch(name)
-        if match is None or match[3] != "log":
+        if match is None or match[3] != "log" or not match[2]:
             return None
         return cls(match[1], match[2], int(match[4]), match[5] or "", match[6] or "")
 
 
+def instant_of(name: str) -> str | None:
+    """The instant time in the name of a base or log file, None when it is another kind of file.
+
+    What may be deleted for an instant is decided by this alone: a time may be part of another one, or of a file id.
+    """
+    parsed = BaseFileName.parse(name) or LogFileName.parse(name)
+    return None if parsed is None else parsed.instant_time
+
+
 # Instant files
 
-_L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?")
-_L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?")
+_L1_NAME = re.compile(r"(\d+)(\.\w+)(\.\D+)?", re.ASCII)
+_L2_NAME = re.compile(r"(\d+)(?:_(\d+))?(\.\w+)(\.\D+)?", re.ASCII)
 _STATES = {None: State.COMPLETED, ".requested": State.REQUESTED, ".inflight": State.INFLIGHT}
 _ACTIONS = {f".{kind.value}": kind for kind in ActionKind}
 _PENDING_NAMES = {

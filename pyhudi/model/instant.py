@@ -6,8 +6,10 @@ Source: docs/formats/timeline.md, "Instants and states", "File names", "Instant 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import MAXYEAR, MINYEAR, datetime, timedelta, timezone, tzinfo
 from enum import Enum, IntEnum
+
+from pyhudi.errors import TableError
 
 __all__ = [
     "COMPACTIONS",
@@ -16,6 +18,7 @@ __all__ = [
     "Instant",
     "State",
     "format_instant_time",
+    "next_instant_time",
     "parse_instant_time",
 ]
 
@@ -116,18 +119,36 @@ class Instant:
 def format_instant_time(moment: datetime, zone: tzinfo | None) -> str:
     """`moment` (aware) as 17 digits in `zone`; None means the machine's local zone."""
     local = moment.astimezone(zone)
-    return local.strftime("%Y%m%d%H%M%S") + f"{local.microsecond // 1000:03d}"
+    # The year apart: strftime gives those below 1000 fewer digits.
+    return f"{local.year:04d}{local:%m%d%H%M%S}{local.microsecond // 1000:03d}"
 
 
 def parse_instant_time(text: str, zone: tzinfo | None) -> datetime:
     """The moment of an instant time of 14 or 17 digits (longer ones are cut); 14 digits mean `...999` ms.
 
-    Raises ValueError when the text is not an instant time.
+    Raises TableError when the text is not an instant time: it is the name of a file, or in one, and may be anything.
     """
     digits = text[:INSTANT_TIME_DIGITS]
     if len(digits) == 14:
         digits += "999"
-    if len(digits) != INSTANT_TIME_DIGITS or not digits.isdigit():
-        raise ValueError(f"{text!r} is not an instant time (14 or 17 digits)")
-    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(microsecond=int(digits[14:]) * 1000)
+    try:
+        if len(digits) != INSTANT_TIME_DIGITS or not (digits.isascii() and digits.isdigit()):
+            raise ValueError("14 or 17 digits are one")
+        moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S").replace(microsecond=int(digits[14:]) * 1000)
+        if not MINYEAR < moment.year < MAXYEAR:
+            raise ValueError("no time zone reaches so far")
+    except ValueError as error:
+        raise TableError(
+            f"{text!r:.100} is not an instant time ({error}). A file of the timeline, or in it, bears it; no writer of "
+            f"Hudi makes such a one. Find out where the file came from, and remove it."
+        ) from error
     return moment.replace(tzinfo=zone) if zone is not None else moment.astimezone()
+
+
+def next_instant_time(time: str) -> str:
+    """The instant time one millisecond after `time`, by the digits alone: no zone, no clock.
+
+    Raises TableError when `time` is not an instant time, or the last that there is.
+    """
+    moment = parse_instant_time(time, timezone.utc) + timedelta(milliseconds=1)
+    return format_instant_time(moment, timezone.utc)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import reduce
+from itertools import islice
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -30,10 +32,14 @@ from pyhudi.model.predicate import (
     Or,
     Predicate,
 )
+from pyhudi.model.predicate.limits import check_terms, shown
 from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted
+from pyhudi.queries.value_lists import list_values, merged_lists
 
 __all__ = ["Where", "bind", "resolve", "to_arrow", "top_level_columns"]
+
+_COLUMNS_NAMED = 100  # in a message; more say nothing
 
 # What a user may hand in to say which rows are meant; see `parse_where`.
 Where: TypeAlias = "str | Predicate | pc.Expression | tuple[str, str] | tuple[str, str, Value] | Sequence[Where] | None"
@@ -45,7 +51,7 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
     A top-level column whose name has dots in it wins over a nested path. Raises ConfigError naming the nearest column.
     """
     whole = ".".join(column.path)
-    if schema.get_field_index(whole) >= 0:
+    if _is_text(whole) and schema.get_field_index(whole) >= 0:
         return (whole,), schema.field(whole).type
     fields: dict[str, pa.DataType] = {field.name: field.type for field in schema}
     kind: pa.DataType | None = None
@@ -53,9 +59,10 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
         if name not in fields:
             near = get_close_matches(name, list(fields), n=1)
             hint = f" Did you mean {near[0]!r}?" if near else " A text is written in single quotes."
+            columns = ", ".join([*islice(fields, _COLUMNS_NAMED), *(["..."] if len(fields) > _COLUMNS_NAMED else [])])
             raise ConfigError(
-                f"where names the column {whole!r}, which the table does not have.{hint} Columns: "
-                f"{', '.join(fields) or 'none'}."
+                f"where names the column {shown(whole)}, which the table does not have.{hint} Columns: "
+                f"{columns or 'none'}."
             )
         kind = fields[name]
         fields = {f.name: f.type for f in kind} if pa.types.is_struct(kind) else {}
@@ -63,18 +70,39 @@ def resolve(column: Column, schema: pa.Schema) -> tuple[tuple[str, ...], pa.Data
     return column.path, kind
 
 
+def _is_text(name: str) -> bool:
+    """False for a name with half a character in it, which no column has."""
+    return name.isascii() or name.encode(errors="replace").decode() == name
+
+
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
     """The predicate with every column checked against `schema` and every literal made its column's type.
 
-    Raises ConfigError for an unknown column, or a literal that cannot be compared with its column.
+    Many comparisons of one column with values become one list of values.
+
+    Raises ConfigError for an unknown column, a literal that cannot be compared with its column, more comparisons than
+    MAX_TERMS, or what Arrow can't compute with these columns.
     """
+    bound = _bound(predicate, schema)
+    check_terms(bound)
+    try:
+        schema.empty_table().filter(to_arrow(bound, schema))
+    except (pa.ArrowException, ValueError) as error:
+        raise ConfigError(
+            "where can't be evaluated on the table's columns; expected what is true or false for each row, found: "
+            f"{' '.join(str(error).split())[:500]}."
+        ) from error
+    return bound
+
+
+def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
     match predicate:
         case And(children):
-            return And(tuple(bind(child, schema) for child in children))
+            return And(merged_lists(tuple(_bound(child, schema) for child in children), negated=True))
         case Or(children):
-            return Or(tuple(bind(child, schema) for child in children))
+            return Or(merged_lists(tuple(_bound(child, schema) for child in children), negated=False))
         case Not(child):
-            return Not(bind(child, schema))
+            return Not(_bound(child, schema))
         case Compare(column, op, value):
             path, kind = resolve(column, schema)
             if pa.types.is_null(kind):
@@ -97,10 +125,21 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
             path, kind = resolve(column, schema)
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise ConfigError(f"where uses LIKE on the column {column}, whose type is {kind}; LIKE needs text.")
-            return Like(Column(path), pattern)
+            return _checked_like(Like(Column(path), fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
             return CompareColumns(Column(resolve(left, schema)[0]), op, Column(resolve(right, schema)[0]))
     return predicate
+
+
+def _checked_like(like: Like) -> Like:
+    try:
+        pc.match_substring_regex(pa.array([""]), like.regex())
+    except pa.ArrowInvalid as error:
+        raise ConfigError(
+            f"where uses LIKE on the column {like.column} with {shown(like.pattern)}, a pattern of {len(like.pattern)} "
+            f"characters: {error}. Expected a shorter one."
+        ) from error
+    return like
 
 
 def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
@@ -123,6 +162,7 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
     return set()
 
 
+_CHAIN_TERMS = 64
 _KERNELS: dict[str, Callable[[pc.Expression, pc.Expression | pa.Scalar], pc.Expression]] = {
     "=": lambda left, right: left == right,
     "<>": lambda left, right: left != right,
@@ -167,15 +207,12 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
 
 def _is_in(column: Column, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
     """Whether the column's value is one of these; false for null."""
-    kind = resolve(column, schema)[1]
-    if pa.types.is_floating(kind) or (pa.types.is_timestamp(kind) and kind.unit != "us"):
-        # The kernel parts -0.0 from 0.0, and has no literal between two values of the column.
-        return (
-            to_arrow(Or(tuple(Compare(column, "=", value) for value in values)), schema)
-            & pc.field(*column.path).is_valid()
-        )
-    literals = [Decimal(value) for value in values] if pa.types.is_decimal(kind) else list(values)
-    return pc.field(*column.path).isin(pa.array(literals, kind))
+    kind, field = resolve(column, schema)[1], pc.field(*column.path)
+    if not pa.types.is_floating(kind):
+        return field.isin(list_values(values, kind))
+    found = field.isin(list_values([value for value in values if value == value], kind))
+    has_nan = any(value != value for value in values)
+    return found | (pc.is_nan(field) & field.is_valid()) if has_nan else found
 
 
 def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expression:
@@ -221,11 +258,12 @@ def _fold(
     expressions = [to_arrow(child, schema) for child in children]
     if not expressions:
         return pc.scalar(empty)
-    # Joined in pairs: a chain of a thousand terms would nest a thousand deep.
-    while len(expressions) > 1:
-        pairs = [join(*expressions[i : i + 2]) for i in range(0, len(expressions) - 1, 2)]
-        expressions = pairs + expressions[len(pairs) * 2 :]
-    return expressions[0]
+    # Arrow takes all that is joined by one word, in whatever pairs, for one chain, and calls itself for each term of
+    # it. A chain of few terms under two NOTs is a term of the next one.
+    while len(expressions) > _CHAIN_TERMS:
+        chains = [expressions[i : i + _CHAIN_TERMS] for i in range(0, len(expressions), _CHAIN_TERMS)]
+        expressions = [~~reduce(join, chain) for chain in chains]
+    return reduce(join, expressions)
 
 
 def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.predicate import Column, Compare, In, Not, Predicate
+from pyhudi.model.predicate.limits import shown
+from pyhudi.model.predicate.tokens import has_too_many_digits
 from pyhudi.model.predicate.tree import Value
 
 __all__ = ["comparison_with_number", "fits_exactly", "fitted"]
@@ -22,12 +24,13 @@ __all__ = ["comparison_with_number", "fits_exactly", "fitted"]
 def fitted(value: Value, kind: pa.DataType, column: Column) -> Value:
     """`value` as the Python value that a column of this type is compared with."""
     result = None
-    with contextlib.suppress(ValueError, InvalidOperation, OverflowError):
+    with contextlib.suppress(ValueError, TypeError, InvalidOperation, OverflowError, pa.ArrowException):
         result = _of_type(value, kind)
     if result is None:
         raise ConfigError(
-            f"where compares the column {column} of type {kind} with {value!r} ({type(value).__name__}), which is no "
-            f"value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or TIMESTAMP '2024-01-31 12:00:00'."
+            f"where compares the column {column} of type {kind} with {shown(value)} ({type(value).__name__}), which "
+            "is no value of that type. Write a literal that fits, e.g. DATE '2024-01-31' or "
+            "TIMESTAMP '2024-01-31 12:00:00'."
         )
     return result
 
@@ -47,9 +50,9 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
     if types.is_integer(kind) or types.is_decimal(kind):
         return _number(value)
     if types.is_floating(kind):
-        return float(value) if isinstance(value, int | float | Decimal | str) else None
+        return _double(value)
     if types.is_string(kind) or types.is_large_string(kind):
-        return value if isinstance(value, str) else None
+        return _text(value)
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
     if types.is_date(kind):
@@ -59,6 +62,19 @@ def _of_type(value: Value, kind: pa.DataType) -> Value:
     return None  # nested: only IS NULL
 
 
+def _text(value: Value) -> str | None:
+    if not isinstance(value, str):
+        return None
+    value.encode()  # a lone surrogate is no text; its error is a ValueError
+    return value
+
+
+def _double(value: Value) -> float | None:
+    if isinstance(value, int):
+        value = Decimal(value)  # one that no double holds is infinite
+    return float(value) if isinstance(value, float | Decimal | str) else None
+
+
 def _number(value: Value) -> int | float | Decimal | None:
     if isinstance(value, str):
         value = Decimal(value.strip())
@@ -66,6 +82,8 @@ def _number(value: Value) -> int | float | Decimal | None:
         if value != value or value in (float("inf"), float("-inf")):
             return value
         value = Decimal(repr(value))
+    if isinstance(value, int | Decimal) and has_too_many_digits(value):
+        return None
     if isinstance(value, Decimal):
         if not value.is_finite():
             return float(value)
@@ -106,6 +124,9 @@ def _grid(kind: pa.DataType) -> tuple[int, Decimal, Decimal]:
 
 def fits_exactly(value: Value, kind: pa.DataType) -> bool:
     """Whether an integer or decimal type can hold a number as it is."""
+    if isinstance(value, int) and pa.types.is_integer(kind):  # lists of a million such are common
+        bits = kind.bit_width
+        return -(1 << bits - 1) <= value < 1 << bits - 1 if pa.types.is_signed_integer(kind) else 0 <= value < 1 << bits
     digits, lowest, highest = _grid(kind)
     exact = Decimal(value)
     return exact.is_finite() and lowest <= exact <= highest and _rounded(exact, digits, ROUND_FLOOR) == exact

@@ -17,7 +17,7 @@ from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.view.committed_logs import damage_rules

@@ -22,7 +22,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import Where, bind, top_level_columns
@@ -31,6 +31,7 @@ from pyhudi.queries.metadata_use import TrustedMetadata, trusted_metadata
 from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_schema_history
+from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
@@ -281,7 +282,7 @@ def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
     for name in columns:
         if not isinstance(name, str):
             raise ConfigError(f"columns={list(columns)!r}: {name!r} is no name of a column. Give a list of names.")
-        if full.get_field_index(name) < 0:
+        if not is_text(name) or full.get_field_index(name) < 0:
             near = get_close_matches(name, full.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             if name in META_COLUMNS:

@@ -19,6 +19,8 @@ import pyarrow as pa
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.avro.reading import DOC_KEY
 from pyhudi.formats.bodies import Body
+from pyhudi.formats.body_fields import LONG_MAX, shown
+from pyhudi.formats.json_text import parse_json
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
@@ -37,7 +39,7 @@ __all__ = [
 ]
 
 HISTORY_FOLDER = ".hoodie/.schema"
-_COMPLETED = re.compile(r"(\d+)(?:_\d+)?\.schemacommit")
+_COMPLETED = re.compile(r"(\d+)(?:_\d+)?\.schemacommit", re.ASCII)
 _MAX_DEPTH = 100
 
 _PRIMITIVES: Mapping[str, pa.DataType] = {
@@ -57,8 +59,8 @@ _PRIMITIVES: Mapping[str, pa.DataType] = {
     "uuid": pa.string(),
     "binary": pa.binary(),
 }
-_FIXED = re.compile(r"fixed\[(\d+)\]")
-_DECIMAL = re.compile(r"decimal\w*\(\s*(\d+)\s*,\s*(\d+)\s*\).*")
+_FIXED = re.compile(r"fixed\[(\d{1,10})\]", re.ASCII)
+_DECIMAL = re.compile(r"decimal\w*\(\s*(\d{1,9})\s*,\s*(\d{1,9})\s*\).*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,31 +161,32 @@ def decode_history(data: bytes, where: str = "schema history") -> tuple[Internal
     body = _json(data, where)
     schemas = body.get("schemas") if isinstance(body, dict) else None
     if not isinstance(schemas, list):
-        raise CorruptFile(f"{where}: expected an object with a list of schemas, found {str(body)[:200]}.")
+        raise CorruptFile(f"{where}: expected an object with a list of schemas, found {shown(body)}.")
     decoded = (_schema(schema, where) for schema in schemas)
     return tuple(sorted(decoded, key=lambda schema: schema.version_id, reverse=True))
 
 
 def decode_internal_schema(text: str, where: str = "latest_schema") -> InternalSchema:
     """One schema, as commits carry it under `latest_schema`. Raises CorruptFile."""
-    return _schema(_json(text.encode(), where), where)
+    return _schema(_json(text.encode(errors="surrogatepass"), where), where)
 
 
 def _json(data: bytes, where: str) -> object:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"{where}: expected the JSON of a schema history, found {data[:40]!r} ({error}).") from error
+    return parse_json(data, where, "the JSON of a schema history")
 
 
 def _schema(body: object, where: str) -> InternalSchema:
     if not isinstance(body, dict):
-        raise CorruptFile(f"{where}: expected a schema, found {str(body)[:200]}.")
+        raise CorruptFile(f"{where}: expected a schema, found {shown(body)}.")
     columns = _columns(body, where, 0)
-    version, max_id = body.get("version_id"), body.get("max_column_id", -1)
-    if not isinstance(version, int) or not isinstance(max_id, int):
-        raise CorruptFile(f"{where}: a schema with version {version!r} and greatest column id {max_id!r}.")
+    version, max_id = _long(body.get("version_id")), _long(body.get("max_column_id", -1))
+    if version is None or max_id is None:
+        raise CorruptFile(f"{where}: a schema without version or greatest column id, which are numbers of 64 bits.")
     return InternalSchema(version, max_id, columns)
+
+
+def _long(value: object) -> int | None:
+    return value if isinstance(value, int) and -LONG_MAX <= value <= LONG_MAX else None
 
 
 def _columns(body: Body, where: str, depth: int) -> tuple[SchemaColumn, ...]:
@@ -194,8 +197,8 @@ def _columns(body: Body, where: str, depth: int) -> tuple[SchemaColumn, ...]:
 
 
 def _column(field: object, where: str, depth: int) -> SchemaColumn:
-    if not isinstance(field, dict) or not isinstance(field.get("id"), int) or not isinstance(field.get("name"), str):
-        raise CorruptFile(f"{where}: a column without id or name: {str(field)[:200]}.")
+    if not isinstance(field, dict) or _long(field.get("id")) is None or not isinstance(field.get("name"), str):
+        raise CorruptFile(f"{where}: a column without id or name: {shown(field)}.")
     doc = field.get("doc")
     data_type = _type(field.get("type"), where, depth)
     return SchemaColumn(
@@ -214,12 +217,12 @@ def _type(body: object, where: str, depth: int) -> pa.DataType | StructType | Li
         return ListType(_part(body, "element", "element_optional", where, depth))
     if isinstance(body, dict) and body.get("type") == "map":
         return MapType(_part(body, "key", "", where, depth), _part(body, "value", "value_optional", where, depth))
-    raise CorruptFile(f"{where}: unknown column type {str(body)[:200]}.")
+    raise CorruptFile(f"{where}: unknown column type {shown(body)}.")
 
 
 def _part(body: Body, name: str, optional_key: str, where: str, depth: int) -> SchemaColumn:
-    part_id = body.get(f"{name}_id")
-    if not isinstance(part_id, int):
+    part_id = _long(body.get(f"{name}_id"))
+    if part_id is None:
         raise CorruptFile(f"{where}: {body.get('type')} without {name}_id.")
     nullable = bool(body.get(optional_key, True)) if optional_key else False
     return SchemaColumn(part_id, name, _type(body.get(name), where, depth + 1), nullable)
@@ -233,7 +236,7 @@ def _primitive(text: str, where: str) -> pa.DataType:
     if fixed and 0 < int(fixed.group(1)) < 2**31:
         return pa.binary(int(fixed.group(1)))
     decimal = _DECIMAL.fullmatch(word)
-    if decimal and 0 < int(decimal.group(1)) <= 38:
+    if decimal and int(decimal.group(2)) <= int(decimal.group(1)) <= 38 and int(decimal.group(1)) > 0:
         return pa.decimal128(int(decimal.group(1)), int(decimal.group(2)))
     raise CorruptFile(f"{where}: unknown column type {text[:200]!r}.")
 

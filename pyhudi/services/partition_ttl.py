@@ -16,9 +16,11 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
 from pyhudi.actions.writes.delete_partition import DeletePartitions
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import CorruptFile, TableError
 from pyhudi.filegroup.partition_metadata import partition_creation_time
 from pyhudi.model.instant import parse_instant_time
-from pyhudi.model.options.ttl import KEEP_BY_CREATION_TIME
+from pyhudi.model.options.retention import KEEP_BY_CREATION_TIME
 from pyhudi.text_table import html_lines
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -88,7 +90,7 @@ def expired_partitions(context: ActionContext) -> tuple[ExpiredPartition, ...]:
         return ()
     now = datetime.fromtimestamp(context.clock.now_ms() / 1000, timezone.utc)
     kept, zone = timedelta(days=options.days_retained), meta.config.timeline_zone
-    expired = [found for found in _ages(context) if now > parse_instant_time(found.since, zone) + kept]
+    expired = [found for found in _ages(context) if now - parse_instant_time(found.since, zone) > kept]
     expired.sort(key=lambda found: (found.since, found.partition_path))
     return tuple(expired[: options.partitions_max])
 
@@ -101,9 +103,16 @@ def _ages(context: ActionContext) -> Iterator[ExpiredPartition]:
         slices = view.slices(path)
         if not slices:
             continue  # empty already
-        if options.strategy == KEEP_BY_CREATION_TIME:
-            since = partition_creation_time(context.meta.storage, path)
-        else:
-            since = max(file_slice.base_instant for file_slice in slices)
-        if since is not None:
-            yield ExpiredPartition(path, since)
+        try:
+            if options.strategy == KEEP_BY_CREATION_TIME:
+                since = partition_creation_time(context.meta.storage, path)
+            else:
+                since = max(file_slice.base_instant for file_slice in slices)
+            if since is None:
+                continue
+            parse_instant_time(since, context.meta.config.timeline_zone)
+        except (CorruptFile, TableError) as error:
+            # The others expire all the same.
+            warn_caller(f"{context.meta.storage.root}: partition {path!r} can't say how old it is and stays. {error}")
+            continue
+        yield ExpiredPartition(path, since)

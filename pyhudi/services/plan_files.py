@@ -84,8 +84,7 @@ def delete_files_of_run(
     paths = dict.fromkeys(_marked(instant, groups, kept, meta.storage))
     if by_listing:
         paths |= dict.fromkeys(path for path in _listed(instant, plan, meta) if path not in kept)
-    for path in paths:
-        meta.storage.delete(path)
+    meta.storage.sync([path for path in paths if meta.storage.delete(path)])  # one that came back would count
 
 
 def _marked(instant: Instant, groups: frozenset[FileGroupId], kept: frozenset[str], storage: Storage) -> Iterator[str]:

@@ -224,6 +224,7 @@ def _complete(
     context: ActionContext,
 ) -> Instant:
     """Make the result visible, unless another process considered this run dead and deleted its files."""
+    written = [status.stat.path for status in statuses if status.stat.path is not None]
 
     def alive(now: ActionContext) -> None:
         _check_files_exist(instant, statuses, now)
@@ -236,7 +237,7 @@ def _complete(
         check_preferred_writers(instant, made, now)
         return with_rolling_metadata(made, now.meta, now.options.commits)
 
-    committed: Committed[CommitMetadata] = commit(instant, context, body, alive=alive)
+    committed: Committed[CommitMetadata] = commit(instant, context, body, written=written, alive=alive)
     return committed.instant
 
 

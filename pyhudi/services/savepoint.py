@@ -14,12 +14,13 @@ from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, commit_locked
-from pyhudi.errors import HudiError, TableError
+from pyhudi.errors import ConfigError, HudiError, TableError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.savepoints import SavepointMetadata
 from pyhudi.services.archive.archiving import archive_out_of_turn
+from pyhudi.shown_text import is_text
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
@@ -61,8 +62,12 @@ class Savepoints(list[Savepoint]):
 def savepoint(context: ActionContext, instant_time: str | None = None, user: str = "", comment: str = "") -> Savepoint:
     """Save a completed commit (None: the newest one).
 
-    Raises TableError when there is no such commit, it is saved already, or cleaning has removed files of it.
+    Raises TableError when there is no such commit, it is saved already, or cleaning has removed files of it;
+    ConfigError for a user or comment that is no text.
     """
+    for name, said in (("user", user), ("comment", comment)):
+        if not isinstance(said, str) or not is_text(said):
+            raise ConfigError(f"The savepoint's {name} is no text: {said!r}. Nothing was saved.")
     meta = context.meta
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = meta.reload()

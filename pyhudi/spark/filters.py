@@ -5,6 +5,7 @@ Predicates mean what they mean to Spark (NaN, null), so they are Spark's own ope
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -49,9 +50,9 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
     """The predicate as a column of truth values; `schema` is that of the rows. Opaque predicates are not for Spark."""
     match predicate:
         case And(children):
-            return reduce(lambda left, right: left & right, [to_spark(c, schema) for c in children], F.lit(True))
+            return _balanced([to_spark(c, schema) for c in children], operator.and_, True)
         case Or(children):
-            return reduce(lambda left, right: left | right, [to_spark(c, schema) for c in children], F.lit(False))
+            return _balanced([to_spark(c, schema) for c in children], operator.or_, False)
         case Not(child):
             return ~to_spark(child, schema)
         case Constant(value):
@@ -69,6 +70,16 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
             plain = _ONLY_PREFIX.fullmatch(pattern)
             return _column(column).startswith(like.prefix) if plain else F.rlike(_column(column), F.lit(like.regex()))
     raise AssertionError(predicate)
+
+
+def _balanced(
+    terms: list[SparkColumn], join: Callable[[SparkColumn, SparkColumn], SparkColumn], empty: bool
+) -> SparkColumn:
+    """The terms joined in pairs, and these in pairs: Spark calls itself for each level."""
+    while len(terms) > 1:
+        pairs = [join(*terms[i : i + 2]) for i in range(0, len(terms) - 1, 2)]
+        terms = pairs + terms[len(pairs) * 2 :]
+    return terms[0] if terms else F.lit(empty)
 
 
 def _column(column: Column) -> SparkColumn:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from pyhudi.errors import ConfigError
+from pyhudi.shown_text import is_text, quoted
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import Clock, FixedClock, SystemClock
-from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.local import LocalStorage, with_sync
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.paths import check_no_credentials
 
 __all__ = [
     "Clock",
@@ -21,6 +23,7 @@ __all__ = [
     "Storage",
     "SystemClock",
     "open_storage",
+    "with_sync",
 ]
 
 _NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
@@ -32,17 +35,17 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
 
     Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `hdfs://`
     or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on); others are ignored.
-    Raises ConfigError for another scheme, or when the store needs a package that is not installed.
+    Raises ConfigError for another scheme, for a URI with credentials in it, or when the store needs a package that is
+    not installed; StorageError when it can't be opened.
     """
-    text = os.fspath(path)
-    if not text:
-        raise ConfigError("The table's path is empty. Give a folder or a URI.")
+    text = _path_text(path)
     scheme, colon, rest = text.partition(":")
     if not colon or len(scheme) < 2 or "/" in scheme:  # one letter: a drive
         return LocalStorage(text)
     scheme = scheme.lower()
     if scheme == "file":
         return LocalStorage(_local_path(rest, text))
+    check_no_credentials(text)
     if scheme == "memory":
         return MemoryStorage(rest.strip("/"))
     if scheme in _REMOTE_SCHEMES:
@@ -50,9 +53,27 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
 
         return ArrowStorage(text, options)
     raise ConfigError(
-        f"Unknown scheme {scheme!r} in the table's path {text!r}. Known: a plain path, file:, "
+        f"Unknown scheme '{quoted(scheme)}' in the table's path '{quoted(text)}'. Known: a plain path, file:, "
         f"{', '.join(sorted(f'{known}://' for known in _REMOTE_SCHEMES))} and memory://."
     )
+
+
+def _path_text(path: str | os.PathLike[str]) -> str:
+    """The path as text. Raises ConfigError for what no path can be, before anything asks the system."""
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        raise ConfigError(f"The table's path is of type {type(path).__name__}; give text or a pathlib.Path.")
+    if not text:
+        raise ConfigError("The table's path is empty. Give a folder or a URI.")
+    if "\x00" in text or not is_text(text):
+        raise ConfigError(
+            f"The table's path '{quoted(text)}' has a character that is no text: a NUL, or half of a UTF-16 pair. "
+            "Give another path."
+        )
+    return text
 
 
 def _local_path(rest: str, uri: str) -> str:

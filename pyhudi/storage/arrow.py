@@ -14,22 +14,31 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from pyhudi.errors import ConfigError, PathExists, PathNotFound, StorageError
+from pyhudi.errors import ConfigError, PathExists, PathNotFound
 from pyhudi.storage.arrow_store import (
     OBJECT_STORES,
     connect,
     delete_files,
     find_object_store,
     find_store_of_deletes,
-    first_line,
     open_object_store,
-    without_signature,
+    shown_error,
+    shown_store_error,
+    text_options,
 )
-from pyhudi.storage.base import FileInfo
+from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
 from pyhudi.storage.object_stream import open_object_stream
-from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary, parent
+from pyhudi.storage.paths import (
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    check_no_credentials,
+    child,
+    inside,
+    is_temporary,
+    parent,
+)
 
 __all__ = ["ArrowStorage"]
 
@@ -39,7 +48,7 @@ _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 
 
 @dataclass(frozen=True, init=False)
-class ArrowStorage:
+class ArrowStorage(AlwaysSynced):
     """The table at `uri`.
 
     Args: `options`: Hadoop's keys for the store (docs/storage.md lists them); without them the store's own environment
@@ -50,11 +59,13 @@ class ArrowStorage:
     _options: tuple[tuple[str, str], ...] = field(repr=False)
     _filesystem: pafs.FileSystem = field(repr=False, compare=False)
     _base: str = field(repr=False)
+    _asked: list[bool] = field(repr=False, compare=False)  # empty until the store has answered once
 
     def __init__(
         self, uri: str, options: Mapping[str, str] | None = None, filesystem: pafs.FileSystem | None = None
     ) -> None:
-        given = dict(options or {})
+        check_no_credentials(uri)
+        given = text_options(options or {})
         base = ""
         if filesystem is None:
             filesystem, base = connect(uri, given)
@@ -62,6 +73,10 @@ class ArrowStorage:
         object.__setattr__(self, "_options", tuple(sorted(given.items())))
         object.__setattr__(self, "_filesystem", filesystem)
         object.__setattr__(self, "_base", base.rstrip("/"))
+        object.__setattr__(self, "_asked", [])
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_asked": []}  # a copy logs in anew
 
     @property
     def listed_at_once(self) -> int:
@@ -72,11 +87,15 @@ class ArrowStorage:
         return child(f"{_SPARK_SCHEMES.get(scheme, scheme)}://{rest}", inside(path, self.root))
 
     def read(self, path: str) -> bytes:
-        with self.open_input(path) as file:
+        with self.open_input(path) as file, self._translated(path):
             return bytes(file.read())
 
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):
+            if not self._asked and self._filesystem.type_name == "abfs":
+                # PyArrow ends the process when it opens a file and gets no token; this question it survives.
+                self._filesystem.get_file_info([self._at(path)])
+                self._asked.append(True)
             return self._filesystem.open_input_file(self._at(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
@@ -93,7 +112,7 @@ class ArrowStorage:
             # A stream of pyarrow that fails half-way is completed as it is when it is closed or forgotten.
             self._put(path, data, "overwrite")
             return
-        with self.open_output(path) as file:
+        with self._translated(path), self.open_output(path) as file:
             file.write(data)
 
     def create_new(self, path: str, data: bytes) -> None:
@@ -162,7 +181,11 @@ class ArrowStorage:
             if path and kind != "gcs" and self.stat(path) is not None:
                 self._filesystem.delete_dir(where)
 
+    def check_deletable(self, path: str) -> None:
+        """Nothing: no store tells before."""
+
     def make_folder(self, path: str) -> None:
+        inside(path, self.root)
         if self._filesystem.type_name not in OBJECT_STORES:
             with self._translated(path):
                 self._filesystem.create_dir(self._at(path), recursive=True)
@@ -190,7 +213,7 @@ class ArrowStorage:
             if not data or self.read(path) != data:
                 raise PathExists(f"{self.full_path(path)} exists already.") from error
         except (api.exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self.full_path(path)}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self.full_path(path), error) from shown_error(error)
 
     def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
         inside(path, self.root)
@@ -218,12 +241,11 @@ class ArrowStorage:
         try:
             yield
         except FileNotFoundError as error:
-            raise PathNotFound(f"{self.full_path(path)} does not exist.") from without_signature(error)
+            raise PathNotFound(f"{self.full_path(path)} does not exist.") from shown_error(error)
         except FileExistsError as error:
-            raise PathExists(f"{self.full_path(path)} exists already.") from error
-        except (OSError, pa.ArrowException) as error:
-            clean = without_signature(error)
-            raise StorageError(f"{self.full_path(path)}: the store refused: {clean}") from clean
+            raise PathExists(f"{self.full_path(path)} exists already.") from shown_error(error)
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise shown_store_error(self.full_path(path), error) from shown_error(error)
 
 
 def _shown(found: Iterable[FileInfo]) -> tuple[FileInfo, ...]:

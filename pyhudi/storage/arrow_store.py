@@ -12,11 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pyhudi.errors import ConfigError, StorageError
+from pyhudi.shown_text import is_text, quoted, without_credentials
 from pyhudi.storage.azure_client import AzurePlace, azure_arguments, azure_store_arguments, deletes_many_at_once
 from pyhudi.storage.gcs_client import gcs_arguments, gcs_store_arguments
 from pyhudi.storage.paths import child
@@ -25,7 +27,6 @@ from pyhudi.storage.s3_client import s3_arguments, s3_store_arguments
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
 
-    from pyhudi.storage.arrow import ArrowStorage
     from pyhudi.storage.base import Storage
 
     Store: TypeAlias = AzureStore | GCSStore | S3Store
@@ -37,16 +38,19 @@ __all__ = [
     "delete_files",
     "find_object_store",
     "find_store_of_deletes",
-    "first_line",
     "object_store",
     "open_object_store",
-    "without_signature",
+    "shown_error",
+    "shown_store_error",
+    "text_options",
 ]
 
+_NO_TOKEN = "AuthenticationException"  # of Azure's client in C++
+_LINE_END = "\n"
+_ENDPOINTS = frozenset({"fs.s3a.endpoint", "fs.gs.storage.root.url", "fs.azure.abfs.endpoint"})
+_ENDPOINT = re.compile(r"(?:https?://)?(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
+
 OBJECT_STORES: Mapping[str, str] = {"s3": "aws", "gcs": "gcs", "abfs": "azure"}  # pyarrow's type name → our extra
-
-
-_SIGNATURE = re.compile(r"sig=[^&'\"\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +62,18 @@ class ObjectStore:
     exceptions: ModuleType
 
 
+class _WithOptions(Protocol):
+    """As much of an ArrowStorage as its store is opened with."""
+
+    _options: tuple[tuple[str, str], ...]
+
+
 def object_store(storage: Storage) -> ObjectStore | None:
     """The object store of an ArrowStorage, None when its file system is none. Raises ConfigError without obstore."""
     kind = getattr(getattr(storage, "_filesystem", None), "type_name", "")
     if kind not in OBJECT_STORES:
         return None
-    return open_object_store(storage.root, cast("ArrowStorage", storage)._options, kind)
+    return open_object_store(storage.root, cast("_WithOptions", storage)._options, kind)
 
 
 def open_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore:
@@ -85,7 +95,10 @@ def find_object_store(uri: str, options: tuple[tuple[str, str], ...], kind: str)
         exceptions = importlib.import_module("obstore.exceptions")
     except ImportError:
         return None
-    return ObjectStore(_opened(stores, kind, uri, options), obstore, exceptions)
+    try:
+        return ObjectStore(_opened(stores, kind, uri, options), obstore, exceptions)
+    except (exceptions.BaseError, OSError, ValueError, TypeError) as error:
+        raise shown_store_error(uri, error) from shown_error(error)
 
 
 def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
@@ -98,19 +111,43 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
                 with suppress(api.exceptions.NotFoundError, FileNotFoundError):
                     api.module.delete(api.store, path)
     except (api.exceptions.BaseError, OSError) as error:
-        raise StorageError(f"{where}: the store refused: {first_line(error)}") from error
+        raise shown_store_error(where, error) from shown_error(error)
 
 
-def first_line(error: Exception) -> str:
-    """What a client says before its long story."""
-    return str(error).partition("\n")[0]
-
-
-def without_signature(error: Exception) -> Exception:
-    """The error; one with the same words when an address in it is signed, as Azure's client names them."""
+def shown_error(error: Exception) -> Exception:
+    """The error; one with the same words when an address in it holds a credential, as Azure's client signs them."""
     said = str(error)
-    clean = _SIGNATURE.sub("sig=REDACTED", said)
+    clean = without_credentials(said)
     return error if clean == said else OSError(clean)
+
+
+def shown_store_error(where: str, error: Exception) -> StorageError:
+    """What a client says, of a place, before its long story; and what to do where it says that it can't log in."""
+    said = str(error)
+    if _NO_TOKEN in said:
+        return StorageError(
+            f"{where}: Azure's client found no credentials, or they gave no token. Give fs.azure.account.key, "
+            f"fs.azure.sas.fixed.token or fs.azure.account.oauth2.client.id with .secret and .endpoint, or "
+            f"AZURE_STORAGE_ACCOUNT_KEY and its like in the environment; docs/storage.md lists them."
+        )
+    return StorageError(f"{where}: the store refused: {said.partition(_LINE_END)[0]}")
+
+
+def text_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options. Raises ConfigError for those that are no text (it does not say the value), and for no addresses."""
+    for key, value in options.items():
+        if not isinstance(key, str) or not isinstance(value, str) or not is_text(key + value):
+            kind = type(value if isinstance(key, str) else key).__name__
+            raise ConfigError(
+                f"The option '{quoted(str(key))}' of the store: expected text, found {kind}, or text with half of a "
+                f"UTF-16 pair. Give keys and values as text."
+            )
+        if key in _ENDPOINTS and value and _ENDPOINT.fullmatch(value) is None:
+            raise ConfigError(
+                f"{key}={quoted(value)}: expected a host, with http:// or https:// before it or a port behind it, and "
+                f"without a user."
+            )
+    return dict(options)
 
 
 def find_store_of_deletes(uri: str, options: tuple[tuple[str, str], ...], kind: str) -> ObjectStore | None:
@@ -138,7 +175,14 @@ def _opened(stores: ModuleType, kind: str, uri: str, options: tuple[tuple[str, s
 
 
 def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
-    """The file system behind a URI, and the table's place in it."""
+    """The file system behind a URI, and the table's place in it. Raises ConfigError, StorageError."""
+    try:
+        return _connected(uri, options)
+    except (OSError, ValueError, OverflowError, TypeError, pa.ArrowException) as error:
+        raise shown_store_error(uri, error) from shown_error(error)
+
+
+def _connected(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]:
     scheme, _, rest = uri.partition("://")
     scheme = scheme.lower()
     if scheme in ("s3", "s3a", "s3n"):

@@ -1,32 +1,34 @@
 """Storage: the only access to file systems.
 
 A storage is rooted at one table. All paths are relative to it, "/"-separated, without a leading slash; "" is the root.
-A path that would leave the root is refused with StorageError. Storages other than the in-memory one are picklable and
+A path that would leave the root, or is no text, is refused with StorageError; entries whose names are no text are not
+listed. Storages other than the in-memory one are picklable and
 travel to executors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ClientArguments", "FileInfo", "Storage"]
+__all__ = ["AlwaysSynced", "ClientArguments", "FileInfo", "Storage"]
 
 ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One directory entry. `path` is relative to the storage's root."""
+    """One directory entry. `path` is relative to the storage's root; `leads_to`: of a symbolic link to a folder."""
 
     path: str
     size_bytes: int
     modified_ms: int  # since the epoch
     is_dir: bool = False
+    leads_to: str | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +49,11 @@ class Storage(Protocol):
         """So many entries of a folder `list` shows as they were at one moment; 0: a change may fall into every list."""
         ...
 
+    @property
+    def keeps_order(self) -> bool:
+        """Whether a change that outlasts a power cut means that those made before it do, too."""
+        ...
+
     def full_path(self, path: str) -> str:
         """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...
@@ -64,11 +71,25 @@ class Storage(Protocol):
         ...
 
     def write(self, path: str, data: bytes) -> None:
-        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can."""
+        """Make or replace a file; readers see the old or the new bytes, never a part, where the store can. After a
+        power cut, too, but only `sync` makes them the new ones.
+        """
         ...
 
     def create_new(self, path: str, data: bytes) -> None:
-        """Make a file that must not exist; never exposes a part of it. Raises PathExists."""
+        """Make a file that must not exist; never exposes a part of it. Raises PathExists. After a power cut it may be
+        there and empty, or cut off.
+        """
+        ...
+
+    def create_synced(self, path: str, data: bytes) -> None:
+        """As `create_new`, but a power cut leaves the whole file or none, and the whole one when this has returned."""
+        ...
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Return when these files, as they are or as deleted, outlast a power cut, whichever process on this machine
+        wrote them: what they hold, their names, and the folders above them; for "", all above the table.
+        """
         ...
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
@@ -76,7 +97,7 @@ class Storage(Protocol):
         ...
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        """All files (no folders) below a folder, in no promised order."""
+        """All files (no folders) below a folder, in no promised order. Raises StorageError for links in a circle."""
         ...
 
     def stat(self, path: str) -> FileInfo | None:
@@ -88,7 +109,11 @@ class Storage(Protocol):
         ...
 
     def delete_tree(self, path: str) -> None:
-        """Remove a folder with all it holds; nothing happens when it is not there."""
+        """Remove a folder with all it holds; nothing happens when it is not there. Links go, not what they lead to."""
+        ...
+
+    def check_deletable(self, path: str) -> None:
+        """Raises StorageError when `delete_tree` would fail, where a store can tell; elsewhere nothing happens."""
         ...
 
     def make_folder(self, path: str) -> None:
@@ -98,3 +123,21 @@ class Storage(Protocol):
     def set_modified(self, path: str, modified_ms: int) -> None:
         """Set a file's modification time where the store can; elsewhere nothing happens."""
         ...
+
+
+class AlwaysSynced:
+    """For stores that answer a change when it outlasts a power cut, and have nothing that could be synced later.
+
+    Object stores promise it. On HDFS a closed file is in the memory of several machines; pyarrow has no call that has
+    them write it to their disks (docs/storage.md, "A power cut").
+    """
+
+    @property
+    def keeps_order(self) -> bool:
+        return True
+
+    def create_synced(self: Storage, path: str, data: bytes) -> None:
+        self.create_new(path, data)
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Nothing."""

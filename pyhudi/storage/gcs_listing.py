@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pyhudi.errors import StorageError
-from pyhudi.storage.arrow_store import ObjectStore, first_line
+from pyhudi.storage.arrow_store import ObjectStore, shown_error, shown_store_error
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.paths import child
 
@@ -21,7 +20,7 @@ def list_by_store(api: ObjectStore, path: str, where: str) -> Iterator[FileInfo]
     try:
         found = api.module.list_with_delimiter(api.store, path or None)
     except (api.exceptions.BaseError, OSError) as error:
-        raise StorageError(f"{where}: the store refused: {first_line(error)}") from error
+        raise shown_store_error(where, error) from shown_error(error)
     for entry in found["objects"]:
         # A marker of the folder itself, as other tools make them, has the folder's path.
         if entry["path"] != path:

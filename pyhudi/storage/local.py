@@ -1,7 +1,8 @@
 """LocalStorage: a table in a folder of this machine, or on anything mounted here.
 
 `write` and `create_new` fill a temporary file in the target's folder and then put it in place in one step:
-`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part.
+`os.replace`, or `os.link`, which refuses an existing name. So no reader ever sees a part. For what a power cut leaves,
+see `storage/synced.py`; for symbolic links docs/decisions/0011-what-a-symbolic-link-means.md.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ import errno
 import itertools
 import os
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.storage.base import FileInfo
+from pyhudi.shown_text import is_text
+from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
+from pyhudi.storage.regular_files import open_input, open_output, open_to_read, status_or_none
+from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
 
-__all__ = ["LocalStorage"]
+__all__ = ["LocalStorage", "with_sync"]
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
 _COUNTER = itertools.count()
@@ -30,9 +36,13 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 
 @dataclass(frozen=True, slots=True)
 class LocalStorage:
-    """The table in folder `root` (made absolute; need not exist yet)."""
+    """The table in folder `root` (made absolute; need not exist yet).
+
+    `syncs`: whether anything waits for the disk. Without it a power cut can take completed instants, or empty them.
+    """
 
     root: str
+    syncs: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "root", os.path.abspath(os.path.expanduser(self.root)))
@@ -41,32 +51,36 @@ class LocalStorage:
     def listed_at_once(self) -> int:
         return 0  # entries are looked at one by one while others come and go
 
+    @property
+    def keeps_order(self) -> bool:
+        return False
+
     def full_path(self, path: str) -> str:
         # As Hadoop's Path prints it: one slash, nothing escaped.
         return "file:" + self._local(path).replace(os.sep, "/")
 
     def read(self, path: str) -> bytes:
-        with self._translated(path), open(self._local(path), "rb") as file:
+        with self._translated(path), open(open_to_read(self._local(path)), "rb") as file:
             return file.read()
 
     def open_input(self, path: str) -> pa.NativeFile:
         with self._translated(path):
-            return pa.OSFile(self._local(path), "rb")
+            return open_input(self._local(path))
 
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
         with self._translated(path):
             _drop_hadoop_checksum(target)
             try:
-                return pa.OSFile(target, "wb")
+                return open_output(target)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                return pa.OSFile(target, "wb")
+                return open_output(target)
 
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)
         with self._translated(path):
-            temporary = _write_temporary(target, data)
+            temporary = _write_temporary(target, data, syncs=self.syncs)
             try:
                 _drop_hadoop_checksum(target)
                 os.replace(temporary, target)
@@ -75,12 +89,27 @@ class LocalStorage:
                 raise
 
     def create_new(self, path: str, data: bytes) -> None:
+        self._create(path, data, syncs=False)
+
+    def create_synced(self, path: str, data: bytes) -> None:
+        self._create(path, data, syncs=self.syncs)
+        if self.syncs:
+            with self._translated(path):
+                sync_all(folders_of([self._local(path)], self.root))
+
+    def sync(self, paths: Iterable[str]) -> None:
+        targets = [self._local(path) for path in paths] if self.syncs else []
+        if targets:
+            with self._translated(""):
+                sync_all({*targets, *folders_of(targets, self.root)})
+
+    def _create(self, path: str, data: bytes, *, syncs: bool) -> None:
         target = self._local(path)
         with self._translated(path):
             if not data:  # nothing to see in part: one system call is enough
                 os.close(_open_new(target))
                 return
-            temporary = _write_temporary(target, data)
+            temporary = _write_temporary(target, data, syncs=syncs)
             try:
                 os.link(temporary, target)
             except OSError as error:
@@ -99,28 +128,24 @@ class LocalStorage:
             except (FileNotFoundError, NotADirectoryError):
                 return ()
             with entries:
-                found = [
-                    _file_info(child(path, entry.name), entry)
-                    for entry in entries
-                    if not is_temporary(entry.name) or entry.is_dir()
-                ]
-        return tuple(sorted((info for info in found if info is not None), key=lambda info: info.name))
+                found = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
+        shown = (info for info in found if info is not None and (info.is_dir or not is_temporary(info.name)))
+        return tuple(sorted(shown, key=lambda info: info.name))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
-        folders = [path]
+        folders, links = [path], FolderLinks(self.root)
         while folders:
             for info in self.list(folders.pop()):
                 if info.is_dir:
+                    links.follow(info)
                     folders.append(info.path)
                 else:
                     yield info
 
     def stat(self, path: str) -> FileInfo | None:
         with self._translated(path):
-            try:
-                return _file_info_of(path, os.stat(self._local(path)))
-            except (FileNotFoundError, NotADirectoryError):
-                return None
+            status = status_or_none(self._local(path))
+            return None if status is None else _file_info_of(path, status)
 
     def delete(self, path: str) -> bool:
         with self._translated(path):
@@ -135,13 +160,33 @@ class LocalStorage:
         target = self._local(path)
         with self._translated(path):
             # Another process may be deleting the same tree; what is deleted already is as we want it.
-            while True:
+            while os.path.lexists(target):
                 try:
-                    shutil.rmtree(target)
+                    if path and (os.path.islink(target) or not os.path.isdir(target)):
+                        os.unlink(target)
+                    else:
+                        shutil.rmtree(target if path else os.path.realpath(target))
+                        return
                 except FileNotFoundError:
-                    if os.path.lexists(target):
-                        continue
+                    continue
+                except RecursionError as error:
+                    raise StorageError(
+                        f"{target}: its folders lie too deep in one another to be deleted. Remove it yourself."
+                    ) from error
+
+    def check_deletable(self, path: str) -> None:
+        target = self._local(path)
+        with self._translated(path):
+            if path and os.path.islink(target):
                 return
+            for folder, folders, _ in os.walk(target):
+                is_root = not path and folder == target  # which stays
+                if not os.access(folder, os.R_OK | os.W_OK | os.X_OK) or (not is_root and os.path.ismount(folder)):
+                    raise StorageError(
+                        f"{folder} can't be deleted: this process may not change the folder, or it is a mount point. "
+                        f"Mend that first, or use another path; nothing was deleted."
+                    )
+                folders[:] = [name for name in folders if not os.path.islink(os.path.join(folder, name))]
 
     def make_folder(self, path: str) -> None:
         with self._translated(path):
@@ -164,12 +209,17 @@ class LocalStorage:
         except FileNotFoundError as error:
             raise PathNotFound(f"{self._local(path)} does not exist.") from error
         except FileExistsError as error:
-            raise PathExists(f"{self._local(path)} exists already.") from error
+            raise PathExists(_exists_already(self._local(path))) from error
         except OSError as error:
             raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
 
 
-def _write_temporary(target: str, data: bytes) -> str:
+def with_sync(storage: Storage, wanted: bool) -> Storage:
+    """The storage, but `wanted` False: one that waits for no disk, where it is a local one."""
+    return replace(storage, syncs=False) if isinstance(storage, LocalStorage) and not wanted else storage
+
+
+def _write_temporary(target: str, data: bytes, *, syncs: bool) -> str:
     folder = os.path.dirname(target)
     token = f"{os.getpid()}-{_PROCESS_TOKEN}-{next(_COUNTER)}"
     temporary = os.path.join(folder, f"{TEMPORARY_PREFIX}{token}{TEMPORARY_SUFFIX}")
@@ -177,6 +227,9 @@ def _write_temporary(target: str, data: bytes) -> str:
     try:
         with open(descriptor, "wb") as file:
             file.write(data)
+            if syncs and data:
+                file.flush()
+                sync_descriptor(file.fileno())
     except BaseException:
         _unlink_quietly(temporary)
         raise
@@ -207,13 +260,25 @@ def _unlink_quietly(temporary: str) -> None:
         os.unlink(temporary)
 
 
+def _exists_already(target: str) -> str:
+    if os.path.islink(target) and status_or_none(target) is None:
+        return f"{target} exists already: it is a symbolic link that leads nowhere. Remove the link."
+    return f"{target} exists already."
+
+
 def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:
-    try:
-        return _file_info_of(path, entry.stat())
-    except FileNotFoundError:  # deleted since it was listed, or a dangling link
+    if not entry.is_symlink():
+        try:
+            return _file_info_of(path, entry.stat())
+        except FileNotFoundError:  # deleted since it was listed
+            return None
+    status = status_or_none(entry.path)
+    if status is None:
         return None
+    info = _file_info_of(path, status)
+    return replace(info, leads_to=os.path.realpath(entry.path)) if info.is_dir else info
 
 
 def _file_info_of(path: str, status: os.stat_result) -> FileInfo:
-    is_dir = (status.st_mode & 0o170000) == 0o040000
+    is_dir = stat.S_ISDIR(status.st_mode)
     return FileInfo(path, 0 if is_dir else status.st_size, status.st_mtime_ns // 1_000_000, is_dir)

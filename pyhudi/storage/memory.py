@@ -17,7 +17,7 @@ from typing import Literal
 import pyarrow as pa
 
 from pyhudi.errors import PathExists, PathNotFound, StorageError
-from pyhudi.storage.base import FileInfo
+from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.storage.paths import inside
 
@@ -51,7 +51,7 @@ _NUMBERS = itertools.count(1)
 _REGISTRY_LOCK = threading.Lock()
 
 
-class MemoryStorage:
+class MemoryStorage(AlwaysSynced):
     """A storage in this process. Thread-safe. Pickling keeps the name, so a copy works within this process only.
 
     Args: `name`: handles of one name share content; None makes a content of its own. `clock` stamps files; the first
@@ -200,6 +200,9 @@ class MemoryStorage:
                 del self._content.files[file]
             if not call.torn:
                 self._content.folders = {folder for folder in self._content.folders if not _is_below(folder, path)}
+
+    def check_deletable(self, path: str) -> None:
+        """Nothing: everything can be deleted."""
 
     def make_folder(self, path: str) -> None:
         with _Call(self, "make_folder", path) as call:

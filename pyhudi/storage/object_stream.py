@@ -10,8 +10,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pyhudi.errors import StorageError
-from pyhudi.storage.arrow_store import ObjectStore, first_line
+from pyhudi.storage.arrow_store import ObjectStore, shown_error, shown_store_error
 
 __all__ = ["open_object_stream"]
 
@@ -28,7 +27,7 @@ class _ObjectStream:
 
     def __init__(self, api: ObjectStore, path: str, where: str) -> None:
         self._exceptions, self._where = api.exceptions, where
-        self._writer = api.module.open_writer(api.store, path)
+        self._writer = self._call(lambda: api.module.open_writer(api.store, path))
         self.closed = False
 
     def write(self, data: bytes | memoryview) -> int:
@@ -47,4 +46,4 @@ class _ObjectStream:
         try:
             return act()
         except (self._exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self._where}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self._where, error) from shown_error(error)

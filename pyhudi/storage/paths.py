@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
-from pyhudi.errors import StorageError
+from pyhudi.errors import ConfigError, StorageError
+from pyhudi.shown_text import holds_credentials, is_text, quoted
 
-__all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "child", "inside", "is_temporary", "parent"]
+__all__ = ["TEMPORARY_PREFIX", "TEMPORARY_SUFFIX", "check_no_credentials", "child", "inside", "is_temporary", "parent"]
 
 # The leading dot keeps readers of data folders away, the unknown extension readers of timelines.
 TEMPORARY_PREFIX = ".pyhudi-"
@@ -21,19 +22,31 @@ _FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
 def inside(path: str, root: str) -> str:
     """`path` itself when it stays below `root`; "" is the root.
 
-    Raises StorageError for an absolute path, an empty, "." or ".." segment, a NUL, and on Windows for a backslash or
-    a colon. Symbolic links inside the table are followed; they are the administrator's word, not a file's.
+    Raises StorageError for an absolute path, an empty, "." or ".." segment, a NUL, half of a UTF-16 pair, and on
+    Windows for a backslash or a colon. Symbolic links inside the table are followed; they are the administrator's word,
+    not a file's (docs/decisions/0011-what-a-symbolic-link-means.md).
     """
     if path == "":
         return path
     is_windows_path = os.sep != "/" and ("\\" in path or ":" in path)
-    if _FORBIDDEN_SEGMENTS.isdisjoint(path.split("/")) and "\x00" not in path and not is_windows_path:
+    is_plain = _FORBIDDEN_SEGMENTS.isdisjoint(path.split("/")) and "\x00" not in path and is_text(path)
+    if is_plain and not is_windows_path:
         return path
     raise StorageError(
-        f"The path {path!r} leaves the table's folder or is not a plain relative path (table: {root}). Expected names "
-        f"joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the value or file "
-        f"that named it."
+        f"The path '{quoted(path)}' leaves the table's folder or is not a plain relative path (table: {root}). "
+        f"Expected names joined by '/', without a leading '/' and without '.' or '..'. Nothing was touched; check the "
+        f"value or file that named it."
     )
+
+
+def check_no_credentials(uri: str) -> None:
+    """Raises ConfigError for a URI that holds credentials: the table's path is in logs, commits, plans and messages."""
+    if holds_credentials(uri):
+        raise ConfigError(
+            f"The table's path holds credentials: '{quoted(uri)}'. Nothing was opened. Give the path without them, and "
+            f"them as options of the store (storage_options, spark.hadoop.fs.*; docs/storage.md lists them) or by its "
+            f"environment variables."
+        )
 
 
 def parent(path: str) -> str:

@@ -12,29 +12,44 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Protocol
 
-from pyhudi.errors import ConfigError, PathNotFound, StorageError
-from pyhudi.storage.arrow_store import ObjectStore, first_line, object_store
+from pyhudi.errors import ConfigError, CorruptFile, PathNotFound, StorageError
+from pyhudi.storage.arrow_store import ObjectStore, object_store, shown_error, shown_store_error
 from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage, _Call
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, parent
+from pyhudi.storage.regular_files import check_regular
 
-__all__ = ["VersionedFiles", "versioned_files"]
+__all__ = ["LOCK_BYTES_MAX", "FileBusy", "VersionedFiles", "versioned_files"]
+
+# Of a lock file: Hudi's and ours have some hundred bytes. What is larger is no lock, and not worth the memory.
+LOCK_BYTES_MAX = 64 << 10
+_GUARD_WAIT_S = 0.05  # others have it for one read and one write; who has it longer is not one of ours
+_GUARD_PAUSE_S = 0.001
+_GUARD_FLAGS = os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_CLOCK = SystemClock()
+
+
+class FileBusy(StorageError):
+    """Somebody is between reading and replacing the file, and stays there; nothing was changed."""
 
 
 class VersionedFiles(Protocol):
     """Reading and replacing files by their versions. A version is a text that only the store understands."""
 
     def read(self, path: str) -> tuple[bytes, str] | None:
-        """Bytes and version, None when there is no file. Raises StorageError."""
+        """Bytes and version, None when there is no file. Raises StorageError, CorruptFile over LOCK_BYTES_MAX."""
         ...
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
         """Put bytes in place of a version, None: of no file. The new version; None when there is another one by now.
 
-        Raises StorageError when the store can't say what became of it.
+        Raises FileBusy on local disks when another process keeps the file for itself, StorageError when the store can't
+        say what became of it.
         """
         ...
 
@@ -60,10 +75,20 @@ def _version_of(data: bytes) -> str:
 
 def _read(storage: Storage, path: str) -> tuple[bytes, str] | None:
     try:
-        data = storage.read(path)
+        with storage.open_input(path) as file:
+            data = bytes(file.read(LOCK_BYTES_MAX + 1))
     except PathNotFound:
         return None
+    _check_size(len(data), storage, path)
     return data, _version_of(data)
+
+
+def _check_size(size_bytes: int, storage: Storage, path: str) -> None:
+    if size_bytes > LOCK_BYTES_MAX:
+        raise CorruptFile(
+            f"{storage.full_path(path)}: expected a lock of {LOCK_BYTES_MAX:,} bytes at most, found more. If no writer "
+            f"is at work on the table, delete the file."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +137,31 @@ class _LocalFiles:
         name = f"{TEMPORARY_PREFIX}{path.rpartition('/')[2]}{TEMPORARY_SUFFIX}"
         guard = os.path.join(self.storage.root, *child(parent(path), name).split("/"))
         try:
-            descriptor = os.open(guard, os.O_CREAT | os.O_RDWR, 0o666)
+            descriptor = os.open(guard, _GUARD_FLAGS, 0o666)
         except OSError as error:
-            raise StorageError(f"{guard}: the file system refused: {error.strerror or error}.") from error
+            raise StorageError(
+                f"{guard}: the file system refused: {error.strerror or error}. If it is a symbolic link, remove it."
+            ) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            check_regular(os.fstat(descriptor), guard)
+            deadline_s = _CLOCK.monotonic_s() + _GUARD_WAIT_S
+            while not _is_locked(fcntl, descriptor, guard):
+                if _CLOCK.monotonic_s() >= deadline_s:
+                    raise FileBusy(f"{guard}: another process holds a lock on the file, which guards {path}.")
+                _CLOCK.sleep_s(_GUARD_PAUSE_S)
             yield
         finally:
             os.close(descriptor)
+
+
+def _is_locked(fcntl: ModuleType, descriptor: int, guard: str) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise StorageError(f"{guard}: the file system has no file locks: {error.strerror or error}.") from error
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +173,12 @@ class _StoredObjects:
         api = self.store
         try:
             found = api.module.get(api.store, path)
+            _check_size(found.meta["size"], self.storage, path)
             data = bytes(found.bytes())
         except (api.exceptions.NotFoundError, FileNotFoundError):
             return None
         except (api.exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
         return data, _packed(found.meta.get("e_tag"), found.meta.get("version"))
 
     def replace(self, path: str, data: bytes, version: str | None) -> str | None:
@@ -151,7 +194,7 @@ class _StoredObjects:
         ):
             return None
         except (api.exceptions.BaseError, OSError) as error:
-            raise StorageError(f"{self.storage.full_path(path)}: the store refused: {first_line(error)}") from error
+            raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
         return _packed(made.get("e_tag"), made.get("version"))
 
 

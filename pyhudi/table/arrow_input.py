@@ -16,6 +16,7 @@ from pyhudi.engine.local import ArrowStream, in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -102,9 +103,14 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
         return _with_typed_nulls(pa.Table.from_batches([data]), schema)
     try:
         return _with_typed_nulls(_converted(data, schema), schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         raise ConfigError(
             f"The data ({_name(data)}) has a column without one Arrow type: {error}. Give each column one type."
+        ) from error
+    except (UnicodeError, RecursionError) as error:
+        raise ConfigError(
+            f"The data ({_name(data)}) has a name or a value that no file can hold: {quoted(str(error))}. Nothing was "
+            "written."
         ) from error
 
 

@@ -15,7 +15,7 @@ from pyhudi.actions.opening import check_no_schema_history, ready, table_lock
 from pyhudi.engine.base import Engine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
-from pyhudi.storage import open_storage
+from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
@@ -53,7 +53,7 @@ def serve(
         admit: raises for a table that the service is not for, before anything is done to it.
     Raises: what the service raises, UnsupportedTable for a table that this release can't write.
     """
-    storage = table if isinstance(table, Storage) else open_storage(table)
+    storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
     found = ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
     admit(found)

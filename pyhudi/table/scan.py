@@ -16,8 +16,9 @@ from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.memory import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
+from pyhudi.model.predicate.limits import shown
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.queries.filters import Where
 from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
@@ -167,14 +168,18 @@ class Scan:
 
     def __repr__(self) -> str:
         parts = [f"columns={list(self._columns)}" if self._columns is not None else ""]
-        parts.append("" if self._where == Constant(True) else f"where={to_sql(self._where)!r}")
+        parts.append("" if self._where == Constant(True) else f"where={shown(to_sql(self._where))}")
         parts.append("" if self._as_of is None else f"as_of={self._as_of!r}")
         parts.append("" if self._query_type == "snapshot" else f"query_type={self._query_type!r}")
         return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
+
+
+_FILTER_CHARS = 2_000  # of a filter that is shown; a list may have thousands of values
 
 
 def _filter_text(plan: ReadPlan) -> str:
     if plan.keeps_all_rows:
         return "none"
     how = "each row" if is_opaque(plan.predicate) else "row groups by their statistics, then each row"
-    return f"{to_sql(plan.predicate)} ({how})"
+    text = to_sql(plan.predicate)
+    return f"{text if len(text) <= _FILTER_CHARS else text[:_FILTER_CHARS] + '...'} ({how})"

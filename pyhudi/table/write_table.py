@@ -34,7 +34,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.after_write import serve_after_write
-from pyhudi.storage import open_storage
+from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.timeline.table_properties import table_exists
@@ -73,7 +73,7 @@ def write_table(
     Raises: errors of the family. Unless the call returns, the rows are not visible, but for an error that strikes after
         the commit is complete.
     """
-    storage = table if isinstance(table, Storage) else open_storage(table)
+    storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     operation = OPERATIONS.get(options.operation.lower())
     if operation is None:
         raise ConfigError(
@@ -118,7 +118,7 @@ def change_table(
     Args:    change: what to change; its source, if any, is a frame of the engine.
     Raises:  errors of the family; unless the call returns, nothing of it is visible.
     """
-    storage = table if isinstance(table, Storage) else open_storage(table)
+    storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
     if isinstance(change, DeletePartitions):
         check_files_writable(meta.config)  # whoever merges nothing needs no merger

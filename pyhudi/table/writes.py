@@ -21,6 +21,7 @@ from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions, canonical_keys
+from pyhudi.storage import with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table.arrow_input import ArrowInput, TableInput, WriteInput, is_spark_frame
@@ -48,7 +49,7 @@ def create(storage: Storage, schema: pa.Schema | StructType, options: Options, s
     check_fields(parsed, columns.names)
     assert parsed.table_name is not None
     text = avro_from_arrow(columns, parsed.table_name, with_meta=False)
-    create_from_options(storage, parsed, SystemClock(), text)
+    create_from_options(with_sync(storage, parsed.storage_sync), parsed, SystemClock(), text)
 
 
 def write(
@@ -98,7 +99,7 @@ def write(
     rows, engine = source.rows(parsed, given)
     if decision.replaces_table:
         source.check_outlives(storage, rows)
-        remove_table(storage)
+        remove_table(with_sync(storage, parsed.storage_sync))
     return write_table(storage, rows, engine, parsed)
 
 

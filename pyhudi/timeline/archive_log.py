@@ -52,7 +52,7 @@ class ArchiveLog:
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
         """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
         found = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
-        return tuple(sorted({i for i in found if i is not None and _within(i, since, until)}))
+        return tuple(sorted({i for i in found if i is not None and _within(i, since, until)}, key=_order))
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchiveLogInstant]:
         """Completed instants with a requested time in [since, until] and their entries, newest first."""
@@ -64,7 +64,7 @@ class ArchiveLog:
                 by_time.setdefault(time, {}).setdefault(key, entry)
         for time in sorted(by_time, reverse=True):
             states = by_time[time]
-            for instant in sorted(filter(None, map(_instant, states.values())), reverse=True):
+            for instant in sorted(filter(None, map(_instant, states.values())), key=_order, reverse=True):
                 mine = {s: e for (a, s), e in states.items() if _completes_as(a) is instant.action}
                 yield ArchiveLogInstant(instant, mine)
 
@@ -104,6 +104,7 @@ class ArchiveLog:
         if file is None:
             return None
         file.close()
+        self.storage.sync([path])  # the active files may be deleted
         return path
 
     def _entries_in(self, path: str, columns: Sequence[str] | None) -> Iterator[Body]:
@@ -130,6 +131,11 @@ def _instant(entry: Body) -> Instant | None:
     if entry.get("actionState") != State.COMPLETED.name or action is None or not entry.get("commitTime"):
         return None
     return Instant(str(entry["commitTime"]), action, State.COMPLETED, entry.get("stateTransitionTime"))
+
+
+def _order(instant: Instant) -> tuple[str, str, str]:
+    """That of instants; one may say when it completed while its double does not."""
+    return instant.requested_time, instant.action.value, instant.completion_time or ""
 
 
 def _completes_as(word: str) -> ActionKind | None:

@@ -7,15 +7,13 @@ Source: docs/formats/timeline.md, "Instant times", "Completion times"; Hudi's "T
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timezone, tzinfo
 
 from pyhudi.locks import LockProvider, hold
-from pyhudi.model.instant import INSTANT_TIME_DIGITS, format_instant_time
+from pyhudi.model.instant import format_instant_time, next_instant_time
 from pyhudi.storage.clock import Clock
 
 __all__ = ["InstantTimes"]
-
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class InstantTimes:
@@ -46,7 +44,7 @@ class InstantTimes:
 
         `after`: the latest time on the timeline (`Timeline.latest_time`), read under the lock. Should the clock be
         behind it (set back, or a daylight-saving hour that comes twice), the time one millisecond later is taken.
-        Raises LockTimeout.
+        Raises LockTimeout; TableError when an instant on the timeline is no time, so that nothing comes after it.
         """
         if self._lock is None or self._lock.is_held:
             return self._draw(after)
@@ -66,16 +64,7 @@ class InstantTimes:
         time = format_instant_time(moment, self._zone)
         floor = max(self._last, after or "")
         if time <= floor:
-            time = _next_time(floor)
+            time = next_instant_time(floor)
         self._clock.sleep_s(self._skew_ms / 1000)
         self._last = time
         return time
-
-
-def _next_time(time: str) -> str:
-    """The instant time one millisecond after `time`, by the digits alone: no zone, no clock."""
-    digits = time[:INSTANT_TIME_DIGITS]
-    if len(digits) == 14:
-        digits += "999"
-    moment = datetime.strptime(digits[:14], "%Y%m%d%H%M%S") + timedelta(milliseconds=int(digits[14:])) + _MILLISECOND
-    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"

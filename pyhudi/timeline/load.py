@@ -17,6 +17,8 @@ from pyhudi.storage.base import FileInfo, Storage
 
 __all__ = ["is_complete", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 
+# A file may claim any time; no instant is older than the epoch, or younger than the last year that every zone reaches.
+_LAST_MS = int(datetime(9998, 12, 30, tzinfo=timezone.utc).timestamp() * 1000)
 _LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
 
 
@@ -86,5 +88,6 @@ def _instant(entry: FileInfo, config: TableConfig) -> Instant | None:
 
 def time_of(modified_ms: int, zone: tzinfo | None) -> str:
     """A file's modification time as an instant time in the timeline's zone."""
+    modified_ms = min(max(modified_ms, 0), _LAST_MS)
     moment = datetime.fromtimestamp(modified_ms // 1000, timezone.utc)
     return format_instant_time(moment.replace(microsecond=modified_ms % 1000 * 1000), zone)

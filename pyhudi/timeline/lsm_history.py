@@ -123,7 +123,7 @@ class LsmHistory:
                 action = _ACTIONS.get(word)
                 if time and action is not None:
                     found[time, word] = Instant(time, action.completed_as, State.COMPLETED, completion)
-        return tuple(sorted(found.values()))
+        return tuple(sorted(found.values(), key=lambda i: (i.requested_time, i.action.value, i.completion_time or "")))
 
     def _newest_first(self, since: str | None, until: str | None) -> Iterator[LsmInstant]:
         groups = [
@@ -160,8 +160,8 @@ class LsmHistory:
         name = HistoryFile.name_of(times[0].as_py(), times[-1].as_py(), 0)
         manifest = load_manifest(self.storage, self.folder)
         size_bytes = write_history_file(self.storage, self._path(name), [rows])
-        files = (*manifest.files, HistoryFile(name, size_bytes))
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        made = HistoryFile(name, size_bytes)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, (*manifest.files, made)), [made])
         return name
 
     def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
@@ -194,8 +194,9 @@ class LsmHistory:
             for source, group in groups
         )
         size_bytes = write_history_file(self.storage, self._path(name), map(_sorted, tables))
-        files = (*(file for file in manifest.files if file not in sources), HistoryFile(name, size_bytes))
-        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files))
+        made = HistoryFile(name, size_bytes)
+        files = (*(file for file in manifest.files if file not in sources), made)
+        write_manifest(self.storage, self.folder, Manifest(manifest.version + 1, files), [made])
         return name
 
 

@@ -10,20 +10,20 @@ A manifest never changes; a change makes the next one and then moves `_version_`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyhudi.errors import CorruptFile, PathNotFound
-from pyhudi.formats.bodies import Body
-from pyhudi.formats.json_text import pretty_json
+from pyhudi.formats.body_fields import Fields, fields_of
+from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.storage.base import FileInfo, Storage
 
 __all__ = ["HistoryFile", "Manifest", "clean_manifests", "is_history_file", "load_manifest", "write_manifest"]
 
-_FILE_NAME = re.compile(r"(\d+)_(\d+)_(\d)\.parquet")
-_MANIFEST_NAME = re.compile(r"manifest_(\d+)")
+_FILE_NAME = re.compile(r"(\d+)_(\d+)_(\d)\.parquet", re.ASCII)
+_VERSION = re.compile(r"\d{1,10}", re.ASCII)  # Java's ints, counted up from 1
+_MANIFEST_NAME = re.compile(r"manifest_(\d{1,10})", re.ASCII)
 _VERSION_NAME = "_version_"
 
 
@@ -83,12 +83,16 @@ def load_manifest(storage: Storage, folder: str) -> Manifest:
     return Manifest()
 
 
-def write_manifest(storage: Storage, folder: str, manifest: Manifest) -> None:
-    """Make a version the newest one. Hold the table's lock."""
+def write_manifest(storage: Storage, folder: str, manifest: Manifest, made: Iterable[HistoryFile] = ()) -> None:
+    """Make a version the newest one; `made`: the files that are new in it. Hold the table's lock."""
     body = {"files": [{"fileName": file.name, "fileLen": file.size_bytes} for file in manifest.files]}
     # A leftover of this name is of a writer that died before it moved the version.
-    storage.write(f"{folder}/manifest_{manifest.version}", pretty_json(body).encode())
-    storage.write(f"{folder}/{_VERSION_NAME}", str(manifest.version).encode())
+    path, version_path = f"{folder}/manifest_{manifest.version}", f"{folder}/{_VERSION_NAME}"
+    storage.sync([f"{folder}/{file.name}" for file in made])  # first, for without a version the newest manifest counts
+    storage.write(path, pretty_json(body).encode())
+    storage.sync([path])
+    storage.write(version_path, str(manifest.version).encode())
+    storage.sync([version_path])  # what it has taken over may be deleted
 
 
 def clean_manifests(storage: Storage, folder: str, keep: int) -> tuple[str, ...]:
@@ -115,7 +119,7 @@ def _stored_version(storage: Storage, folder: str) -> int | None:
         text = storage.read(f"{folder}/{_VERSION_NAME}").decode("ascii", "replace").strip()
     except PathNotFound:
         return None
-    return int(text) if text.isdigit() else None
+    return int(text) if _VERSION.fullmatch(text) else None
 
 
 def _versions(entries: Iterable[FileInfo]) -> list[int]:
@@ -131,18 +135,21 @@ def _read(storage: Storage, folder: str, version: int) -> Manifest | None:
         return None
     if not data:
         return Manifest(version)
+    where = f"{storage.root}/{path}"
     try:
-        return Manifest(version, tuple(_files(json.loads(data))))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Manifest(version, tuple(_files(fields_of(parse_json(data, where, "JSON"), where))))
+    except CorruptFile as error:
         raise CorruptFile(
-            f"{storage.root}/{path}: expected a manifest of archived instants, found {data[:40]!r} ({error}). "
+            f"{where}: expected a manifest of archived instants, found {data[:40]!r} ({error}). "
             f"The table itself can be read; delete the manifest to go back to the version before it."
         ) from error
 
 
-def _files(body: Body) -> Iterable[HistoryFile]:
-    for file in body["files"]:
-        name = str(file["fileName"])
-        if not is_history_file(name):
-            raise ValueError(f"{name!r} is no file of archived instants")
-        yield HistoryFile(name, int(file["fileLen"]))
+def _files(body: Fields) -> Iterable[HistoryFile]:
+    if not isinstance(body.body.get("files"), list):
+        raise CorruptFile("no list of files")
+    for file in body.records("files"):
+        name, size_bytes = file.text("fileName"), file.number("fileLen")
+        if not is_history_file(name) or size_bytes < 0:
+            raise CorruptFile(f"{name!r:.100} of {size_bytes} bytes is no file of archived instants")
+        yield HistoryFile(name, size_bytes)

@@ -29,7 +29,7 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
 _SYSTEM_CLOCK = SystemClock()
-_CHECKSUM_SINCE_VERSION = 4
+_VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
 def table_exists(storage: Storage) -> bool:
@@ -70,9 +70,10 @@ def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock =
     for folder in folders:
         storage.make_folder(folder)
     try:
-        storage.create_new(PROPERTIES_PATH, _print(properties, "Properties saved on", clock))
+        storage.create_synced(PROPERTIES_PATH, _print(properties, "Properties saved on", clock))
     except PathExists as error:
         raise _table_exists(storage) from error
+    storage.sync([config.timeline_path, config.history_path, ""])
     return config
 
 
@@ -84,8 +85,8 @@ def update_table_config(
 ) -> TableConfig:
     """Set and remove keys of `hoodie.properties`; hold the table's lock.
 
-    At every moment one of the two files is whole and holds the old or the new properties; whoever updates next puts a
-    crashed update right. Raises TableNotFound and CorruptFile as `load_table_config` does.
+    At every moment, and after a power cut, one of the two files is whole and holds the old or the new properties;
+    whoever updates next puts a crashed update right. Raises TableNotFound and CorruptFile as `load_table_config` does.
     """
     _recover(storage)
     before = load_table_config(storage, clock)
@@ -104,6 +105,7 @@ def update_table_config(
             f"{PROPERTIES_BACKUP_PATH} and count; check the disk and try again."
         )
     storage.delete(PROPERTIES_BACKUP_PATH)
+    storage.sync([PROPERTIES_PATH])  # the new ones from here on: what belonged to the old ones may go
     return TableConfig(properties)
 
 
@@ -116,6 +118,7 @@ def _recover(storage: Storage) -> None:
         if _valid(backup, PROPERTIES_BACKUP_PATH) is None:
             raise _unreadable(storage)
         storage.write(PROPERTIES_PATH, backup)
+        storage.sync([PROPERTIES_PATH])
     storage.delete(PROPERTIES_BACKUP_PATH)
 
 
@@ -145,8 +148,7 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
         return None
     if CHECKSUM_KEY in properties:
         return properties if has_valid_checksum(properties) else None
-    version = properties.get("hoodie.table.version", "")
-    return properties if version.isdigit() and int(version) < _CHECKSUM_SINCE_VERSION else None
+    return properties if properties.get("hoodie.table.version") in _VERSIONS_WITHOUT_CHECKSUM else None
 
 
 def _unreadable(storage: Storage) -> CorruptFile:

@@ -29,18 +29,21 @@ class TimelineWriter:
     def request(self, time: str, action: ActionKind, body: bytes = b"") -> Instant:
         """Make the requested file; hold the lock under which `time` was drawn.
 
-        Raises WriteConflict when another writer has taken the same time.
+        A plan outlasts a power cut from here on. Raises WriteConflict when another writer has taken the same time.
         """
-        return self._create(Instant(time, action, State.REQUESTED), body)
+        return self._create(Instant(time, action, State.REQUESTED), body, synced=bool(body))
 
     def start(self, instant: Instant, body: bytes = b"") -> Instant:
         """Make the inflight file of a requested instant (of a savepoint: the first file).
 
-        Raises WriteConflict when the requested file is missing, or the instant was started by another writer.
+        From here on a power cut leaves it pending, so that whatever it writes or deletes next can be put right. Raises
+        WriteConflict when the requested file is missing, or the instant was started by another writer.
         """
         if instant.action is not ActionKind.SAVEPOINT:
             self._require(instant, State.REQUESTED)
-        return self._create(instant.at(State.INFLIGHT), body)
+        inflight = self._create(instant.at(State.INFLIGHT), body)
+        self.storage.sync([self._path(instant.at(State.REQUESTED)), self._path(inflight)])
+        return inflight
 
     def complete(self, instant: Instant, completion_time: str, body: bytes) -> Instant:
         """Make the completed file of an inflight instant: from now on readers see it. Hold the lock.
@@ -54,7 +57,7 @@ class TimelineWriter:
         completed = Instant(
             instant.requested_time, instant.action.completed_as, State.COMPLETED, completion_time=completion_time
         )
-        self._create(completed, body)
+        self._create(completed, body, synced=True)
         if self.config.layout_version < 2:
             # Layout 1 has no completion time but the file's own.
             moment = parse_instant_time(completion_time, self.config.timeline_zone)
@@ -65,11 +68,13 @@ class TimelineWriter:
     def delete_files(self, instant: Instant) -> None:
         """Remove the pending files of an instant that was rolled back: inflight, then requested.
 
-        In this order a crash leaves an instant that is still pending, never an inflight file alone.
+        In this order a crash leaves an instant that is still pending, never an inflight file alone, without its plan.
         """
         assert not instant.is_completed, instant
-        for state in (State.INFLIGHT, State.REQUESTED):
-            self.storage.delete(self._path(instant.at(state)))
+        inflight = self._path(instant.at(State.INFLIGHT))
+        if self.storage.delete(inflight):
+            self.storage.sync([inflight])
+        self.storage.delete(self._path(instant.at(State.REQUESTED)))
 
     def revert_to_inflight(self, instant: Instant) -> Instant:
         """Take a completed instant back: its data is invisible from now on. For rollbacks that a user asks for."""
@@ -78,8 +83,9 @@ class TimelineWriter:
         for state in (State.REQUESTED, State.INFLIGHT):
             path = self._path(Instant(instant.requested_time, action, state))
             if self.storage.stat(path) is None:
-                self.storage.create_new(path, b"")
+                self.storage.create_synced(path, b"")
         self.storage.delete(self._path(instant))
+        self.storage.sync([self._path(instant)])  # before its files go: it must not come back without them
         return Instant(instant.requested_time, action, State.INFLIGHT)
 
     def revert_to_requested(self, instant: Instant) -> Instant:
@@ -94,6 +100,7 @@ class TimelineWriter:
         if instant.is_completed:
             self.storage.delete(self._path(instant))
         self.storage.delete(self._path(instant.at(State.INFLIGHT)))
+        self.storage.sync([self._path(instant)])
 
     def _pending_action(self, instant: Instant) -> ActionKind:
         """The action that names the pending files of a completed instant."""
@@ -106,10 +113,11 @@ class TimelineWriter:
     def _path(self, instant: Instant) -> str:
         return instant_path(instant, self.config)
 
-    def _create(self, instant: Instant, body: bytes) -> Instant:
+    def _create(self, instant: Instant, body: bytes, *, synced: bool = False) -> Instant:
         path = self._path(instant)
+        create = self.storage.create_synced if synced else self.storage.create_new
         try:
-            self.storage.create_new(path, body)
+            create(path, body)
         except PathExists as error:
             raise WriteConflict(
                 f"{self.storage.full_path(path)} exists already: another writer uses the instant time "

@@ -23,6 +23,7 @@ from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice,
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.view.archived_times import ArchivedTimes
 
 __all__ = [
@@ -111,9 +112,9 @@ def listed_partitions(
 ) -> Iterator[tuple[str, list[FileInfo]]]:
     """Partition paths with their files, each as soon as it is listed; `partitions` None: all that there are.
 
-    Folders are listed side by side; `.hoodie` at the root is never entered.
+    Folders are listed side by side; `.hoodie` at the root is never entered. Raises StorageError for links in a circle.
     """
-    descend = partitions is None
+    descend, links = partitions is None, FolderLinks(storage.root)
     folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
@@ -127,6 +128,7 @@ def listed_partitions(
                 if descend:
                     for entry in entries:
                         if entry.is_dir and entry.path != ".hoodie":
+                            links.follow(entry)
                             folders.append(entry.path)
                 if any(is_partition_metadata(entry.name) for entry in entries):
                     yield path, [entry for entry in entries if not entry.is_dir]

@@ -15,6 +15,7 @@ from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.small import rows_of
 
 WRITES: dict[str, Callable[[Clustered], object]] = {
     "upsert": lambda table: table.upsert(("b", "x", 3, 21)),
@@ -57,13 +58,28 @@ def test_new_rows_keep_off_its_file_groups(version: str, table_type: str) -> Non
     assert table.rows() == [*ROWS, ("g", "x", 1, 1), ("h", "x", 1, 1)]
 
 
-@pytest.mark.parametrize("strategy", ["ALLOW", "SparkAllowUpdateStrategy"])
+@pytest.mark.parametrize(
+    "strategy",
+    ["ALLOW", "SparkAllowUpdateStrategy", "org.apache.hudi.client.clustering.update.strategy.SparkAllowUpdateStrategy"],
+)
 def test_a_change_that_is_let_through_wins(strategy: str) -> None:
     table = waiting()
     table.upsert(("b", "x", 3, 21), clustering_updates_strategy=strategy)
     with pytest.raises(StalePlan):
         table.cluster()
     assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+
+
+def test_an_overwrite_of_the_table_is_refused_before_anything_is_on_the_timeline() -> None:
+    table = waiting()
+    before = table.meta.timeline.instants
+    table.storage.reset_faults()
+
+    with pytest.raises(WriteConflict, match="a pending clustering is going to rewrite it"):
+        table.write("insert_overwrite_table", rows_of(("n", "x", 9, 9)))
+
+    assert table.meta.timeline.instants == before
+    assert [path for verb, path in table.storage.log if verb == "create_new" and path.endswith(".requested")] == []
 
 
 @pytest.mark.parametrize("strategy", ["DUPLICATE", "SparkConsistentBucketDuplicateUpdateStrategy"])

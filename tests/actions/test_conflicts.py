@@ -55,6 +55,21 @@ def test_writers_of_the_same_file_group_conflict(table: TestTable) -> None:
     assert not table.meta.timeline.pending().instants, "the loser has undone itself"
 
 
+@pytest.mark.parametrize(("groups", "more"), [(2, ""), (3, ""), (4, " and 1 more")])
+def test_a_conflict_names_three_file_groups_and_counts_the_others(groups: int, more: str) -> None:
+    table = TestTable()
+    rows = [(f"k{number}", f"p{number}", 1, 10) for number in range(groups)]
+    table.bulk_insert(*rows)
+
+    with pytest.raises(WriteConflict) as caught:
+        race(table, rows_of(*((key, path, 3, 12) for key, path, *_ in rows)), rows_of(*rows))
+
+    shown = min(groups, 3)
+    assert [f" in 'p{number}'" in str(caught.value) for number in range(groups)].count(True) == shown
+    assert f" in 'p{shown - 1}'{more}" in str(caught.value)
+    assert (" more" in str(caught.value)) == bool(more)
+
+
 def test_writers_of_different_file_groups_both_commit(table: TestTable) -> None:
     race(table, rows_of(("a", "x", 3, 12)), rows_of(("b", "y", 2, 21)))
 

@@ -271,6 +271,19 @@ def test_a_restore_waits_for_nobody_and_says_who_writes() -> None:
         served(table, partial(restore, to=time), clean_failed_writes_policy="LAZY", write_lock_provider="IN_PROCESS")
 
 
+@pytest.mark.parametrize(("policy", "beats"), [("LAZY", True), ("EAGER", False)])
+def test_a_restore_shows_that_it_lives_where_others_look(policy: str, beats: bool) -> None:
+    table, time = started("copy on write", "9")
+    upsert(table)
+    table.storage.reset_faults()
+
+    served(table, partial(restore, to=time), clean_failed_writes_policy=policy, write_lock_provider="IN_PROCESS")
+
+    (done,) = table.meta.timeline.completed().of([ActionKind.RESTORE])
+    assert (("write", f".hoodie/.heartbeat/{done.requested_time}") in table.storage.log) == beats
+    assert table.storage.stat(f".hoodie/.heartbeat/{done.requested_time}") is None
+
+
 @pytest.mark.parametrize("version", ["8", "9"])
 def test_what_completed_after_the_savepoint_goes_though_it_began_before(version: str) -> None:
     table, _ = started("merge on read", version)

@@ -13,7 +13,7 @@ import pytest
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup import record_buffer
 from pyhudi.model.options import ReadOptions, WriteOptions
-from pyhudi.model.options.memory import MemoryOptions
+from pyhudi.model.options.merging import MemoryOptions
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.snapshot import read_batches
 from tests.support.tables.compacted import Compacted

@@ -141,3 +141,11 @@ def test_damaged_files_are_named(body: bytes) -> None:
 def test_buckets_without_number_are_refused() -> None:
     with pytest.raises(ConfigError, match="1 to"):
         initial_ring("p", 0)
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"value":1,"tag":["NORMAL"]}]', '[{"value":1,"fileIdPrefix":"\\ud800"}]', '"\ud800"', "9" * 5000]
+)
+def test_nodes_of_plans_that_no_ring_has_are_corrupt(text: str) -> None:
+    with pytest.raises(CorruptFile, match=r"^plan: "):
+        decode_nodes(text, "plan")

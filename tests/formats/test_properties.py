@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.properties import date_comment, parse_properties, print_properties
+from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
 from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 
 JAVA = json.loads((Path(__file__).parent / "java_properties.json").read_text())
@@ -78,3 +80,39 @@ def test_a_block_of_zero_bytes_is_refused() -> None:
 
 def test_dates_are_printed_as_java_util_date_does() -> None:
     assert date_comment(1752368736123) == "Sun Jul 13 01:05:36 UTC 2025"
+
+
+def test_lines_that_go_on_and_on_are_read_in_linear_time() -> None:
+    """One line of 1 MB: a second of processor time, in a process of its own; joined line by line it were minutes."""
+    program = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+from pyhudi.formats.properties import parse_properties
+found = parse_properties(b"a=" + b"b\\\\\\n" * 500_000, "test")
+assert found == {"a": "b" * 500_000}
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b"a=b\\\n  c\n", "bc"),
+        (b"a=b\\\\\\\n\\\n!c\n", "b\\!c"),
+        (b"a=b\\\n\nc=d\n", "b"),
+        (b"a=b\\\n#c\n", "b#c"),
+        (b"a=b\\", "b"),
+        (b"\\\n\\\na=b", "b"),
+    ],
+)
+def test_continued_lines_are_joined_as_java_does(text: bytes, value: str) -> None:
+    assert parse_properties(text, "test")["a"] == value
+
+
+def test_a_file_that_is_too_large_to_be_properties_is_refused() -> None:
+    with pytest.raises(CorruptFile, match="at most"):
+        parse_properties(b"#" + b"x" * PROPERTIES_BYTES_MAX, "test")
+
+
+def test_half_a_surrogate_pair_in_a_table_name_is_hashed_as_java_does() -> None:
+    assert table_checksum({"hoodie.table.name": "\ud800"}) == table_checksum({"hoodie.table.name": "?"})

@@ -61,6 +61,25 @@ def test_the_clock_and_random_ids_are_asked_for_in_one_file():
     assert used + imported == []
 
 
+def test_no_modules_of_a_package_import_each_other_in_a_circle_not_even_for_types():
+    names = {path.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): path for path in modules()}
+    imports = {
+        name: {
+            found
+            for node in ast.walk(modules()[path])
+            if isinstance(node, ast.ImportFrom) and node.module
+            for alias in node.names
+            for found in (f"{node.module}.{alias.name}", node.module)
+            if found in names and found != name and found.split(".")[:2] == name.split(".")[:2]
+        }
+        for name, path in names.items()
+    }
+    left = dict(imports)
+    while free := [name for name, needed in left.items() if not needed & left.keys()]:
+        left = {name: needed for name, needed in left.items() if name not in free}
+    assert sorted(left) == []
+
+
 def test_no_module_unpickles():
     # Tasks travel to executors as Spark itself sends them; table files never.
     allowed = ("pyhudi/spark/", "pyhudi/session/")

@@ -24,8 +24,8 @@ from pyhudi.model.options import (
     resolve,
     spec_of,
 )
+from pyhudi.model.options.__main__ import options_page
 from pyhudi.model.options.declare import specs_of
-from pyhudi.model.options.page import options_page
 from tests.support.source import modules
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

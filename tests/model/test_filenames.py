@@ -154,3 +154,20 @@ def test_every_file_of_the_golden_tables_is_known_and_printed_back(shared: Path)
                     assert instant.text(2) == name
                     seen += 1
     assert seen > 1000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f".a-0_{T}.log.٣_0-1-2", f".a-0_{T}.log.{'9' * 5000}_0-1-2", f".a-0_{T}.log.99999999999", f".a-0_{T}.log.1_0-1-٢"],
+    ids=["digit", "five thousand digits", "eleven digits", "token"],
+)
+def test_a_log_files_version_is_a_number_that_hudi_reads_too(name: str) -> None:
+    assert LogFileName.parse(name) is None
+
+
+def test_instants_have_digits_of_ascii() -> None:
+    other = T.replace("0", "٠")
+
+    assert BaseFileName.parse(f"a-0_0-1-2_{other}.parquet") is None
+    assert BaseFileName.parse("a-0_0-1-2_²²².parquet") is None
+    assert [InstantFileName.parse(f"{other}.commit", layout) for layout in (1, 2)] == [None, None]

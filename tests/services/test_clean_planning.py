@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.model.options.cleaning import CleaningOptions
+from pyhudi.model.options.retention import CleaningOptions
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.policies import (
     RetentionRules,

@@ -11,6 +11,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.session.writer import write_frame
 from tests.support.spark.frames import OPERATION
+from tests.support.spark.sessions import classic_unless
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -23,7 +24,7 @@ ROWS = [("a", ".pyhudi-x.tmp", 1.5, "n"), ("b", "x/.pyhudi-x.tmp", 2.5, "m"), ("
 COLUMNS = "id string, p string, v double, note string"
 
 
-@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("kind", classic_unless(["MERGE_ON_READ"], ["COPY_ON_WRITE", "MERGE_ON_READ"]))
 def test_spark_tasks_keep_strange_partitions_and_refuse_what_would_be_lost(
     spark: Any, tmp_path: Path, kind: str
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.storage.memory import MemoryStorage as Memory
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
@@ -96,3 +98,25 @@ def test_a_writer_sees_that_it_counts_as_dead() -> None:
     assert not heartbeat.is_expired()
     clock.advance(201)
     assert heartbeat.is_expired()
+
+
+def test_a_block_that_fails_ends_the_beating_and_its_error_goes_on() -> None:
+    storage = MemoryStorage()
+    heartbeat = Heartbeat(storage, T, FixedClock(1_000))
+
+    def block() -> None:
+        with heartbeat.begun(True):
+            assert storage.stat(PATH) is not None
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        block()
+
+    assert storage.stat(PATH) is None
+
+
+def test_a_heart_that_is_not_wanted_does_not_beat() -> None:
+    storage = MemoryStorage()
+
+    with Heartbeat(storage, T, FixedClock(1_000)).begun(False):
+        assert storage.stat(PATH) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
@@ -10,9 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyhudi.errors import TableError
 from pyhudi.locks import LockOptions, hold, open_lock
+from pyhudi.model.instant import format_instant_time, next_instant_time, parse_instant_time
 from pyhudi.storage import FixedClock, MemoryStorage, SystemClock
 from pyhudi.timeline.instant_time import InstantTimes
+from pyhudi.timeline.load import time_of
 
 UTC = timezone.utc
 START = datetime(2025, 7, 13, 1, 5, 35, 797_000, tzinfo=UTC)
@@ -143,3 +147,26 @@ def test_writers_in_threads_never_draw_the_same_time() -> None:
         drawn = [time for times in pool.map(draw, range(5)) for time in times]
 
     assert len(set(drawn)) == len(drawn)
+
+
+@pytest.mark.parametrize(
+    "latest", ["99999999999999999", "99991231235959999", "9", "20261301000000000", "x", "²" * 17, "3" * 300]
+)
+def test_an_instant_after_which_no_time_comes_is_named(latest: str) -> None:
+    with pytest.raises(TableError, match="is not an instant time"):
+        InstantTimes(clock(), UTC).draw(latest)
+
+
+@given(st.text(max_size=20) | st.from_regex(r"[0-9]{14}([0-9]{3})?", fullmatch=True))
+def test_any_text_is_a_moment_or_no_instant_time(text: str) -> None:
+    for zone in (UTC, None, ZoneInfo("Asia/Kolkata")):
+        with suppress(TableError):
+            assert format_instant_time(parse_instant_time(text, zone), zone)[:14] == text[:14]
+    with suppress(TableError):
+        assert next_instant_time(text) > text
+
+
+@pytest.mark.parametrize("modified_ms", [-(2**63), -1, 0, 253_402_300_800_000, 2**63])
+def test_any_modification_time_of_a_file_is_an_instant_time(modified_ms: int) -> None:
+    for zone in (UTC, None, ZoneInfo("Pacific/Kiritimati"), ZoneInfo("Pacific/Niue")):
+        assert len(time_of(modified_ms, zone)) == 17

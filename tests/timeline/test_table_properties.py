@@ -258,6 +258,7 @@ def test_a_wait_for_another_writer_is_bounded() -> None:
     with pytest.raises(CorruptFile):
         load_table_config(storage, waiting)
     assert 0 < waiting.slept_s < 2
+    assert waiting.slept_s == pytest.approx(0.8)  # between five looks; after the last there is nothing to wait for
 
 
 def _calls_of(work: Any, storage: MemoryStorage) -> int:

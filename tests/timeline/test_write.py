@@ -84,6 +84,24 @@ def test_a_savepoint_has_no_requested_file(version: int) -> None:
     assert len(names(target)) == 2
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_savepoint_is_deleted_completed_file_first_and_a_pending_one_too(version: int) -> None:
+    target = writer(version)
+    inflight = target.start(Instant(T, ActionKind.SAVEPOINT, State.REQUESTED))
+    completed = target.complete(inflight, C, b"body")
+    (file,) = [name for name in names(target) if not name.endswith(".inflight")]
+    storage = target.storage
+    assert isinstance(storage, MemoryStorage)
+    storage.reset_faults()
+
+    target.delete_savepoint(completed)
+
+    folder = FOLDERS[version]
+    assert storage.log == (("delete", f"{folder}{file}"), ("delete", f"{folder}{T}.savepoint.inflight"))
+    target.delete_savepoint(target.start(Instant(T, ActionKind.SAVEPOINT, State.REQUESTED)))
+    assert names(target) == []
+
+
 def test_a_time_that_another_writer_took_is_a_conflict() -> None:
     target = writer(9)
     target.request(T, ActionKind.COMMIT)

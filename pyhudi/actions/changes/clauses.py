@@ -17,8 +17,10 @@ from pyhudi.errors import ConfigError
 from pyhudi.merge.base import Mask
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.predicate import parse_where
+from pyhudi.model.predicate.limits import shown
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.filters import Where, bind, to_arrow
+from pyhudi.shown_text import is_text
 
 __all__ = ["BoundClause", "Clause", "Columns", "When", "bound_clauses"]
 
@@ -82,7 +84,7 @@ class Columns:
 
     def column(self, name: str) -> pa.Field:
         """A data column by its name. Raises ConfigError naming the nearest."""
-        if self.stored.get_field_index(name) < 0:
+        if not is_text(name) or self.stored.get_field_index(name) < 0:
             near = get_close_matches(name, self.stored.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             if name in META_COLUMNS:
@@ -105,7 +107,7 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
         condition = to_arrow(bind(parse_where(clause.condition), seen), seen)
         kind = computed(condition, seen.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
-            raise ConfigError(f"The condition {clause.condition} is of type {kind}; expected true or false.")
+            raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
     made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, seen)
     return BoundClause(clause.when, clause.does, condition, tuple(made))
 

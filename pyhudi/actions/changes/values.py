@@ -21,6 +21,8 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
+from pyhudi.model.predicate.expressions import check_expressions
+from pyhudi.model.predicate.limits import shown
 from pyhudi.schema.projection import project
 
 __all__ = ["SOURCE", "TARGET", "Assignment", "ClauseRows", "assignment", "clause_schema", "computed", "mask_of"]
@@ -131,10 +133,12 @@ def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
                 value = pc.field(side, name)
             elif name.isidentifier():
                 raise ConfigError(
-                    f"The column {column.name!r} is set to {value!r}, but the {side} has no column {name!r}; it has "
-                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({value!r})."
+                    f"The column {column.name!r} is set to {shown(value)}, but the {side} has no column "
+                    f"{shown(name)}; it has "
+                    f"{', '.join(field.name for field in packed)}. The text itself is pyarrow.scalar({shown(value)})."
                 )
     if isinstance(value, pc.Expression):
+        check_expressions([value], f"set={column.name!r}")
         checked = Assignment(column, value)
         # Types are told by no rows at all; values that don't fit are found when there are some.
         _fitted(computed(value, seen.empty_table(), f"set={column.name!r}"), column)
@@ -156,8 +160,9 @@ def _constant(column: pa.Field, value: object) -> pa.Scalar:
         return pa.scalar(value, column.type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise ConfigError(
-            f"The column {column.name!r} is of type {column.type} and can't be set to {value!r}: {error}. What is "
-            "computed is given as an expression, such as pyarrow.compute.field('x') * 2, or as a function of the rows."
+            f"The column {column.name!r} is of type {column.type} and can't be set to {shown(value)}: "
+            f"{str(error)[:500]}. What is computed is given as an expression, such as "
+            "pyarrow.compute.field('x') * 2, or as a function of the rows."
         ) from error
 
 

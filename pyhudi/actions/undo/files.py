@@ -19,13 +19,15 @@ from pyhudi.filegroup.markers import APPEND, create_marker, list_markers, marker
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.formats.log.writer import LogFileWriter
-from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName, data_path, instant_of
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackPartition, RollbackPlan, RollbackRequest
 from pyhudi.storage.base import Storage
+from pyhudi.storage.folder_links import FolderLinks
+from pyhudi.storage.paths import parent
 from pyhudi.view.file_system_view import is_partition_metadata
 
-__all__ = ["requests_of", "requests_of_slices", "undo_files"]
+__all__ = ["check_plan", "has_logs_of", "requests_of", "requests_of_slices", "undo_files"]
 
 _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 
@@ -36,17 +38,19 @@ _COMMAND_TOKEN = "1-0-1"  # Hudi's token of logs that no task writes
 def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackRequest, ...]:
     """One request per file that the target wrote.
 
-    A completed target's files are in its body; a pending one's in its markers, or without markers in the folders.
+    A completed target's files are in its body; a pending one's in its markers, or without markers in the folders. Where
+    a power cut may have taken some markers and left their files, in both.
     """
     storage = context.meta.storage
     if target.is_completed:
         stats = context.meta.commits.metadata(target).stats()
         requests = _of_paths((stat.path for stat in stats if stat.path is not None), target, storage)
         requests += requests_of_slices(target, context)
-    elif storage.list(marker_folder(target.requested_time)):
-        requests = _of_markers(target, storage)
     else:
-        requests = [*_of_paths(_listed(target, storage), target, storage), *_of_profile(target, context)]
+        has_markers = bool(storage.list(marker_folder(target.requested_time)))
+        marked = _of_markers(target, storage) if has_markers else []
+        in_folders = _of_folders(target, context, marked) if not has_markers or not storage.keeps_order else []
+        requests = [*in_folders, *marked]
     unique = {(r.partition_path, r.files_to_be_deleted, *r.log_blocks_to_be_deleted): r for r in requests}
     return tuple(unique[key] for key in sorted(unique))
 
@@ -66,6 +70,11 @@ def requests_of_slices(target: Instant, context: ActionContext) -> tuple[Rollbac
         if LogFileName.parse(name) is not None:
             found.append(RollbackRequest(partition_path, files_to_be_deleted=(_absolute(meta.storage, path),)))
     return tuple(sorted(found, key=lambda request: request.files_to_be_deleted))
+
+
+def has_logs_of(instant: Instant, storage: Storage) -> bool:
+    """Whether there are log files with the instant in their names: below version 8 those of the slices it opened."""
+    return any(LogFileName.parse(path.rpartition("/")[2]) is not None for path in _listed(instant, storage))
 
 
 def _of_paths(paths: Iterable[str], target: Instant, storage: Storage) -> list[RollbackRequest]:
@@ -107,13 +116,29 @@ def _of_markers(target: Instant, storage: Storage) -> list[RollbackRequest]:
     return requests
 
 
+def _of_folders(target: Instant, context: ActionContext, marked: list[RollbackRequest]) -> list[RollbackRequest]:
+    """What the folders show of a pending target, but the slices with log blocks that markers have named."""
+    storage = context.meta.storage
+    slices = {(r.partition_path, r.file_id, r.latest_base_instant) for r in marked if r.log_blocks_to_be_deleted}
+    blocks = [
+        request
+        for request in _of_profile(target, context)
+        if (request.partition_path, request.file_id, request.latest_base_instant) not in slices
+    ]
+    return [*_of_paths(_listed(target, storage), target, storage), *blocks]
+
+
 def _listed(target: Instant, storage: Storage) -> Iterator[str]:
-    """Data files with the instant in their names, in all partitions."""
-    folders = [""]
+    """Data files with the instant in their names, in all partitions, and where a power cut may have taken what makes a
+    folder a partition, in all folders.
+    """
+    folders, links = [""], FolderLinks(storage.root)
     while folders:
         entries = storage.list(folders.pop())
-        folders += [entry.path for entry in entries if entry.is_dir and entry.path != ".hoodie"]
-        if not any(is_partition_metadata(entry.name) for entry in entries):
+        for entry in (entry for entry in entries if entry.is_dir and entry.path != ".hoodie"):
+            links.follow(entry)
+            folders.append(entry.path)
+        if storage.keeps_order and not any(is_partition_metadata(entry.name) for entry in entries):
             continue
         for entry in (entry for entry in entries if not entry.is_dir):  # a partition may be called like a file
             base, log = BaseFileName.parse(entry.name), LogFileName.parse(entry.name)
@@ -126,13 +151,29 @@ def _of_profile(target: Instant, context: ActionContext) -> list[RollbackRequest
     """Log blocks of a pending write, in the slices that its inflight file says it was going to update."""
     if context.meta.config.table_version >= 8 or target.state is not State.INFLIGHT:
         return []
-    requests = []
-    for partition_path, stats in context.meta.reader.profile(target).partition_to_write_stats.items():
-        for stat in stats:
-            if stat.file_id and stat.prev_commit not in (None, "null"):
-                base_instant = str(stat.prev_commit)
-                requests += _of_slice(partition_path, stat.file_id, base_instant, target, context.meta.storage)
-    return requests
+    storage = context.meta.storage
+    try:
+        profile = context.meta.reader.profile(target)
+    except CorruptFile:  # a power cut took what it said
+        slices = _slices_with_logs(storage)
+    else:
+        slices = {
+            (partition_path, stat.file_id, str(stat.prev_commit))
+            for partition_path, stats in profile.partition_to_write_stats.items()
+            for stat in stats
+            if stat.file_id and stat.prev_commit not in (None, "null")
+        }
+    return [request for found in sorted(slices) for request in _of_slice(*found, target, storage)]
+
+
+def _slices_with_logs(storage: Storage) -> set[tuple[str, str, str]]:
+    """Partition path, file id and base instant of all slices with log files."""
+    logs = ((parent(entry.path), LogFileName.parse(entry.name)) for entry in storage.walk(""))
+    return {
+        (partition_path, log.file_id, log.instant_time)
+        for partition_path, log in logs
+        if log is not None and not partition_path.startswith(META_FOLDER)
+    }
 
 
 def _of_slice(
@@ -189,8 +230,8 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
     """
     target = plan.instant_to_rollback.commit_time
     undone: dict[str, _Undone] = {}
+    check_plan(plan, storage)  # all of it, before the first file goes
     for request in plan.requests:
-        _check(request, target, storage)
         done = undone.setdefault(request.partition_path, _Undone())
         to_delete = [*request.files_to_be_deleted]
         commanded = False
@@ -207,22 +248,35 @@ def undo_files(plan: RollbackPlan, rollback_time: str, storage: Storage) -> dict
         if commanded:
             path, size = _command(request, target, rollback_time, storage)
             done.command_logs[storage.full_path(path)] = size
+    # Before the target's instant files go: without them nobody would know what a file is that comes back.
+    storage.sync(
+        data_path(partition_path, path.rpartition("/")[2])
+        for partition_path, done in undone.items()
+        for path in (*done.deleted, *done.command_logs)
+    )
     return {
         path: RollbackPartition(path, tuple(done.deleted), (), done.command_logs, done.failed_logs)
         for path, done in undone.items()
     }
 
 
+def check_plan(plan: RollbackPlan, storage: Storage) -> None:
+    """Raise CorruptFile when a plan names files that its instant did not write: the plan, a marker or a body lied."""
+    for request in plan.requests:
+        _check(request, plan.instant_to_rollback.commit_time, storage)
+
+
 def _check(request: RollbackRequest, target: str, storage: Storage) -> None:
-    strange = [path for path in request.files_to_be_deleted if target not in path.rpartition("/")[2]]
+    strange = [path for path in request.files_to_be_deleted if instant_of(path.rpartition("/")[2]) != target]
     if ".." in request.partition_path.split("/") or request.partition_path.startswith((".hoodie", "/")):
         strange.append(request.partition_path)
     if request.log_blocks_to_be_deleted and "/" in request.file_id + request.latest_base_instant:
         strange.append(request.file_id)
     if strange:
         raise CorruptFile(
-            f"{storage.root}: the plan to roll back {target} names {strange[0]!r}, which that instant did not write. "
-            f"Nothing was deleted for it; check the rollback.requested file."
+            f"{storage.root}: the plan to roll back {target} names {strange[0]!r:.300}, which that instant did not "
+            f"write. Nothing was deleted for it; check the rollback.requested file, and the markers in "
+            f"{marker_folder(target)}."
         )
 
 

@@ -21,10 +21,11 @@ from pyhudi.actions.commit import commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.undo.checks import check_replaced_files_exist
-from pyhudi.actions.undo.files import requests_of, requests_of_slices
+from pyhudi.actions.undo.files import check_plan, requests_of, requests_of_slices
+from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback import roll_back_failed_writes, undo_planned
-from pyhudi.errors import CorruptFile, TableError, WriteConflict
+from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import encode_rollback_plan
 from pyhudi.formats.savepoint_files import encode_restore_plan
@@ -81,6 +82,7 @@ def finish_restores(context: ActionContext) -> tuple[str, ...]:
                 "done; nothing was changed."
             )
         plan = context.meta.reader.restore_plan(instant)
+        check_restore(plan, instant.requested_time, context)
         undone += [i.commit_time for i in _perform(instant, plan, context).rolled_back]
     if not undone and context.meta.timeline.pending().of([ActionKind.ROLLBACK]).instants:
         _delete_rollbacks_of_completed_restores(context)
@@ -176,7 +178,7 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             plan.instants,
             {time: rollbacks for time, rollbacks in done.items() if rollbacks},
         )
-        commit(inflight, context, lambda now: metadata)
+        commit(inflight, context, lambda now: metadata, written=())
     finally:
         heartbeat.stop()
     for rollback, _ in _rollbacks_of(instant, context.reloaded()):
@@ -189,14 +191,10 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
 def _undo(info: InstantInfo, restoring: Instant, context: ActionContext) -> Iterator[RollbackMetadata]:
     """Undo one instant; nothing is reported of one that an attempt before has undone without leaving its plan."""
     context = context.reloaded()
-    try:
-        action = ActionKind(info.action)
-    except ValueError:
-        raise CorruptFile(
-            f"{context.meta.storage.root}: the plan of restore {restoring.requested_time} names an action "
-            f"{info.action!r}, which this release does not know. Finish the restore with Apache Hudi."
-        ) from None
-    target = context.meta.timeline.find(info.commit_time, action)
+    where = f"{context.meta.storage.root}: the plan of restore {restoring.requested_time}"
+    target = context.meta.timeline.find(info.commit_time, action_of(info, where))
+    if target is not None:
+        check_is_uncommitted(target, context)
     begun = next(((r, p) for r, p in _rollbacks_of(restoring, context) if p.instant_to_rollback == info), None)
     if begun is None and target is not None:
         requests = () if target.state is State.REQUESTED else requests_of(target, context)
@@ -223,6 +221,7 @@ def _planned(
 ) -> tuple[Instant, RollbackPlan]:
     """Put the plan of one instant's rollback on the timeline."""
     plan = RollbackPlan(info, requests)
+    check_plan(plan, context.meta.storage)
     with hold(context.lock, context.options.lock.wait_timeout_s):
         return request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context.reloaded()), plan
 
@@ -238,7 +237,8 @@ def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
     for restored in context.meta.timeline.completed().of([ActionKind.RESTORE]):
         for rollback, plan in _rollbacks_of(restored, context):
             undone = plan.instant_to_rollback
-            left = context.meta.timeline.find(undone.commit_time, ActionKind(undone.action))
+            where = f"{context.meta.storage.root}: the plan of {rollback.requested_time}"
+            left = context.meta.timeline.find(undone.commit_time, action_of(undone, where))
             if left is None and rollback.requested_time < (restored.completion_time or ""):
                 _drop(rollback, context)
 

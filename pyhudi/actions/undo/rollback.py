@@ -17,7 +17,8 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import TakenOver, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.checks import check_can_be_undone
-from pyhudi.actions.undo.files import requests_of, undo_files
+from pyhudi.actions.undo.files import check_plan, requests_of, undo_files
+from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import encode_rollback_plan
@@ -155,12 +156,14 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
         found = context.meta.timeline.find(target.requested_time, target.action)
         if found is None or found.is_completed > target.is_completed:
             return None
+        check_is_uncommitted(found, context)
         planned = _planned_already(found, context)
         if planned is None:
             plan = RollbackPlan(
                 InstantInfo(found.requested_time, found.action.value),
                 () if found.state is State.REQUESTED else requests_of(found, context),
             )
+            check_plan(plan, context.meta.storage)  # a plan that is wrong would wait on the timeline for good
             planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
     return _perform(*planned, found, context)
 
@@ -189,10 +192,14 @@ def _resume(instant: Instant, context: ActionContext) -> str | None:
         if found is None or found.is_completed:
             return None
         plan = context.meta.reader.rollback_plan(found)
+        info, where = plan.instant_to_rollback, f"{context.meta.storage.root}: the plan of {found.requested_time}"
+        target = context.meta.timeline.find(info.commit_time, action_of(info, where))
+        if target is not None:
+            check_is_newest(target, found.requested_time, context)
+            check_is_uncommitted(target, context)
+        check_plan(plan, context.meta.storage)
         if found.state is State.REQUESTED:
             found = TimelineWriter(context.meta.storage, context.meta.config).start(found)
-    info = plan.instant_to_rollback
-    target = context.meta.timeline.find(info.commit_time, ActionKind(info.action))
     _perform(found, plan, target, context)
     return info.commit_time
 
@@ -206,7 +213,7 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
             TimelineWriter(now.meta.storage, now.meta.config).delete_files(pending)
 
     try:
-        commit(instant, context, lambda now: metadata, last=delete_target_instant)
+        commit(instant, context, lambda now: metadata, written=(), last=delete_target_instant)
     except TakenOver:
         return metadata  # another process did the same at the same time
     delete_markers(context.meta.storage, instant.requested_time)
@@ -222,20 +229,23 @@ def undo_planned(
     """
     storage = context.meta.storage
     started_s = context.clock.monotonic_s()
+    info = plan.instant_to_rollback
+    # Gone, and its files count: it was archived, so they must stay; or an earlier attempt has deleted them already.
+    is_over = target is None and context.meta.timeline.is_visible(info.commit_time)
     if target is not None and target.is_completed:
         target = TimelineWriter(storage, context.meta.config).revert_to_inflight(target)
-    partitions = undo_files(plan, instant.requested_time, storage)
+    partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
-    _delete_markers_and_heartbeat(plan.instant_to_rollback.commit_time, context)
-    if plan.instant_to_rollback.action in _REPLACING:
-        delete_rings(storage, plan.instant_to_rollback.commit_time)
+    _delete_markers_and_heartbeat(info.commit_time, context)
+    if info.action in _REPLACING and not is_over:
+        delete_rings(storage, info.commit_time)
     return target, RollbackMetadata(
         start_rollback_time=instant.requested_time,
         time_taken_ms=int((context.clock.monotonic_s() - started_s) * 1000),
         total_files_deleted=sum(len(p.success_delete_files) for p in partitions.values()),
-        commits_rollback=(plan.instant_to_rollback.commit_time,),
+        commits_rollback=(info.commit_time,),
         partitions=partitions,
-        instants_rollback=(plan.instant_to_rollback,),
+        instants_rollback=(info,),
     )
 
 

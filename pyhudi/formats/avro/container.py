@@ -12,14 +12,16 @@ import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import fastavro
 
-from pyhudi.errors import CorruptFile
+from pyhudi.errors import CorruptFile, HudiError, UnsupportedTable
+from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.bodies import Body
-from pyhudi.formats.protobuf import varint
+from pyhudi.formats.protobuf import read_varint, varint
 
 if TYPE_CHECKING:
     from fastavro.types import Schema
@@ -30,6 +32,9 @@ MAGIC = b"Obj\x01"
 MAX_BODY_BYTES = 2**31 - 1  # Java readers hold a body in one array, so no valid one is larger
 
 _SYNC_BYTES = 16
+_SCHEMAS_KEPT = 64
+_KEPT_CHARS = 256 * 1024  # of a schema that is kept: all that are kept stay small
+_SAID_CHARS = 500  # of fastavro's errors: they may quote the body
 _SCHEMA_KEY = b"avro.schema"
 
 
@@ -61,34 +66,95 @@ def decode_container(data: bytes, where: str = "Avro container", reader_schema: 
     if data[:4] != MAGIC:
         raise CorruptFile(f"{where}: expected an Avro container ({MAGIC!r}), found {data[:4]!r}.")
     try:
-        reader = fastavro.reader(io.BytesIO(data), None if reader_schema is None else _parsed(reader_schema))
-        name = _check(reader.metadata, where)
-        record = next(iter(reader))
-    except CorruptFile:
+        header, position = _header(data, where)
+        schema = _written_schema(header, where)
+        block = io.BytesIO(_first_block(data, position, where))
+        reader = None if reader_schema is None else _parsed(reader_schema)
+        record = fastavro.schemaless_reader(block, schema.parsed, reader)
+    except HudiError:
         raise
     except Exception as error:  # fastavro raises whatever type its decoding stumbles over
         raise CorruptFile(
-            f"{where}: the Avro container of {len(data)} bytes can't be decoded ({type(error).__name__}: {error}). "
+            f"{where}: the Avro container of {len(data)} bytes can't be decoded{_asked_for(reader_schema)} "
+            f"({type(error).__name__}: {str(error)[:_SAID_CHARS]}). "
             f"It is truncated or damaged; restore the file, or roll the instant back."
         ) from error
     if not isinstance(record, dict):
         raise CorruptFile(f"{where}: expected an Avro record, found {type(record).__name__}.")
-    return record, name
+    return record, schema.name
 
 
-def _check(header: Mapping[str, str], where: str) -> str:
-    codec = header.get("avro.codec", "null")
+def _asked_for(reader_schema: str | None) -> str:
+    return "" if reader_schema is None else f" as {checked_schema(reader_schema).name}"
+
+
+def _header(data: bytes, where: str) -> tuple[dict[bytes, bytes], int]:
+    """The header's entries, and where the first block begins."""
+    header: dict[bytes, bytes] = {}
+    position = len(MAGIC)
+    while True:
+        count, position = _read_long(data, position, where)
+        if count == 0:
+            return header, position + _SYNC_BYTES
+        if count < 0:  # the size of this part of the map follows
+            _, position = _read_long(data, position, where)
+        for _ in range(abs(count)):
+            key, position = _read_bytes(data, position, where)
+            header[key], position = _read_bytes(data, position, where)
+
+
+def _first_block(data: bytes, position: int, where: str) -> bytes:
+    count, position = _read_long(data, position, where)
+    if count < 1:
+        raise CorruptFile(f"{where}: expected an Avro container of one record, found {count}.")
+    return _read_bytes(data, position, where)[0]
+
+
+def _read_long(data: bytes, position: int, where: str) -> tuple[int, int]:
+    value, position = read_varint(data, position, where)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _read_bytes(data: bytes, position: int, where: str) -> tuple[bytes, int]:
+    size, position = _read_long(data, position, where)
+    if not 0 <= size <= len(data) - position:
+        raise CorruptFile(
+            f"{where}: a part of {size} bytes at byte {position}, where {len(data) - position} are left. The Avro "
+            f"container is truncated or damaged; restore the file, or roll the instant back."
+        )
+    return data[position : position + size], position + size
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The schema that a container is written with: its record's full name, and the form that fastavro knows."""
+
+    name: str
+    parsed: Schema
+
+
+def _written_schema(header: Mapping[bytes, bytes], where: str) -> _Written:
+    codec = header.get(b"avro.codec", b"null").decode("utf-8", "replace")
     if codec != "null":
         raise CorruptFile(f"{where}: the Avro container is compressed with {codec!r}; Hudi writes none that is.")
-    schema = json.loads(header["avro.schema"])
-    if not isinstance(schema, dict) or schema.get("type") != "record":
-        raise CorruptFile(f"{where}: expected the schema of an Avro record, found {str(schema)[:200]}.")
-    empty = next(_types_without_bytes(schema), None)
+    text = header[_SCHEMA_KEY].decode()
+    try:
+        return _kept(text) if len(text) <= _KEPT_CHARS else _checked(text)
+    except (CorruptFile, UnsupportedTable) as error:
+        raise CorruptFile(f"{where}: {error} Restore the file, or roll the instant back.") from error
+
+
+def _checked(text: str) -> _Written:
+    schema = checked_schema(text)
+    empty = next(_types_without_bytes(schema.written), None)
     if empty is not None:
         # A few bytes could claim billions of such items in an array.
-        raise CorruptFile(f"{where}: an Avro type that takes no bytes, which no body has: {str(empty)[:200]}.")
-    name, namespace = str(schema.get("name", "")), schema.get("namespace")
-    return f"{namespace}.{name}" if namespace and "." not in name else name
+        raise CorruptFile(f"An Avro type that takes no bytes, which no body has: {str(empty)[:200]}.")
+    return _Written(schema.name, fastavro.parse_schema(schema.written))
+
+
+# All bodies of a kind have one schema.
+_kept = lru_cache(maxsize=_SCHEMAS_KEPT)(_checked)
 
 
 def _types_without_bytes(schema: object) -> Iterator[object]:
@@ -109,6 +175,7 @@ def _types_without_bytes(schema: object) -> Iterator[object]:
 
 @cache
 def _parsed(schema: str) -> Schema:
+    """One of our own schemas."""
     return fastavro.parse_schema(json.loads(schema))
 
 

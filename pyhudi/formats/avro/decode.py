@@ -9,7 +9,6 @@ Source: Avro specification 1.11, "Binary encoding".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -21,14 +20,16 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.avro.named import NamedTypes
+from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import Buffer, Positions, decode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
+from pyhudi.formats.damage import as_corrupt
 
 __all__ = ["AvroDecoder"]
 
 CHUNK_RECORDS = 16 * 1024
+_MOST_PIECES = 1024  # arrays of one item of each record that are kept apart: each takes more than its values
 
 Mask = npt.NDArray[np.bool_]
 # Reads one field: (buffer, positions, limits, build) → (array or None when not built, positions behind).
@@ -63,11 +64,9 @@ class AvroDecoder:
         full = arrow_from_avro(schema, unions=unions)
         kept = [field for field in full if columns is None or field.name in columns]
         self.schema = pa.schema(kept)
-        parsed = json.loads(schema)
-        names = NamedTypes({}, "").define(parsed)
+        fields = checked_schema(schema).record["fields"]
         self._fields = [
-            (field["name"], _reader(field["type"], full.field(index).type, names))
-            for index, field in enumerate(parsed["fields"])
+            (field["name"], _reader(field["type"], full.field(index).type)) for index, field in enumerate(fields)
         ]
 
     def decode(
@@ -81,11 +80,12 @@ class AvroDecoder:
         if len(starts) and (int(starts.min()) < 0 or int(ends.max()) > len(content) or (starts > ends).any()):
             raise CorruptFile(f"{where}: an Avro record lies outside its block.")
         walk = _Walk(Buffer(content), where)
-        batches = [
-            self._decode_chunk(walk, starts[first : first + CHUNK_RECORDS], ends[first : first + CHUNK_RECORDS])
-            for first in range(0, len(starts), CHUNK_RECORDS)
-        ]
-        return pa.Table.from_batches(batches, schema=self.schema)
+        with as_corrupt(where, "Avro records"):
+            batches = [
+                self._decode_chunk(walk, starts[first : first + CHUNK_RECORDS], ends[first : first + CHUNK_RECORDS])
+                for first in range(0, len(starts), CHUNK_RECORDS)
+            ]
+            return pa.Table.from_batches(batches, schema=self.schema)
 
     def _decode_chunk(self, walk: _Walk, starts: Positions, ends: Positions) -> pa.RecordBatch:
         positions = starts
@@ -102,42 +102,37 @@ class AvroDecoder:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def _reader(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Reader:
+def _reader(avro: AvroType, arrow: pa.DataType) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
         if branch is None:
-            return _union(avro, arrow, names)
+            return _union(avro, arrow)
         if not nullable:
-            return _sole_branch(_reader(branch, arrow, names))
-        return _nullable(_reader(branch, arrow, names), avro.index("null"), arrow)
+            return _sole_branch(_reader(branch, arrow))
+        return _nullable(_reader(branch, arrow), avro.index("null"), arrow)
     parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
     kind = parts["type"]
     if isinstance(kind, (list, dict)):
-        return _reader(kind, arrow, names)
-    if isinstance(avro, dict) and kind in ("record", "error", "fixed", "enum"):
-        names = names.define(avro)
+        return _reader(kind, arrow)
     if kind in ("record", "error"):
         assert pa.types.is_struct(arrow)
-        return _record([_reader(f["type"], arrow.field(i).type, names) for i, f in enumerate(parts["fields"])], arrow)
+        return _record([_reader(f["type"], arrow.field(i).type) for i, f in enumerate(parts["fields"])], arrow)
     if kind == "array":
         assert pa.types.is_list(arrow)
-        return _repeated(_reader(parts["items"], arrow.value_type, names), arrow)
+        return _repeated(_reader(parts["items"], arrow.value_type), arrow)
     if kind == "map":
         assert pa.types.is_map(arrow)
-        value = _reader(parts["values"], arrow.item_type, names)
+        value = _reader(parts["values"], arrow.item_type)
         entry = pa.struct([arrow.key_field, arrow.item_field])
         return _repeated(_record([_variable(pa.string()), value], entry), arrow)
     if kind == "fixed":
         return _fixed(int(parts["size"]), arrow)
     if kind == "enum":
         return _enum(tuple(parts["symbols"]))
-    simple = _simple(kind, arrow)
-    if simple is not None:
-        return simple
-    return _reader(names.find(kind), arrow, names)
+    return _simple(kind, arrow)
 
 
-def _simple(kind: str, arrow: pa.DataType) -> Reader | None:
+def _simple(kind: str, arrow: pa.DataType) -> Reader:
     if kind in ("int", "long"):
         return _integer(arrow, 32 if kind == "int" else 64)
     if kind in ("string", "bytes"):
@@ -148,9 +143,7 @@ def _simple(kind: str, arrow: pa.DataType) -> Reader | None:
         return _number(np.dtype("<f8"), arrow)
     if kind == "boolean":
         return _boolean
-    if kind == "null":
-        return lambda walk, at, limits, build: (pa.nulls(len(at)) if build else None, at)
-    return None
+    return lambda walk, at, limits, build: (pa.nulls(len(at)) if build else None, at)
 
 
 def _integer(arrow: pa.DataType, bits: int) -> Reader:
@@ -312,11 +305,11 @@ def _nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
     return read
 
 
-def _union(avro: list[AvroType], arrow: pa.DataType, names: NamedTypes) -> Reader:
+def _union(avro: list[AvroType], arrow: pa.DataType) -> Reader:
     """A union of several types as a struct of them; at most one member of a row is not null, none for null."""
     assert pa.types.is_struct(arrow)
     members = [number for number, branch in enumerate(avro) if branch != "null"]
-    inner = {branch: _reader(avro[branch], arrow.field(number).type, names) for number, branch in enumerate(members)}
+    inner = {branch: _reader(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)}
 
     def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
         branches, behind = walk.varints(at, limits)
@@ -361,9 +354,15 @@ def _repeated(item: Reader, arrow: _Repeated) -> Reader:
         at = at.copy()
         pieces: list[pa.Array] = []
         owners: list[npt.NDArray[np.int64]] = []
+        joined: list[tuple[pa.Array, npt.NDArray[np.int64]]] = []
         open_rows = np.arange(len(at))
+        left = limits - at
         while len(open_rows):
             counts, at[open_rows] = _block_counts(walk, at[open_rows], limits[open_rows])
+            # An item takes a byte at least, so more items are forged; this also bounds the waves.
+            left[open_rows] -= counts
+            if (left < 0).any():
+                raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")
             open_rows = open_rows[counts != 0]
             counts = counts[counts != 0]
             done = 0
@@ -373,9 +372,16 @@ def _repeated(item: Reader, arrow: _Repeated) -> Reader:
                 if array is not None:
                     pieces.append(array)
                     owners.append(rows)
+                    if len(pieces) == _MOST_PIECES:
+                        joined.append((pa.concat_arrays(pieces), np.concatenate(owners)))
+                        pieces, owners = [], []
                 done += 1
                 rows = open_rows[counts > done]
-        return (_lists(pieces, owners, len(at), arrow) if build else None), at
+        if not build:
+            return None, at
+        pieces = [*(array for array, _ in joined), *pieces]
+        owners = [*(rows for _, rows in joined), *owners]
+        return _lists(pieces, owners, len(at), arrow), at
 
     return read
 
@@ -388,9 +394,8 @@ def _block_counts(walk: _Walk, at: Positions, limits: Positions) -> tuple[npt.ND
         rows = np.flatnonzero(sized)
         _, behind[rows] = walk.varints(behind[rows], limits[rows])
         counts = np.abs(counts)
-    # An item takes a byte at least, so a greater count is forged; this also bounds the waves.
-    if (counts < 0).any() or (counts > limits - behind).any():
-        raise CorruptFile(f"{walk.where}: an Avro array or map of more items than its record has bytes.")
+    if (counts < 0).any():
+        raise CorruptFile(f"{walk.where}: an Avro array or map with a count of more than 63 bits.")
     return counts, behind
 
 

@@ -6,7 +6,6 @@ encoder. Source: Avro specification 1.11, "Binary encoding".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.arrow.kinds import LIST_ARRAYS, is_list
 from pyhudi.errors import SchemaMismatch
-from pyhudi.formats.avro.named import NamedTypes
+from pyhudi.formats.avro.checked import checked_schema
 from pyhudi.formats.avro.reading import arrow_from_avro, nullable_branch
 from pyhudi.formats.avro.varint import encode_varints
 from pyhudi.formats.bodies import AvroObject, AvroType
@@ -27,7 +26,6 @@ __all__ = ["AvroEncoder"]
 # Arrow array without nulls (of the field's Arrow type) → binary pieces, one per row, to be joined in order.
 Pieces = Callable[[pa.Array], list[pa.Array]]
 
-_PRIMITIVE = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 _NOTHING = pa.scalar(b"", pa.binary())
 
 
@@ -39,11 +37,10 @@ class AvroEncoder:
 
     def __init__(self, schema: str, *, unions: bool = False) -> None:
         self.schema = arrow_from_avro(schema, unions=unions)
-        parsed = json.loads(schema)
-        names = NamedTypes({}, "").define(parsed)
+        fields = checked_schema(schema).record["fields"]
         self._fields = [
-            (field["name"], _encoder(field["type"], self.schema.field(index).type, names))
-            for index, field in enumerate(parsed["fields"])
+            (field["name"], _encoder(field["type"], self.schema.field(index).type))
+            for index, field in enumerate(fields)
         ]
 
     def encode(self, batch: pa.RecordBatch) -> pa.Array:
@@ -71,37 +68,35 @@ def _join(pieces: list[pa.Array], rows: int) -> pa.Array:
     return pc.binary_join_element_wise(*pieces, _NOTHING)
 
 
-def _encoder(avro: AvroType, arrow: pa.DataType, names: NamedTypes) -> Pieces:
+def _encoder(avro: AvroType, arrow: pa.DataType) -> Pieces:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
         if branch is None:
-            return _union(avro, arrow, names)
-        inner = _encoder(branch, arrow, names)
+            return _union(avro, arrow)
+        inner = _encoder(branch, arrow)
         return _nullable(inner, avro.index("null")) if nullable else lambda a: [_constant(b"\x00", len(a)), *inner(a)]
     parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
     kind = parts["type"]
     if isinstance(kind, (list, dict)):
-        return _encoder(kind, arrow, names)
+        return _encoder(kind, arrow)
     if kind in ("record", "error", "fixed", "enum"):
-        return _named_encoder(parts, arrow, names.define(parts))
+        return _named_encoder(parts, arrow)
     if kind == "map":
         assert pa.types.is_map(arrow)
-        return _map(_encoder(parts["values"], arrow.item_type, names))
+        return _map(_encoder(parts["values"], arrow.item_type))
     if kind == "array":
         assert is_list(arrow)
-        return _list(_encoder(parts["items"], arrow.value_type, names))
-    if kind not in _PRIMITIVE:
-        return _encoder(names.find(kind), arrow, names)
+        return _list(_encoder(parts["items"], arrow.value_type))
     return _decimal(None) if pa.types.is_decimal(arrow) else _simple(arrow)
 
 
-def _named_encoder(avro: AvroObject, arrow: pa.DataType, names: NamedTypes) -> Pieces:
+def _named_encoder(avro: AvroObject, arrow: pa.DataType) -> Pieces:
     if avro["type"] == "enum":
         return _enum(tuple(avro["symbols"]))
     if avro["type"] == "fixed":
         return _decimal(int(avro["size"])) if pa.types.is_decimal(arrow) else lambda array: [array.cast(pa.binary())]
     assert pa.types.is_struct(arrow)
-    return _struct([_encoder(field["type"], arrow.field(i).type, names) for i, field in enumerate(avro["fields"])])
+    return _struct([_encoder(field["type"], arrow.field(i).type) for i, field in enumerate(avro["fields"])])
 
 
 def _simple(arrow: pa.DataType) -> Pieces:
@@ -198,11 +193,11 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
     return encode
 
 
-def _union(avro: list[AvroType], arrow: pa.DataType, names: NamedTypes) -> Pieces:
+def _union(avro: list[AvroType], arrow: pa.DataType) -> Pieces:
     """Of a struct with a member for each type: the one that is not null, or null for a struct without any."""
     assert pa.types.is_struct(arrow)
     members = [number for number, branch in enumerate(avro) if branch != "null"]
-    inner = [_encoder(avro[branch], arrow.field(number).type, names) for number, branch in enumerate(members)]
+    inner = [_encoder(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)]
     tags = _varint_array(np.array(members, np.int64))
     nothing = avro.index("null") if "null" in avro else None
 

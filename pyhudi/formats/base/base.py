@@ -91,7 +91,9 @@ class BaseFileOptions:
 
 
 class BaseFileReader(Protocol):
-    """One open base file."""
+    """One open base file. `where`: its path, for messages."""
+
+    where: str
 
     @property
     def schema(self) -> pa.Schema:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.storage.base import Storage
 
-__all__ = ["as_corrupt_file", "close_quietly", "open_stored"]
+__all__ = ["as_corrupt_file", "check_outline", "close_quietly", "open_stored"]
+
+
+MAX_ROWS = 1 << 31  # of a file: a forged number must not be counted to; record positions have the same limit
 
 
 class Closeable(Protocol):
@@ -36,11 +40,20 @@ def as_corrupt_file(where: str, format_name: str) -> Iterator[None]:
     """Turn what pyarrow says about bytes into CorruptFile with the file's name."""
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except FOREIGN_ERRORS as error:
         raise CorruptFile(
             f"{where}: not a readable {format_name} file: {error} Restore the file from a copy of the table, or roll "
             "the write back that made it."
         ) from error
+
+
+def check_outline(where: str, rows: int, names: Sequence[str]) -> None:
+    """What a footer says of the whole file: how many rows, and the names of its columns. Raises CorruptFile."""
+    if not 0 <= rows <= MAX_ROWS:
+        raise CorruptFile(f"{where}: expected 0 to {MAX_ROWS} rows, found {rows}. Restore the file from a copy.")
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise CorruptFile(f"{where}: columns are there twice: {', '.join(twice)[:200]}. Restore the file from a copy.")
 
 
 def close_quietly(*parts: Closeable | None) -> None:

@@ -22,10 +22,11 @@ from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
-from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "OrcFormat", "OrcReader", "OrcWriter"]
 
@@ -61,13 +62,14 @@ class OrcReader:
     """One open ORC base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._where = f"{storage.root}/{path}"
+        self.where = f"{storage.root}/{path}"
         self._input = open_stored(storage, path)
         try:
-            with as_corrupt_file(self._where, "ORC"):
+            with as_corrupt_file(self.where, "ORC"):
                 self._file = orc.ORCFile(self._input)
                 self._footer = Footer.from_key_values(_metadata(self._file), AVRO_SCHEMA_KEY)
                 self._schema = _typed_schema(self._file.schema, self._footer.avro_schema)
+            check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
@@ -102,7 +104,7 @@ class OrcReader:
         may_match: RangeTest | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = [name for name in (self._schema.names if columns is None else columns) if name in self._schema.names]
-        with as_corrupt_file(self._where, "ORC"):
+        with as_corrupt_file(self.where, "ORC"):
             if not names:
                 yield from _without_columns(self.num_rows, batch_rows)
                 return
@@ -196,14 +198,16 @@ class OrcWriter:
         self._schema = schema
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
+        self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._held = HeldTail(self._sink)
-        self._writer = orc.ORCWriter(
-            self._held,  # type: ignore[arg-type]  # its methods are enough
-            compression=_CODECS[codec],
-            stripe_size=_stripe_bytes(options),
-            compression_block_size=_BLOCK_BYTES,
-        )
+        with as_storage_error(self._where):
+            self._writer = orc.ORCWriter(
+                self._held,  # type: ignore[arg-type]  # its methods are enough
+                compression=_CODECS[codec],
+                stripe_size=_stripe_bytes(options),
+                compression_block_size=_BLOCK_BYTES,
+            )
         self._empty = True
 
     @property
@@ -219,17 +223,21 @@ class OrcWriter:
         for field, column in zip(self._stored, columns, strict=True):
             for chunk in column.chunks:
                 _check_moments(chunk, field.name)
-        self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+        with as_storage_error(self._where):
+            self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
+            self._held.check()
         self._empty = False
 
     def close(self, footer: Footer) -> int:
-        if self._empty:
-            self._writer.write(self._stored.empty_table())
-        self._writer.close()
         chunk_bytes = _BLOCK_BYTES if self._compressed else None
-        self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
-        size = int(self._sink.tell())
-        self._sink.close()
+        with as_storage_error(self._where):
+            if self._empty:
+                self._writer.write(self._stored.empty_table())
+            self._writer.close()
+            self._held.check()
+            self._held.finish(user_metadata(footer.key_values(AVRO_SCHEMA_KEY), chunk_bytes))
+            size = int(self._sink.tell())
+            self._sink.close()
         return size
 
     def abandon(self) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from pyhudi.errors import StorageError
 from pyhudi.formats.protobuf import bytes_field, read_varint, varint
 
 __all__ = ["HeldTail", "user_metadata"]
@@ -36,17 +37,36 @@ def _chunks(data: bytes, chunk_bytes: int) -> bytes:
 
 
 class HeldTail:
-    """A file for the ORC writer that keeps the last bytes back: the postscript is changed before it is written."""
+    """A file for the ORC writer that keeps the last bytes back: the postscript is changed before it is written.
+
+    The writer ends the process when a file refuses its last bytes, so it never hears of it: `check` raises it.
+    """
 
     _POSTSCRIPT_MAX = 256  # its length is one byte, which follows it
 
     def __init__(self, sink: pa.NativeFile) -> None:
         self._sink = sink
         self._tail = b""
+        self._taken_bytes = 0
+        self._failure: Exception | None = None
         self.closed = False
 
     def write(self, data: bytes | memoryview) -> int:
         piece = bytes(data)
+        self._taken_bytes += len(piece)
+        if self._failure is None:
+            try:
+                self._put(piece)
+            except (OSError, StorageError) as error:
+                self._failure = error
+        return len(piece)
+
+    def check(self) -> None:
+        """Raises what the file raised, OSError or StorageError, while the writer wrote to it."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _put(self, piece: bytes) -> None:
         if len(piece) >= self._POSTSCRIPT_MAX:
             self._sink.write(self._tail)
             self._sink.write(piece[: -self._POSTSCRIPT_MAX])
@@ -55,10 +75,9 @@ class HeldTail:
             joined = self._tail + piece
             self._sink.write(joined[: -self._POSTSCRIPT_MAX])
             self._tail = joined[-self._POSTSCRIPT_MAX :]
-        return len(piece)
 
     def tell(self) -> int:
-        return int(self._sink.tell()) + len(self._tail)
+        return self._taken_bytes
 
     def flush(self) -> None:
         return

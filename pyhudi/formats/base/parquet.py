@@ -20,9 +20,10 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
-from pyhudi.formats.base.opening import as_corrupt_file, close_quietly, open_stored
+from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["AVRO_SCHEMA_KEY", "ParquetFormat", "ParquetReader", "ParquetWriter"]
 
@@ -63,14 +64,15 @@ class ParquetReader:
     """One open Parquet base file."""
 
     def __init__(self, storage: Storage, path: str) -> None:
-        self._where = f"{storage.root}/{path}"
+        self.where = f"{storage.root}/{path}"
         self._input = open_stored(storage, path)
         # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
-            with as_corrupt_file(self._where, "Parquet"):
+            with as_corrupt_file(self.where, "Parquet"):
                 self._file = self._open(pq.read_metadata(self._input), ())
                 self._schema = _with_int96(self._file)
+            check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
             raise
@@ -109,30 +111,29 @@ class ParquetReader:
         return Footer.from_key_values(entries, AVRO_SCHEMA_KEY)
 
     def low_cardinality_columns(self) -> tuple[str, ...]:
-        metadata = self._file.metadata
-        if metadata.num_row_groups == 0:
-            return ()
         strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
-        names = []
-        for index in range(metadata.num_columns):
-            chunk = metadata.row_group(0).column(index)
+        with as_corrupt_file(self.where, "Parquet"):
             # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
             # bytes.
-            if (
-                chunk.path_in_schema in strings
+            return tuple(
+                chunk.path_in_schema
+                for chunk in self._first_chunks()
+                if chunk.path_in_schema in strings
                 and chunk.has_dictionary_page
                 and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
-            ):
-                names.append(chunk.path_in_schema)
-        return tuple(names)
+            )
 
     def plain_columns(self) -> frozenset[str]:
+        with as_corrupt_file(self.where, "Parquet"):
+            plain = {chunk.path_in_schema for chunk in self._first_chunks() if not chunk.has_dictionary_page}
+            return frozenset(self._schema.names) & plain
+
+    def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
+        """What the first row group says of its columns."""
         metadata = self._file.metadata
-        if metadata.num_row_groups == 0:
-            return frozenset()
-        chunks = (metadata.row_group(0).column(index) for index in range(metadata.num_columns))
-        top_level = frozenset(self._schema.names)
-        return top_level & {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
+        if metadata.num_row_groups:
+            group = metadata.row_group(0)
+            yield from (group.column(index) for index in range(metadata.num_columns))
 
     def batches(
         self,
@@ -153,7 +154,7 @@ class ParquetReader:
         self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         names = [name for name in wanted if name in self._schema.names]
-        with as_corrupt_file(self._where, "Parquet"):
+        with as_corrupt_file(self.where, "Parquet"):
             metadata = self._file.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -166,7 +167,7 @@ class ParquetReader:
                     first += len(batch)
 
     def column(self, name: str) -> pa.ChunkedArray:
-        with as_corrupt_file(self._where, "Parquet"):
+        with as_corrupt_file(self.where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
         return fit(column, self._schema.field(name).type, name)
 
@@ -230,6 +231,7 @@ class ParquetWriter:
         # A codec without a level here has none to choose.
         self._level = level if level is None or options.compression_level is None else options.compression_level
         self._schema, self._plain = schema, options.plain_columns
+        self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
         self._arriving: pa.Schema = schema
@@ -239,13 +241,14 @@ class ParquetWriter:
         return 0 if self._writer is None else int(self._sink.tell())
 
     def write(self, table: pa.Table) -> None:
-        writer = self._writer or self._start(table)
-        columns = [
-            _arrive(column, kind, name)
-            for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
-        ]
-        rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
-        writer.write_table(rows, row_group_size=max(1, len(rows)))
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(table)
+            columns = [
+                _arrive(column, kind, name)
+                for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+            ]
+            rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+            writer.write_table(rows, row_group_size=max(1, len(rows)))
 
     def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
         """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
@@ -269,11 +272,12 @@ class ParquetWriter:
         return self._writer
 
     def close(self, footer: Footer) -> int:
-        writer = self._writer or self._start(None)
-        writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
-        writer.close()
-        size = int(self._sink.tell())
-        self._sink.close()
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(None)
+            writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
+            writer.close()
+            size = int(self._sink.tell())
+            self._sink.close()
         return size
 
     def abandon(self) -> None:

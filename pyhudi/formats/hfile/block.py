@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.formats.inflation import check_inflated
 
 __all__ = [
     "CODECS",
@@ -37,6 +38,8 @@ _GZIP = 31  # zlib's window bits for a gzip member
 _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
 MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more
+_FREE_BODY_BYTES = 64 << 20  # bodies up to here may be zeros throughout, for their one large value
+_MAX_BODY_RATIO = 100  # of larger ones: text of keys that differ never comes near
 
 
 class Seekable(Protocol):
@@ -77,6 +80,7 @@ def read_block(
         raise CorruptFile(f"{where}: a block of {size} bytes ({data_size} with header) does not fit before {limit}.")
     if not 0 <= body_size <= MAX_BODY_BYTES:
         raise CorruptFile(f"{where}: a block of {body_size} bytes; at most {MAX_BODY_BYTES} are read.")
+    check_inflated(body_size, size, where, free_bytes=_FREE_BODY_BYTES, ratio=_MAX_BODY_RATIO)
     stored = _read(source, offset + _HEADER.size, size, where)
     packed, checksums = stored[: data_size - _HEADER.size], stored[data_size - _HEADER.size :]
     if kind == _CRC32 and chunk > 0:

@@ -8,6 +8,7 @@ Source: docs/formats/hfile.md, "Entries".
 from __future__ import annotations
 
 import struct
+from array import array
 from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ __all__ = ["MAX_KEY_BYTES", "Entries", "decode_entries", "encode_entry", "full_k
 
 MAX_KEY_BYTES = 32767
 _LENGTHS = struct.Struct(">iih")
+_STEP = struct.Struct(">ii")
 _KEY_OVERHEAD = 2 + 10
 _SUFFIX = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
 _ROW = struct.Struct(">h")
@@ -79,23 +81,43 @@ def encode_entry(key: bytes, value: bytes) -> bytes:
 
 def decode_entries(content: bytes, where: str) -> Entries:
     """The entries of a data block's body. Raises CorruptFile."""
-    rows: list[tuple[int, int, int, int]] = []
-    position, size, unpack, head = 0, len(content), _LENGTHS.unpack_from, _LENGTHS.size
-    # A loop over entries: each one says where the next one starts.
-    while position < size:
-        if position + head > size:
-            raise CorruptFile(f"{where}: the block ends within entry {len(rows)}.")
-        key_length, value_length, row_length = unpack(content, position)
-        key = position + head
-        key_end = key + row_length
-        value = key + key_length - _ROW.size
-        value_end = value + value_length
-        if row_length < 0 or value_length < 0 or value < key_end or value_end >= size:
-            raise CorruptFile(
-                f"{where}: entry {len(rows)} with a key of {key_length} and a value of {value_length} bytes does not "
-                f"fit into its block."
-            )
-        rows.append((key, key_end, value, value_end))
-        position = value_end + len(_MEMSTORE_TIME)
-    places = np.array(rows, np.int64).reshape(len(rows), 4)
-    return Entries(content, places[:, 0], places[:, 1], places[:, 2], places[:, 3])
+    found = array("q")
+    position, size, unpack, note = 0, len(content), _STEP.unpack_from, found.append
+    least = size - _LENGTHS.size
+    # A loop over entries: each one says where the next one starts. What else they say is checked for all at once.
+    while 0 <= position <= least:
+        note(position)
+        key_length, value_length = unpack(content, position)
+        if key_length < _ROW.size or value_length < 0:
+            break
+        position += _STEP.size + key_length + value_length + len(_MEMSTORE_TIME)
+    if not found and size:
+        raise CorruptFile(f"{where}: the block ends within entry 0.")
+    starts = np.frombuffer(found, np.int64)
+    key_lengths, value_lengths, row_lengths = _lengths(content, starts)
+    keys = starts + _LENGTHS.size
+    key_ends = keys + row_lengths
+    values = starts + _STEP.size + key_lengths
+    value_ends = values + value_lengths
+    wrong = (row_lengths < 0) | (value_lengths < 0) | (values < key_ends) | (value_ends >= size)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise CorruptFile(
+            f"{where}: entry {row} with a key of {key_lengths[row]} and a value of {value_lengths[row]} bytes does not "
+            f"fit into its block."
+        )
+    if position != size:
+        raise CorruptFile(f"{where}: the block ends within entry {len(starts)}.")
+    return Entries(content, keys, key_ends, values, value_ends)
+
+
+def _lengths(content: bytes, starts: Places) -> tuple[Places, Places, Places]:
+    """Length of key, value and row of the entries that start there."""
+    if not len(starts):
+        return starts, starts, starts
+    heads = np.lib.stride_tricks.sliding_window_view(np.frombuffer(content, np.uint8), _LENGTHS.size)[starts]
+    key, value, row = (
+        np.ascontiguousarray(heads[:, first:end]).view(kind)[:, 0].astype(np.int64)
+        for first, end, kind in ((0, 4, ">i4"), (4, 8, ">i4"), (8, 10, ">i2"))
+    )
+    return key, value, row

@@ -7,7 +7,8 @@ Source: docs/formats/hfile.md, "Layout", "Indexes".
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -18,6 +19,14 @@ from pyhudi.formats.hfile.index import IndexEntry, decode_inner_index, decode_ro
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_file_info
 
 __all__ = ["HFileReader"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Where the blocks are: the rows that they begin with, ascending, and their offsets."""
+
+    rows: list[bytes]
+    offsets: list[int]
 
 
 class HFileReader:
@@ -47,7 +56,8 @@ class HFileReader:
         entries = decode_root_index(meta.body, trailer.meta_index_count, f"{self._where}, meta index")
         self._meta = {entry.key: entry for entry in entries}
         self.info: Mapping[str, bytes] = decode_file_info(info.body, f"{self._where}, file info")
-        self._leaves: dict[int, list[IndexEntry]] = {}
+        self._first: _Index | None = None
+        self._leaves: dict[int, _Index] = {}
 
     @property
     def entry_count(self) -> int:
@@ -125,25 +135,30 @@ class HFileReader:
 
     def _place(self, key: bytes) -> int | None:
         """Offset of the data block in which a key is if it is anywhere; None before the first block."""
-        entries = self._root
+        if self._first is None:
+            self._first = self._sorted(self._root)
+        index = self._first
         for level in range(self._trailer.levels, 0, -1):
-            rows = [row_of(entry.key, f"{self._where}, index") for entry in entries]
-            found = bisect_right(rows, key) - 1
+            found = bisect_right(index.rows, key) - 1
             if found < 0:
                 return None
-            offset = entries[found].offset
+            offset = index.offsets[found]
             if level == 1:
                 return offset
-            entries = self._inner(offset)
+            index = self._inner(offset)
         return None
 
-    def _inner(self, offset: int) -> list[IndexEntry]:
+    def _inner(self, offset: int) -> _Index:
         if offset not in self._leaves:
             block = self._block(offset, None)
             if block.magic not in (LEAF, INTERMEDIATE):
                 raise CorruptFile(f"{self._where} at byte {offset}: expected an index block, found {block.magic!r}.")
-            self._leaves[offset] = decode_inner_index(block.body, f"{self._where} at byte {offset}")
+            self._leaves[offset] = self._sorted(decode_inner_index(block.body, f"{self._where} at byte {offset}"))
         return self._leaves[offset]
+
+    def _sorted(self, entries: Sequence[IndexEntry]) -> _Index:
+        rows = [row_of(entry.key, f"{self._where}, index") for entry in entries]
+        return _Index(rows, [entry.offset for entry in entries])
 
     def _entries(self, block: Block) -> Entries:
         return decode_entries(block.body, f"{self._where} at byte {block.offset}")

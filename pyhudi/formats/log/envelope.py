@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["MAGIC", "BlockFrame", "BlockType", "CorruptRange", "HeaderKey", "encode_block", "scan_frames"]
 
 MAGIC = b"#HUDI#"
+# A file whose name reached the disk before what it holds: cut off in its first bytes, or zeros from the first one on.
+_LEFT_BY_POWER_CUT = frozenset({MAGIC[:n] for n in range(len(MAGIC))} | {bytes(n + 1) for n in range(len(MAGIC))})
 FORMAT_VERSION = 1
 SEARCH_WINDOW_BYTES = 1024 * 1024
 MAX_BLOCK_BYTES = 2**31 - 1  # Hudi narrows the size to 32 bits
@@ -104,50 +106,83 @@ def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | Corr
 
     Args:    source: the file; where: its path.
     Raises:  CorruptFile when the file does not start with the magic or a whole block's header is damaged;
-             UnsupportedTable for another format version, block type or header entry.
+             UnsupportedTable for another format version, block type or header entry. A file that a power cut has left
+             without a beginning is one corrupt range.
     """
+    window = _Window(source, where)
     size, position = source.size(), 0
     while position < size:
-        if _read(source, position, len(MAGIC)) != MAGIC:
+        head = window.read(position, len(MAGIC))
+        if head in _LEFT_BY_POWER_CUT:
+            yield CorruptRange(position, size, "a power cut left no beginning")
+            return
+        if head != MAGIC:
             raise CorruptFile(f"{where} at byte {position}: expected the log magic {MAGIC!r}; this is no log file.")
-        end, reason = _block_end(source, position, size)
+        end, reason = _block_end(window, position, size)
         if end is None:
-            end = _next_magic(source, position + len(MAGIC), size)
+            end = window.find(MAGIC, position + len(MAGIC), size)
             yield CorruptRange(position, end, reason)
         else:
-            yield _frame(source, position, end, f"{where} at byte {position}")
+            yield _frame(window, position, end, f"{where} at byte {position}")
         position = end
 
 
-def _block_end(source: pa.NativeFile, position: int, size: int) -> tuple[int | None, str]:
+class _Window:
+    """The file with the bytes at hand that were searched last: what follows one damaged range is not read again."""
+
+    def __init__(self, source: pa.NativeFile, where: str) -> None:
+        self._source, self._where = source, where
+        self._start, self._held = 0, b""
+
+    def read(self, offset: int, length: int) -> bytes:
+        first = offset - self._start
+        if first >= 0 and first + length <= len(self._held):
+            return self._held[first : first + length]
+        return self._fetched(offset, length)
+
+    def unpack(self, layout: struct.Struct, offset: int) -> tuple[int, ...]:
+        data = self.read(offset, layout.size)
+        if len(data) != layout.size:
+            raise CorruptFile(f"{self._where} at byte {offset}: {layout.size} bytes expected, {len(data)} found.")
+        return layout.unpack(data)
+
+    def find(self, wanted: bytes, position: int, size: int) -> int:
+        """Where the next `wanted` begins from `position` on; `size`, the file's, when there is none."""
+        while position < size:
+            if not 0 <= position - self._start <= len(self._held) - len(wanted):
+                self._start, self._held = position, self._fetched(position, SEARCH_WINDOW_BYTES)
+            found = self._held.find(wanted, position - self._start)
+            if found >= 0:
+                return self._start + found
+            behind = self._start + len(self._held)
+            # The magic may begin in this window and end in the next one.
+            position = size if behind >= size else max(position + 1, behind - len(wanted) + 1)
+        return size
+
+    def _fetched(self, offset: int, length: int) -> bytes:
+        self._source.seek(offset)
+        return bytes(self._source.read(length))
+
+
+def _block_end(source: _Window, position: int, size: int) -> tuple[int | None, str]:
     start = position + len(MAGIC) + _SIZE.size
     if start > size:
         return None, "the file ends in the block's size"
-    (length,) = _SIZE.unpack(_read(source, start - _SIZE.size, _SIZE.size))
+    (length,) = source.unpack(_SIZE, start - _SIZE.size)
     end = start + length
     if not _MIN_SIZE <= length <= MAX_BLOCK_BYTES or end > size:
         return None, f"a size of {length} bytes, where {size - start} are left"
-    (trailing,) = _SIZE.unpack(_read(source, end - _SIZE.size, _SIZE.size))
+    (trailing,) = source.unpack(_SIZE, end - _SIZE.size)
     if trailing != length + len(MAGIC):
         return None, f"size {length} at the front contradicts {trailing} at the end"
-    if end < size and _read(source, end, len(MAGIC)) != MAGIC:
+    if end < size and source.read(end, len(MAGIC)) != MAGIC:
         return None, "neither another block nor the end of the file follows"
     return end, ""
 
 
-def _next_magic(source: pa.NativeFile, position: int, size: int) -> int:
-    while position < size:
-        window = _read(source, position, SEARCH_WINDOW_BYTES + len(MAGIC))
-        found = window.find(MAGIC)
-        if found >= 0:
-            return position + found
-        position += SEARCH_WINDOW_BYTES
-    return size
-
-
-def _frame(source: pa.NativeFile, position: int, end: int, where: str) -> BlockFrame:
+def _frame(source: _Window, position: int, end: int, where: str) -> BlockFrame:
     cursor = position + len(MAGIC) + _SIZE.size
-    version, type_number = _TYPE.unpack(_read(source, cursor, _TYPE.size))
+    version, type_number = source.unpack(_TYPE, cursor)
     if version != FORMAT_VERSION:
         raise UnsupportedTable(f"{where}: log format version {version}; this release reads version {FORMAT_VERSION}.")
     try:
@@ -156,15 +191,15 @@ def _frame(source: pa.NativeFile, position: int, end: int, where: str) -> BlockF
         raise UnsupportedTable(f"{where}: log block type {type_number} is not known to this release.") from None
     limit = end - _SIZE.size - _INT.size - _SIZE.size  # trailing length, an empty footer, content length
     header, cursor = _header(source, cursor + _TYPE.size, limit, where)
-    (content_size,) = _SIZE.unpack(_read(source, cursor, _SIZE.size))
+    (content_size,) = source.unpack(_SIZE, cursor)
     content_offset = cursor + _SIZE.size
     if not 0 <= content_size <= end - _SIZE.size - _INT.size - content_offset:
         raise CorruptFile(f"{where}: a content of {content_size} bytes does not fit into its block.")
     return BlockFrame(block_type, header, position, content_offset, content_size, end)
 
 
-def _header(source: pa.NativeFile, cursor: int, limit: int, where: str) -> tuple[dict[HeaderKey, str], int]:
-    (count,) = _INT.unpack(_read(source, cursor, _INT.size))
+def _header(source: _Window, cursor: int, limit: int, where: str) -> tuple[dict[HeaderKey, str], int]:
+    (count,) = source.unpack(_INT, cursor)
     cursor += _INT.size
     header: dict[HeaderKey, str] = {}
     if not 0 <= count <= len(HeaderKey):
@@ -172,20 +207,15 @@ def _header(source: pa.NativeFile, cursor: int, limit: int, where: str) -> tuple
     for _ in range(count):
         if cursor + _PAIR.size > limit:
             raise CorruptFile(f"{where}: the header runs past its block.")
-        number, length = _PAIR.unpack(_read(source, cursor, _PAIR.size))
+        number, length = source.unpack(_PAIR, cursor)
         cursor += _PAIR.size
         if not 0 <= length <= limit - cursor:
             raise CorruptFile(f"{where}: a header entry of {length} bytes does not fit into its block.")
         try:
-            header[HeaderKey(number)] = _read(source, cursor, length).decode()
+            header[HeaderKey(number)] = source.read(cursor, length).decode()
         except UnicodeDecodeError as error:
             raise CorruptFile(f"{where}: a header entry is not UTF-8 ({error}).") from error
         except ValueError:
             raise UnsupportedTable(f"{where}: header entry {number} is not known to this release.") from None
         cursor += length
     return header, cursor
-
-
-def _read(source: pa.NativeFile, offset: int, length: int) -> bytes:
-    source.seek(offset)
-    return bytes(source.read(length))

@@ -22,7 +22,7 @@ from pyroaring import BitMap64
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.log.envelope import HeaderKey
 
-__all__ = ["POSITION_NOTES", "decode_positions", "encode_positions"]
+__all__ = ["POSITION_NOTES", "decode_positions", "encode_positions", "positions_of"]
 
 POSITION_NOTES = {
     HeaderKey.RECORD_POSITIONS: b"pyhudi.record_positions",
@@ -31,6 +31,9 @@ POSITION_NOTES = {
 
 _MAX_POSITIONS = 1 << 31  # rows of a file; a forged run must not take the memory
 _MAX_POSITION = (1 << 63) - 1
+# The largest form of a position: a bitmap of its own (key 4, head 9, container 8, run 6 bytes), in Base64.
+_MAX_CHARS_OF_A_POSITION = 36
+_MAX_CHARS = 16  # of a bitmap without positions
 
 Positions = npt.NDArray[np.int64]
 
@@ -45,22 +48,33 @@ def encode_positions(positions: Positions) -> str:
 
 def decode_positions(text: str, where: str) -> Positions:
     """The positions in a header's text, ascending. Raises CorruptFile."""
+    bitmap = _bitmap(text, where)
+    if len(bitmap) > _MAX_POSITIONS:
+        raise CorruptFile(f"{where}: expected at most {_MAX_POSITIONS} record positions, found {len(bitmap)}.")
+    return _numbers(bitmap)
+
+
+def positions_of(records: int, text: str, where: str) -> Positions | None:
+    """The same for a block of so many records; None when there are not as many positions. Raises CorruptFile.
+
+    A few bytes can say billions of positions, so they are counted before they are made.
+    """
+    if len(text) > _MAX_CHARS + records * _MAX_CHARS_OF_A_POSITION:
+        return None
+    bitmap = _bitmap(text, where)
+    return _numbers(bitmap) if len(bitmap) == records else None
+
+
+def _numbers(bitmap: BitMap64) -> Positions:
+    return np.frombuffer(bitmap.to_array(), np.int64) if bitmap else np.zeros(0, np.int64)
+
+
+def _bitmap(text: str, where: str) -> BitMap64:
+    """The bitmap that all of the text is, of positions below 2^63."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise CorruptFile(f"{where}: the record positions are no Base64 ({error}).") from error
-    bitmap = _bitmap(data, where)
-    if not bitmap:
-        return np.zeros(0, np.int64)
-    if bitmap.max() > _MAX_POSITION:
-        raise CorruptFile(f"{where}: expected record positions below 2^63, found {bitmap.max()}.")
-    if len(bitmap) > _MAX_POSITIONS:
-        raise CorruptFile(f"{where}: expected at most {_MAX_POSITIONS} record positions, found {len(bitmap)}.")
-    return np.frombuffer(bitmap.to_array(), np.int64)
-
-
-def _bitmap(data: bytes, where: str) -> BitMap64:
-    """The bitmap that all of the bytes are."""
     try:
         bitmap = BitMap64.deserialize(data) if data else None
     except ValueError as error:
@@ -68,4 +82,6 @@ def _bitmap(data: bytes, where: str) -> BitMap64:
     size_bytes = len(bitmap.serialize()) if bitmap is not None else 8
     if bitmap is None or size_bytes != len(data):
         raise CorruptFile(f"{where}: expected record positions of {size_bytes} bytes, found {len(data)}.")
+    if bitmap and bitmap.max() > _MAX_POSITION:
+        raise CorruptFile(f"{where}: expected record positions below 2^63, found {bitmap.max()}.")
     return bitmap

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
-from pyhudi.formats.log.positions import POSITION_NOTES, decode_positions
+from pyhudi.formats.log.positions import POSITION_NOTES, positions_of
 from pyhudi.storage.base import Storage
 
 __all__ = ["LogBlock", "scan_log"]
@@ -88,8 +88,7 @@ class LogBlock:
         of_base, text = self.placed(records)
         if not text or of_base != base_instant:
             return None
-        found = decode_positions(text, self.where)
-        return found if len(found) == len(records) else None
+        return positions_of(len(records), text, self.where)
 
     def placed(self, records: pa.Table | pa.RecordBatch) -> tuple[str, str]:
         """Instant of a base file, and the positions there in encoded form; ("", "") when the block does not say."""

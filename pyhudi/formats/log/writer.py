@@ -14,6 +14,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.log.blocks import avro_data, hfile_data, parquet_data
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
 
 __all__ = ["DATA_BLOCK_FORMATS", "LogFileWriter", "data_block"]
 
@@ -48,14 +49,17 @@ class LogFileWriter:
     def __init__(self, storage: Storage, path: str) -> None:
         self.path = path
         self.size_bytes = 0
+        self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
 
     def append(self, block: bytes) -> None:
-        """Write a whole block."""
-        self._sink.write(block)
+        """Write a whole block. Raises StorageError."""
+        with as_storage_error(self._where):
+            self._sink.write(block)
         self.size_bytes += len(block)
 
     def close(self) -> int:
         """Finish the file; its size in bytes."""
-        self._sink.close()
+        with as_storage_error(self._where):
+            self._sink.close()
         return self.size_bytes

@@ -4,6 +4,7 @@ Below these nobody sees a text key. Each option is declared in one place, mostly
 (`declare.py` says how); docs/options.md is printed from there: `python -m pyhudi.model.options`.
 """
 
+from pyhudi.model.options.calls import ReadOptions, WriteOptions
 from pyhudi.model.options.catalogue import (
     KEYWORDS,
     OPTIONS,
@@ -14,9 +15,7 @@ from pyhudi.model.options.catalogue import (
     spec_of,
 )
 from pyhudi.model.options.locks import LockOptions
-from pyhudi.model.options.read import ReadOptions
 from pyhudi.model.options.spec import HudiOptionWarning, Kind, OptionScope, OptionSpec, Support
-from pyhudi.model.options.write import WriteOptions
 
 __all__ = [
     "KEYWORDS",

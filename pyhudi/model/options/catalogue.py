@@ -13,21 +13,18 @@ from types import MappingProxyType
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.archiving import ArchivingOptions
-from pyhudi.model.options.cleaning import CleaningOptions
 from pyhudi.model.options.clustering import LAYOUT_ENABLE, ClusteringOptions
 from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.options.concurrency import ConcurrencyOptions, LivenessOptions
 from pyhudi.model.options.damage import DamageOptions
-from pyhudi.model.options.declare import key_of, topic
+from pyhudi.model.options.declare import is_own_class, key_of, own_rows, topic
 from pyhudi.model.options.files import FileOptions
 from pyhudi.model.options.index import INDEX_TYPE, BucketOptions, IndexOptions
 from pyhudi.model.options.keys import KeyOptions
 from pyhudi.model.options.known_calls import CALLS
 from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.locks import LOCK_PROVIDER, LockOptions
-from pyhudi.model.options.memory import MemoryOptions
-from pyhudi.model.options.merging import MergerOptions, MergingOptions
+from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -35,11 +32,11 @@ from pyhudi.model.options.operation import (
     ReplacingOptions,
     SchemaOptions,
 )
-from pyhudi.model.options.own_classes import is_own_class, own_rows
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
-from pyhudi.model.options.ttl import TtlOptions
+from pyhudi.shown_text import is_text, quoted
 
 __all__ = [
     "KEYWORDS",
@@ -178,6 +175,7 @@ def _known(
     result: dict[str, str] = {}
     given_as: dict[str, str] = {}
     for key, value in options.items():
+        _check_text(key, value)
         if value is not None and key in _PYTHON_NAMES:
             _warn_bare(key)
         if value is None or not (key.startswith("hoodie.") or key in rows):
@@ -205,6 +203,15 @@ def _known(
 def _may_be_empty(key: str, rows: Mapping[str, OptionSpec]) -> bool:
     spec = rows.get(key)
     return spec is not None and spec.may_be_empty
+
+
+def _check_text(key: object, value: object) -> None:
+    """Raises ConfigError, which does not say the value, for what no file of a table can hold."""
+    if not isinstance(key, str) or not is_text(key) or not is_text(text_of(value)):
+        raise ConfigError(
+            f"The option '{quoted(str(key))}': its key or its value is no text, or has half of a UTF-16 pair in it. "
+            "Nothing was written."
+        )
 
 
 def _warn_bare(name: str) -> None:

@@ -3,18 +3,24 @@
 `commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the one place where this
 option stands. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
 value of a call (`parse`) are made from it. docs/contributing/add-an-option.md walks through an example.
+
+A user's own lock provider or index declares its options in the same way: its class names in `options_class` a frozen
+dataclass whose fields are made by `option`. Then these keys are known where the class is named: they are checked, have
+defaults and older spellings, and a wrong one is told the nearest. docs/contributing/add-a-lock-provider.md and
+docs/contributing/add-an-index.md walk through examples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, TypedDict, TypeVar, cast
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.spec import Kind, OptionScope, OptionSpec
+from pyhudi.registry import Registry
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -24,11 +30,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Values",
     "computed",
+    "is_own_class",
     "key_of",
     "milliseconds",
     "names_of",
     "option",
+    "own_options",
+    "own_rows",
     "own_specs",
+    "own_texts",
     "parse",
     "part",
     "row",
@@ -248,3 +258,41 @@ def _default_text(default: object) -> str:
     if isinstance(default, float):
         return f"{Decimal(repr(default)):f}"
     return ",".join(default) if isinstance(default, tuple) else str(default)
+
+
+# ---- options of a user's own class ----
+
+
+def is_own_class(name: str) -> bool:
+    """Is this a class of the user's, "module:Class"? All others are names that we know."""
+    return ":" in name
+
+
+def own_rows(option_key: str, name: str) -> tuple[OptionSpec, ...]:
+    """The options that the class `name`, given as `option_key`, declares; none for a name that we know.
+
+    Raises ConfigError for a class that can't be imported, and for an `options_class` that declares none.
+    """
+    if not is_own_class(name):
+        return ()
+    classes: Registry[type] = Registry(option_key, {})
+    declared = getattr(classes.load(name), "options_class", None)
+    if declared is None:
+        return ()
+    rows = tuple(specs_of(declared)) if is_dataclass(declared) and isinstance(declared, type) else ()
+    if not rows:
+        raise ConfigError(
+            f"{option_key}={name}: its options_class is {declared!r}; expected a dataclass whose fields are made by "
+            f"pyhudi.model.options.declare.option. See docs/contributing/add-an-option.md."
+        )
+    return rows
+
+
+def own_texts(option_key: str, name: str, values: Values) -> dict[str, str]:
+    """What the call gives for the options of that class: key → text."""
+    return {row.key: values.given[row.key] for row in own_rows(option_key, name) if row.key in values.given}
+
+
+def own_options(kind: type[Options], texts: Mapping[str, str]) -> Options:
+    """The options that a class declares, from text. Raises ConfigError for a wrong value."""
+    return parse(kind, Values(texts))

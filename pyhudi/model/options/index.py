@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.declare import Values, computed, option, parse, row
-from pyhudi.model.options.own_classes import own_texts
+from pyhudi.model.options.declare import Values, computed, option, own_texts, parse, row
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["INDEX_TYPE", "BucketOptions", "IndexOptions", "bucket_options", "index_options"]

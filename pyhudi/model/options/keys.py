@@ -44,7 +44,7 @@ _TIMEBASED = tuple(
         ("input.timezone", None, "Zone of text timestamps that name none."),
         ("output.dateformat", None, "Joda pattern of the partition path."),
         ("output.timezone", None, "Zone of the partition path."),
-        ("timezone", None, "Zone of both; beats the other two."),
+        ("timezone", None, "Zone of both; wins over the other two."),
     )
 )
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.options.declare import Values, milliseconds, option, parse, part
-from pyhudi.model.options.own_classes import own_texts
+from pyhudi.model.options.declare import Values, milliseconds, option, own_texts, parse, part
 from pyhudi.model.options.spec import Kind
 from pyhudi.model.options.table import TABLE_NAME
 

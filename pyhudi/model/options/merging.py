@@ -1,4 +1,4 @@
-"""Options that say which row wins.
+"""Options that say which row wins, and how much memory merging takes.
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -14,10 +14,12 @@ from pyhudi.model.options.declare import Values, option, parse
 from pyhudi.model.options.spec import ON_READ_AND_WRITE
 
 __all__ = [
+    "DEFAULT_MEMORY",
     "MERGE_MODE",
     "ORDERING_FIELDS",
     "PAYLOAD_CLASS",
     "STRATEGY_ID",
+    "MemoryOptions",
     "MergerOptions",
     "MergingOptions",
     "merging_options",
@@ -136,3 +138,32 @@ def merging_options(values: Values) -> MergingOptions:
     if strategy is not None and not _UUID.fullmatch(strategy):
         raise ConfigError(f"{STRATEGY_ID}={strategy}: expected a UUID, as in 5c2d9a3e-8f1b-4c6d-9e0f-1a2b3c4d5e6f.")
     return replace(options, merge_mode=next(iter(said.values()), None))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """Bytes of log rows of one slice that stay in memory. `spill_folder`: None is the system's temporary folder."""
+
+    merge_bytes: int = option(
+        "hoodie.memory.merge.max.size",
+        268435456,
+        "Queries and writes that merge a slice: bytes of log rows in memory, per slice; the rest waits in a "
+        "temporary file. Hudi: 1073741824.",
+        scopes=ON_READ_AND_WRITE,
+        minimum=0,
+    )
+    compaction_bytes: int = option(
+        "hoodie.memory.compaction.max.size",
+        268435456,
+        "Compaction, log compaction and clustering: as hoodie.memory.merge.max.size. Hudi: a share of the heap.",
+        minimum=0,
+    )
+    spill_folder: str | None = option(
+        "hoodie.memory.spillable.map.path",
+        None,
+        "Folder for log rows that do not fit into memory, on every machine; None: the system's temporary folder.",
+        scopes=ON_READ_AND_WRITE,
+    )
+
+
+DEFAULT_MEMORY = MemoryOptions()

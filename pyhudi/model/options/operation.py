@@ -135,7 +135,7 @@ class SchemaOptions:
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class OwnOptions:
-    """PyHudi's own: who writes a Spark DataFrame, and how hard the codec tries."""
+    """PyHudi's own: who writes a Spark DataFrame, how hard the codec tries, and whether a write waits for the disk."""
 
     engine: str = option(
         "hoodie.pyhudi.engine",
@@ -159,6 +159,12 @@ class OwnOptions:
         "Level of the codec; for gzip and zstd.",
         keyword="compression_level",
         minimum=0,
+    )
+    storage_sync: bool = option(
+        "hoodie.pyhudi.storage.sync",
+        True,
+        "On a local disk a commit waits until the disk has what it names, so that a power cut loses nothing. With "
+        "false it can lose or empty files of completed instants; for tables that can be made again.",
     )
 
 

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.limits import MAX_DEPTH, check_depth, excerpt, shown, too_deep
 from pyhudi.model.predicate.tokens import KNOWN, Token, number_of, text_of, timestamp_of, tokenize
 from pyhudi.model.predicate.tree import (
     And,
@@ -42,7 +44,6 @@ __all__ = ["parse_where"]
 
 _SAME_OP = {"==": "=", "!=": "<>"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
-_MAX_DEPTH = 200  # of brackets and NOTs; deeper text is an attack or a mistake
 
 
 def parse_where(where: object) -> Predicate:
@@ -50,8 +51,14 @@ def parse_where(where: object) -> Predicate:
 
     Args:    where: SQL text; a `pyarrow.compute.Expression`; a tuple `("column", "op", value)`; a list of any of these,
              all of which must hold; a ready `Predicate`; or None, which keeps every row.
-    Raises:  ConfigError, with the place in the text.
+    Raises:  ConfigError, with the place in the text, and for more than the limits of `limits.py`.
     """
+    return _parsed(where, 0)
+
+
+def _parsed(where: object, depth: int) -> Predicate:
+    if depth > MAX_DEPTH:
+        raise too_deep()
     match where:
         case None:
             return Constant(True)
@@ -62,13 +69,17 @@ def parse_where(where: object) -> Predicate:
         case (str(column), str(op)) if isinstance(where, tuple):
             return _from_tuple(column, op, None)
         case And() | Or() | Not() | Compare() | CompareColumns() | In() | IsNull() | Like() | Constant() | Opaque():
+            check_depth(where)
             return where
         case list() | tuple():
-            return conjunction(tuple(parse_where(part) for part in where))
+            return conjunction(tuple(_parsed(part, depth + 1) for part in where))
     if type(where).__module__.startswith("pyarrow") and type(where).__name__ == "Expression":
-        return Opaque(cast("pc.Expression", where))
+        opaque = Opaque(cast("pc.Expression", where))
+        check_depth(opaque)
+        return opaque
     raise ConfigError(
-        f"where={where!r} is of type {type(where).__name__}; expected SQL text such as \"day >= DATE '2024-01-01'\", "
+        f"where={shown(where)} is of type {type(where).__name__}; expected SQL text such as "
+        "\"day >= DATE '2024-01-01'\", "
         'a tuple such as ("id", "=", 7), a list of tuples, or a pyarrow.compute expression.'
     )
 
@@ -81,7 +92,7 @@ def _from_tuple(name: str, op: str, value: Value) -> Predicate:
         return Constant(None) if value is None else Compare(column, word, value)
     if word in ("IN", "NOT IN"):
         if isinstance(value, str) or not isinstance(value, Iterable):
-            raise ConfigError(f"where=({name!r}, {op!r}, {value!r}): IN needs a list of values.")
+            raise ConfigError(f"where=({shown(name)}, {shown(op)}, {shown(value)}): IN needs a list of values.")
         return _negated(word == "NOT IN", _in(column, list(value)))
     if word in ("LIKE", "NOT LIKE") and isinstance(value, str):
         return _negated(word == "NOT LIKE", Like(column, value))
@@ -90,8 +101,8 @@ def _from_tuple(name: str, op: str, value: Value) -> Predicate:
     if word in ("BETWEEN", "NOT BETWEEN") and isinstance(value, Sequence) and len(value) == 2:
         return _negated(word == "NOT BETWEEN", _between(column, value[0], value[1]))
     raise ConfigError(
-        f"where=({name!r}, {op!r}, {value!r}) is not understood; operators: = <> < <= > >= IN, NOT IN, LIKE, "
-        "BETWEEN (each with its value), IS NULL, IS NOT NULL."
+        f"where=({shown(name)}, {shown(op)}, {shown(value)}) is not understood; operators: = <> < <= > >= "
+        "IN, NOT IN, LIKE, BETWEEN (each with its value), IS NULL, IS NOT NULL."
     )
 
 
@@ -122,7 +133,9 @@ def _compare(left: Column | Value, op: str, right: Column | Value) -> Predicate:
         if op not in outcomes:
             outcomes |= {"<": left < right, "<=": left <= right, ">": left > right, ">=": left >= right}
     except TypeError as error:
-        raise ConfigError(f"where compares the literals {left!r} and {right!r}, which have no order.") from error
+        raise ConfigError(
+            f"where compares the literals {shown(left)} and {shown(right)}, which have no order."
+        ) from error
     return Constant(bool(outcomes[op]))
 
 
@@ -132,6 +145,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokenize(text)
+        self.read: list[Token] = []  # as far as anybody looked
         self.position = 0
         self.depth = 0
 
@@ -156,17 +170,18 @@ class _Parser:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def negation(self) -> Predicate:
+        negate = False
+        while self.take_word("NOT"):
+            negate = not negate  # unknown stays unknown, so two of them say nothing
         self.depth += 1
-        if self.depth > _MAX_DEPTH:
-            raise self.error(f"more than {_MAX_DEPTH} nested brackets")
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"more than {MAX_DEPTH} nested brackets")
         try:
-            if self.take_word("NOT"):
-                return Not(self.negation())
             if self.take_mark("("):
                 inner = self.disjunction()
                 self.expect_mark(")")
-                return inner
-            return self.test()
+                return _negated(negate, inner)
+            return _negated(negate, self.test())
         finally:
             self.depth -= 1
 
@@ -230,7 +245,7 @@ class _Parser:
         return self.literal()
 
     def starts_literal(self, token: Token) -> bool:
-        following = self.tokens[self.position + 1]
+        following = self.token(self.position + 1)
         if token.is_word("TRUE", "FALSE", "NULL"):
             return True
         if token.is_word("DATE", "TIMESTAMP"):
@@ -265,6 +280,8 @@ class _Parser:
         self.position += 1
         if token.kind == "number":
             value = number_of(token.text)
+            if isinstance(value, Decimal):  # minus would round it
+                return value.copy_negate() if negative else value
             return -value if negative else value
         if token.kind == "text":
             return text_of(token.text)
@@ -281,7 +298,7 @@ class _Parser:
             self.expect_mark(")")
             try:
                 return float(value)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 raise self.error("expected a number in text") from None
         self.position -= 1
         raise self.error("expected a column or a value")
@@ -292,12 +309,17 @@ class _Parser:
         try:
             value = date.fromisoformat(text) if kind.is_word("DATE") else timestamp_of(text)
         except ValueError:
-            raise self.error(f"{text!r} is not an ISO {kind.text.lower()}") from None
+            raise self.error(f"{shown(text)} is not an ISO {kind.text.lower()}") from None
         self.position += 1
         return value
 
     def peek(self) -> Token:
-        return self.tokens[self.position]
+        return self.token(self.position)
+
+    def token(self, position: int) -> Token:
+        while len(self.read) <= position:
+            self.read.append(next(self.tokens))
+        return self.read[position]
 
     def take_word(self, word: str) -> bool:
         if self.peek().is_word(word):
@@ -321,5 +343,7 @@ class _Parser:
 
     def error(self, what: str) -> ConfigError:
         token = self.peek()
-        found = "the end" if token.kind == "end" else repr(token.text)
-        return ConfigError(f"where={self.text!r}: {what} at character {token.at + 1}, found {found}. {KNOWN}")
+        found = "the end" if token.kind == "end" else shown(token.text)
+        return ConfigError(
+            f"where={excerpt(self.text, token.at)}: {what} at character {token.at + 1}, found {found}. {KNOWN}"
+        )

@@ -186,5 +186,12 @@ def _delete(instants: Sequence[Instant], files: Files, storage: Storage) -> None
         if instant.requested_time in left:
             delete_markers(storage, instant.requested_time)
     found = [(state, info.path) for instant in instants for _, state, info in _states(instant, files)]
-    for _, path in sorted(found, key=lambda item: item[0] is State.COMPLETED):  # stable: oldest first
+    pending = [path for state, path in found if state is not State.COMPLETED]
+    for path in pending:
         storage.delete(path)
+    storage.sync(pending)  # pending files that came back without the completed one would be a failed write
+    for state, path in found:
+        if state is State.COMPLETED:
+            storage.delete(path)
+            # One by one: before an older one that came back, a younger one that is gone would seem uncommitted.
+            storage.sync([path])

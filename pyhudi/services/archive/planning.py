@@ -21,6 +21,7 @@ from itertools import takewhile
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.formats.bodies import Body
+from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_BY_HOURS,
@@ -80,8 +81,8 @@ def kept_commits(timeline: Timeline, context: ActionContext) -> tuple[int, int]:
         needed = cleaning.commits_retained - 1 + 2
     elif cleaning.policy == KEEP_LATEST_BY_HOURS and commits:
         zone = context.meta.config.timeline_zone
-        since = parse_instant_time(commits[-1].requested_time, zone) - timedelta(hours=cleaning.hours_retained)
-        needed = sum(parse_instant_time(i.requested_time, zone) >= since for i in commits) - 1 + 2
+        newest, kept = parse_instant_time(commits[-1].requested_time, zone), timedelta(hours=cleaning.hours_retained)
+        needed = sum(newest - parse_instant_time(i.requested_time, zone) <= kept for i in commits) - 1 + 2
     more = max(0, needed - options.commits_kept_min)
     return options.commits_kept_min + more, options.commits_kept_max + more
 
@@ -239,7 +240,14 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
         body = context.meta.reader.read_body(clean, State.REQUESTED)
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
-        plan = {**decode_avro_record(body, where), "requested_time": clean.requested_time}
+        said = Fields(decode_avro_record(body, where), where)
+        earliest = said.record("earliestInstantToRetain")
+        plan: Body = {
+            "requested_time": clean.requested_time,
+            "earliestInstantToRetain": None if earliest is None else {"timestamp": earliest.text("timestamp")},
+            "lastCompletedCommitTimestamp": said.text("lastCompletedCommitTimestamp"),
+            "extraMetadata": said.text_map("extraMetadata"),
+        }
         yield plan
         if _covers_all_partitions(plan):
             return

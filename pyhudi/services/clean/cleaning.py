@@ -68,7 +68,7 @@ def clean(
         return CleanResult(table, options.policy, runs=runs, rolled_back=undone)
     planned, instant = _schedule(context)
     if instant is not None and not schedule_only:
-        runs = (*runs, *run_cleans((instant,), context))
+        runs = (*runs, *run_cleans((instant,), context, planned.plan()))
     return _result(planned, context, instant, runs, undone)
 
 
@@ -87,9 +87,9 @@ def clean_after_write(context: ActionContext) -> tuple[str, ...]:
     runs = run_cleans(pending_cleans(context.meta.timeline), context)
     context = context.reloaded() if runs else context
     if commits_since_clean(context.meta) >= options.trigger_commits:
-        _, instant = _schedule(context, after_write=True)
+        planned, instant = _schedule(context, after_write=True)
         if instant is not None:
-            runs = (*runs, *run_cleans((instant,), context))
+            runs = (*runs, *run_cleans((instant,), context, planned.plan()))
     return tuple(run.instant_time for run in runs)
 
 

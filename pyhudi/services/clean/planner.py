@@ -28,7 +28,7 @@ from pyhudi.model.clean_plan import (
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.options.cleaning import PartitionFilter
+from pyhudi.model.options.retention import PartitionFilter
 from pyhudi.services.clean.deletions import Deletions
 from pyhudi.services.clean.policies import (
     RetentionRules,

@@ -14,7 +14,7 @@ from pyhudi.actions.commit import Committed, TakenOver, commit
 from pyhudi.actions.rolling_metadata import with_rolling_values
 from pyhudi.errors import WriteConflict
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan
-from pyhudi.model.filenames import data_path
+from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.clean.planner import savepointed_files
@@ -43,18 +43,23 @@ def check_no_restore(context: ActionContext) -> None:
         )
 
 
-def run_cleans(instants: Sequence[Instant], context: ActionContext) -> tuple[CleanRun, ...]:
-    """Execute plans; those that another process has completed meanwhile are passed over. Raises HudiError."""
-    runs = (_run(instant, context) for instant in instants)
+def run_cleans(
+    instants: Sequence[Instant], context: ActionContext, own: CleanPlan | None = None
+) -> tuple[CleanRun, ...]:
+    """Execute plans; those that another process has completed meanwhile are passed over. Raises HudiError.
+
+    Args: own: the plan of the only instant, where this call has made it; others are read, and judged.
+    """
+    runs = (_run(instant, context, own) for instant in instants)
     return tuple(run for run in runs if run is not None)
 
 
-def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
+def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> CleanRun | None:
     """Execute a plan; None when there is none in the file (its writer died), or another process was faster."""
     config = context.meta.config
     writer = TimelineWriter(context.meta.storage, config)
     started_s = context.clock.monotonic_s()
-    plan = context.meta.reader.clean_plan(instant)
+    plan = own or context.meta.reader.clean_plan(instant)
     if plan is None:
         writer.delete_files(instant)
         return None
@@ -63,7 +68,7 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
         instant = writer.start(instant, context.meta.reader.read_body(instant, State.REQUESTED) if again else b"")
     context = context.reloaded()
     check_no_restore(context)
-    deleted = _delete(plan, instant, context)
+    deleted = _delete(plan, instant, own is not None, context)
     removed: list[str] = []
 
     def metadata(now: ActionContext) -> CleanMetadata:
@@ -73,7 +78,9 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
         return _metadata(instant, plan, deleted, tuple(removed), taken_ms, extra)
 
     try:
-        committed: Committed[CleanMetadata] = commit(instant, context, metadata)
+        # What a completed clean has deleted must not come back: it may be what an archived write had replaced.
+        deleted_paths = [data_path(path, name) for path, names in deleted.items() for name in names]
+        committed: Committed[CleanMetadata] = commit(instant, context, metadata, written=deleted_paths)
     except TakenOver:
         return None
     return CleanRun(
@@ -86,14 +93,20 @@ def _run(instant: Instant, context: ActionContext) -> CleanRun | None:
     )
 
 
-def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
+def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
     """Delete the files of a plan, but those that must stay by now. By partition what was deleted.
 
-    These are the files of savepoints, and after a rollback or restore whatever is the newest version again.
+    These are the files of savepoints, and after a rollback or restore whatever is the newest version again. A plan that
+    was found on the timeline may name anything: what is the newest version, or of a write that is newer than the plan
+    or pending, was never its to delete.
     """
     kept: list[Mapping[str, Collection[str]]] = [*savepointed_files(context.meta).values()]
-    if any(i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline):
+    if not is_own or any(
+        i.action.is_undoing and i.requested_time > instant.requested_time for i in context.meta.timeline
+    ):
         kept.append(_newest_files(plan.files, context))
+    if not is_own:
+        kept.append(_newer_files(plan, instant, context.meta.timeline))
     to_delete = {
         path: tuple(name for name in names if not any(name in files.get(path, ()) for files in kept))
         for path, names in plan.files.items()
@@ -107,6 +120,17 @@ def _delete(plan: CleanPlan, instant: Instant, context: ActionContext) -> Mappin
             for _ in pool.map(context.meta.storage.delete, paths):
                 pass
     return to_delete
+
+
+def _newer_files(plan: CleanPlan, instant: Instant, timeline: Timeline) -> Mapping[str, frozenset[str]]:
+    """Names of files of writes that a plan can't have known, or that are not complete, by partition."""
+    pending = {i.requested_time for i in timeline.pending() if i.action.is_write}
+
+    def is_newer(name: str) -> bool:
+        written = instant_of(name)
+        return written is not None and (written >= instant.requested_time or written in pending)
+
+    return {path: frozenset(filter(is_newer, names)) for path, names in plan.files.items()}
 
 
 def _newest_files(partitions: Iterable[str], context: ActionContext) -> Mapping[str, frozenset[str]]:

@@ -20,6 +20,7 @@ from pyhudi.model.options.clustering import SORT_COLUMNS
 from pyhudi.services.cluster.clustering import CLUSTERING
 from pyhudi.services.cluster.result import ClusteringResult, ClusteringRun
 from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, run_plan, schedule_plan
 
 __all__ = ["cluster", "cluster_after_write", "commits_since_clustering"]
@@ -39,30 +40,20 @@ def cluster(
              were executed before stay so.
     """
     table = context.meta.storage.root
-    if dry_run:
-        plan = CLUSTERING.plan(context) if _wants(context) else None
-        return ClusteringResult(table, () if plan is None else plan.groups)
-    if instant_time is not None:
+    if instant_time is not None and not dry_run:
         if SORT_COLUMNS in context.options.explicit:
             raise ConfigError(
                 f"{SORT_COLUMNS} goes into a plan when it is made; the plan {instant_time} is executed as it was made. "
                 f"Leave the columns out, or leave out the instant to make another plan."
             )
-        return ClusteringResult(table, runs=(_run(instant_time, context),))
-    context = context.reloaded() if drop_expired(context) else context
-    waiting = () if schedule_only else pending_plans(CLUSTERING, context)
-    runs = tuple(_run(instant.requested_time, context) for instant in waiting)
-    context = context.reloaded() if runs else context
-    made = schedule_plan(CLUSTERING, context) if _wants(context) else None
-    if made is None:
-        return ClusteringResult(table, runs=runs)
-    instant, plan = made
-    if not schedule_only:
-        runs = (*runs, _run(instant.requested_time, context))
-    return ClusteringResult(table, plan.groups, instant.requested_time, runs)
+        return ClusteringResult(table, runs=(_run(context, instant_time),))
+    if not dry_run and drop_expired(context):
+        context = context.reloaded()
+    called = call_service(CLUSTERING, context, _wants, _run, dry_run=dry_run, schedule_only=schedule_only)
+    return ClusteringResult(table, () if called.plan is None else called.plan.groups, called.scheduled, called.runs)
 
 
-def _run(instant_time: str, context: ActionContext) -> ClusteringRun:
+def _run(context: ActionContext, instant_time: str) -> ClusteringRun:
     """Execute a plan; one that is stale would be in the way for good, so it is dropped."""
     try:
         return run_plan(CLUSTERING, context, instant_time)
@@ -111,10 +102,10 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
         if commits_since_clustering(context) >= options.async_commits_max:
             schedule_plan(CLUSTERING, context)
         return ()
-    done = [_run(instant.requested_time, context) for instant in pending_plans(CLUSTERING, context)]
+    done = [_run(context, instant.requested_time) for instant in pending_plans(CLUSTERING, context)]
     context = context.reloaded() if done else context
     if commits_since_clustering(context) >= options.inline_commits_max:
         made = schedule_plan(CLUSTERING, context)
         if made is not None:
-            done.append(_run(made[0].requested_time, context))
+            done.append(_run(context, made[0].requested_time))
     return tuple(run.instant_time for run in done)

@@ -136,9 +136,8 @@ class Clustering:
         paths = dict.fromkeys(_marked(instant, plan, meta))
         if by_listing:
             paths |= dict.fromkeys(_listed(instant, plan, meta))
-        for path in paths:
-            if path not in kept:
-                meta.storage.delete(path)
+        deleted = [path for path in paths if path not in kept and meta.storage.delete(path)]
+        meta.storage.sync(deleted)  # one that came back would count
 
     def finish(
         self, plan: ClusteringPlan, instant: Instant, body: CommitMetadata, context: ActionContext

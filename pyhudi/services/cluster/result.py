@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.text_table import html_lines, readable_bytes
+from pyhudi.services.plan_result import PlanResult, PlanRun
+from pyhudi.text_table import readable_bytes
 
 __all__ = ["ClusteringResult", "ClusteringRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class ClusteringRun:
+class ClusteringRun(PlanRun):
     """One completed instant: `files_written` new files replaced `file_slices`. `seconds`: wall time by phase."""
 
     instant_time: str
@@ -47,14 +47,15 @@ class ClusteringRun:
             seconds=seconds,
         )
 
-    @property
-    def total_s(self) -> float:
-        """Wall time of all phases."""
-        return sum(self.seconds.values())
+    def _summary(self) -> str:
+        return (
+            f"{self.groups:,} groups, {self.file_slices:,} slices → {self.files_written:,} files, "
+            f"{self.rows_written:,} rows ({readable_bytes(self.bytes_written)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class ClusteringResult:
+class ClusteringResult(PlanResult[ClusteringGroup, ClusteringRun]):
     """`planned`: groups of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `runs`: plans that this call executed.
     """
@@ -64,38 +65,21 @@ class ClusteringResult:
     scheduled: str | None = None
     runs: tuple[ClusteringRun, ...] = ()
 
-    @property
-    def instant_times(self) -> tuple[str, ...]:
-        """The completed instants."""
-        return tuple(run.instant_time for run in self.runs)
+    def _name(self) -> str:
+        return "cluster"
 
-    @property
-    def total_s(self) -> float:
-        """Wall time of all runs."""
-        return sum(run.total_s for run in self.runs)
-
-    def __str__(self) -> str:
-        done = [
-            f"cluster {run.instant_time}: {run.groups:,} groups, {run.file_slices:,} slices → {run.files_written:,} "
-            f"files, {run.rows_written:,} rows ({readable_bytes(run.bytes_written)}); {run.total_s:.2f} s"
-            for run in self.runs
-        ]
-        if done:
-            return "\n".join(done)
-        if not self.planned:
-            return "cluster: nothing to do"
+    def _plan_summary(self) -> str:
         slices = sum(len(group.slices) for group in self.planned)
         files = sum(group.output_file_groups for group in self.planned)
-        state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"
-        return f"cluster {state}: {len(self.planned):,} groups, {slices:,} slices → {files:,} files"
+        return f"{len(self.planned):,} groups, {slices:,} slices → {files:,} files"
 
-    def _repr_html_(self) -> str:
-        if self.runs or not self.planned:
-            return html_lines(str(self))
-        head = "".join(f"<th>{name}</th>" for name in ("partition", "slices", "log files", "new files"))
-        rows = "".join(
-            f"<tr><td>{escape(group.partition_path)}</td><td>{len(group.slices)}</td>"
-            f"<td>{sum(len(s.log_file_names) for s in group.slices)}</td><td>{group.output_file_groups}</td></tr>"
+    def _plan_table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("partition", "slices", "log files", "new files"), (
+            (
+                group.partition_path,
+                len(group.slices),
+                sum(len(s.log_file_names) for s in group.slices),
+                group.output_file_groups,
+            )
             for group in self.planned
         )
-        return f"<div>{escape(str(self))}</div><table><tr>{head}</tr>{rows}</table>"

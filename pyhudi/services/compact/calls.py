@@ -15,6 +15,7 @@ from pyhudi.services.compact.compaction import COMPACTION, compaction_is_due
 from pyhudi.services.compact.folding import Folding
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
+from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
 
 __all__ = ["call", "compact_after_write"]
@@ -34,21 +35,18 @@ def call(
     Raises:  errors of the family; see `schedule_plan` and `run_plan`. Plans that were executed before stay so.
     """
     table = context.meta.storage.root
-    if dry_run:
-        plan = service.plan(context) if _wants(service, context) else None
-        return CompactionResult(table, service.operation, () if plan is None else plan.operations)
-    if instant_time is not None:
+    if instant_time is not None and not dry_run:
         return CompactionResult(table, service.operation, runs=(run_plan(service, context, instant_time),))
-    waiting = () if schedule_only else pending_plans(service, context)
-    runs = tuple(run_plan(service, context, instant.requested_time) for instant in waiting)
-    context = context.reloaded() if runs else context
-    made = schedule_plan(service, context) if _wants(service, context) else None
-    if made is None:
-        return CompactionResult(table, service.operation, runs=runs)
-    instant, plan = made
-    if not schedule_only:
-        runs = (*runs, run_plan(service, context, instant.requested_time))
-    return CompactionResult(table, service.operation, plan.operations, instant.requested_time, runs)
+    called = call_service(
+        service,
+        context,
+        wants=lambda now: _wants(service, now),
+        run=lambda now, time: run_plan(service, now, time),
+        dry_run=dry_run,
+        schedule_only=schedule_only,
+    )
+    operations = () if called.plan is None else called.plan.operations
+    return CompactionResult(table, service.operation, operations, called.scheduled, called.runs)
 
 
 def _wants(service: Folding, context: ActionContext) -> bool:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.model.write_status import WriteStatus
-from pyhudi.text_table import html_lines, readable_bytes
+from pyhudi.services.plan_result import PlanResult, PlanRun
+from pyhudi.text_table import readable_bytes
 
 __all__ = ["CompactionResult", "CompactionRun"]
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionRun:
+class CompactionRun(PlanRun):
     """One completed instant. `log_records` were read from `log_files` log files; `rows_written` went to the new files,
     `updated`, `inserted` and `deleted` of them by what the logs said. `seconds`: wall time by phase.
     """
@@ -58,14 +58,15 @@ class CompactionRun:
             seconds=seconds,
         )
 
-    @property
-    def total_s(self) -> float:
-        """Wall time of all phases."""
-        return sum(self.seconds.values())
+    def _summary(self) -> str:
+        return (
+            f"{self.file_slices:,} slices, {self.log_files:,} log files, {self.log_records:,} log records → "
+            f"{self.rows_written:,} rows ({readable_bytes(self.bytes_written)})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class CompactionResult:
+class CompactionResult(PlanResult[CompactionOperation, CompactionRun]):
     """`operation`: COMPACT or LOG_COMPACT. `planned`: slices of the plan that this call made, or would make (dry run).
     `scheduled`: its instant, None when nothing was scheduled. `runs`: plans that this call executed.
     """
@@ -77,45 +78,25 @@ class CompactionResult:
     runs: tuple[CompactionRun, ...] = ()
 
     @property
-    def instant_times(self) -> tuple[str, ...]:
-        """The completed instants."""
-        return tuple(run.instant_time for run in self.runs)
-
-    @property
-    def total_s(self) -> float:
-        """Wall time of all runs."""
-        return sum(run.total_s for run in self.runs)
-
-    @property
     def log_bytes_planned(self) -> int:
         """Bytes of the log files of the planned slices."""
         return int(sum(operation.metrics.get("TOTAL_LOG_FILES_SIZE", 0) for operation in self.planned))
 
-    def __str__(self) -> str:
-        name = self.operation.lower().replace("_", " ")
-        done = [
-            f"{name} {run.instant_time}: {run.file_slices:,} slices, {run.log_files:,} log files, "
-            f"{run.log_records:,} log records → {run.rows_written:,} rows ({readable_bytes(run.bytes_written)}); "
-            f"{run.total_s:.2f} s"
-            for run in self.runs
-        ]
-        if done:
-            return "\n".join(done)
-        if not self.planned:
-            return f"{name}: nothing to do"
-        logs = sum(len(operation.log_file_names) for operation in self.planned)
-        state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"
-        size = readable_bytes(self.log_bytes_planned)
-        return f"{name} {state}: {len(self.planned):,} slices, {logs:,} log files ({size})"
+    def _name(self) -> str:
+        return self.operation.lower().replace("_", " ")
 
-    def _repr_html_(self) -> str:
-        if self.runs or not self.planned:
-            return html_lines(str(self))
-        names = ("partition", "file group", "base file", "log files", "bytes of logs")
-        head = f"<tr>{''.join(f'<th>{name}</th>' for name in names)}</tr>"
-        rows = "".join(
-            f"<tr><td>{escape(o.partition_path)}</td><td>{escape(o.file_id)}</td><td>{escape(o.data_file_name or '')}"
-            f"</td><td>{len(o.log_file_names)}</td><td>{int(o.metrics.get('TOTAL_LOG_FILES_SIZE', 0)):,}</td></tr>"
+    def _plan_summary(self) -> str:
+        logs = sum(len(operation.log_file_names) for operation in self.planned)
+        return f"{len(self.planned):,} slices, {logs:,} log files ({readable_bytes(self.log_bytes_planned)})"
+
+    def _plan_table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+        return ("partition", "file group", "base file", "log files", "bytes of logs"), (
+            (
+                o.partition_path,
+                o.file_id,
+                o.data_file_name or "",
+                len(o.log_file_names),
+                f"{int(o.metrics.get('TOTAL_LOG_FILES_SIZE', 0)):,}",
+            )
             for o in self.planned
         )
-        return f"<div>{escape(str(self))}</div><table>{head}{rows}</table>"

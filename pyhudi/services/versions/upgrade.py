@@ -17,6 +17,7 @@ from pyhudi.actions.create import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
 from pyhudi.metadata.removal import check_no_metadata_table
+from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import TableConfig
 from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.services.versions.steps import STEPS, steps_between
@@ -124,6 +125,7 @@ def _convert(step: VersionStep, now: ActionContext) -> StepResult:
     meta = now.meta
     change = _change(step, meta.config, now)
     converted = step.convert(now, change.applied(meta.config))
+    meta.storage.sync(entry.path for entry in meta.storage.walk(META_FOLDER))  # whatever the step has converted
     config = update_table_config(meta.storage, change.set, change.remove, now.clock)
     assert config.table_version == step.target
     step.tidy(now.reloaded())

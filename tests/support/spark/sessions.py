@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import pytest
 
 FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
 CONF = {
@@ -20,3 +24,12 @@ CONF = {
     "spark.network.timeout": "900s",
     "spark.sql.broadcastTimeout": "900",
 }
+
+
+def classic_unless(repeated: Collection[Any], values: Iterable[Any]) -> Sequence[Any]:
+    """Values for a test's one parameter, of which Spark Connect repeats some: the others go the same road there, with
+    other rows.
+    """
+    given = list(values)
+    assert all(value in given for value in repeated), repeated
+    return [value if value in repeated else pytest.param(value, marks=pytest.mark.classic) for value in given]

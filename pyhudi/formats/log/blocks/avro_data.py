@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
+from pyhudi.formats.damage import located
 
 __all__ = ["decode", "encode"]
 
@@ -34,7 +35,9 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
     Raises:  CorruptFile, UnsupportedTable.
     """
     starts, ends = _record_bounds(content, where)
-    return AvroDecoder(schema, columns).decode(content, starts, ends, where)
+    with located(where):
+        decoder = AvroDecoder(schema, columns)
+    return decoder.decode(content, starts, ends, where)
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.bodies import AvroType, Body
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 
 if TYPE_CHECKING:
@@ -102,18 +103,16 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
         )
     if not 0 <= length <= len(content) - _HEAD.size:
         raise CorruptFile(f"{where}: a delete list of {length} bytes does not fit into its block.")
-    try:
+    with as_corrupt(where, "the delete list"):
         # Row by row in C: the records have no lengths, so each one's place depends on all before it.
         body = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
         found = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)
         rows = cast("Body", found)["deleteRecordList"]
-    except Exception as error:  # fastavro raises whatever type its decoding stumbles over
-        raise CorruptFile(f"{where}: the delete list can't be decoded ({type(error).__name__}: {error}).") from error
-    keys = pa.RecordBatch.from_arrays(
-        [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
-        names=[RECORD_KEY, PARTITION_PATH],
-    )
-    return _with_ordering(keys, [row["orderingVal"] for row in rows], where)
+        keys = pa.RecordBatch.from_arrays(
+            [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
+            names=[RECORD_KEY, PARTITION_PATH],
+        )
+        return _with_ordering(keys, [row["orderingVal"] for row in rows], where)
 
 
 def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:

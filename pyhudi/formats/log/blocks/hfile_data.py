@@ -17,7 +17,9 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import arrow_from_avro
+from pyhudi.formats.damage import located
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter
+from pyhudi.formats.inflation import check_inflated
 from pyhudi.model.keys import META_COLUMNS
 
 __all__ = ["decode", "encode"]
@@ -33,8 +35,14 @@ def decode(content: bytes, schema: str, columns: Collection[str] | None = None, 
     Raises:  CorruptFile, UnsupportedTable.
     """
     reader = HFileReader(pa.BufferReader(content), where)
-    decoder = AvroDecoder(schema, columns)
-    tables = [_rows(entries, decoder, where) for entries in reader.scan()]
+    with located(where):
+        decoder = AvroDecoder(schema, columns)
+    tables: list[pa.Table] = []
+    inflated = 0
+    for entries in reader.scan():
+        inflated += len(entries.content)
+        check_inflated(inflated, len(content), where)
+        tables.append(_rows(entries, decoder, where))
     if not tables:
         empty = arrow_from_avro(schema).empty_table()
         return empty if columns is None else empty.select([name for name in empty.column_names if name in columns])

@@ -11,20 +11,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.inflation import check_inflated
 
 __all__ = ["decode", "encode"]
 
 _SMALL_BYTES = 1 << 20
+_BATCH_ROWS = 1 << 16  # after so many rows the memory that they take is looked at
 
 
 def decode(content: bytes, schema: str, columns: Collection[str] | None = None, where: str = "log block") -> pa.Table:
     """The block's rows in order. `schema` (Avro JSON of the header) is not needed: the Parquet file has its own."""
-    try:
+    with as_corrupt(where, "the Parquet block"):
         file = pq.ParquetFile(pa.BufferReader(content))
-        wanted = None if columns is None else [name for name in file.schema_arrow.names if name in columns]
-        return file.read(columns=wanted, use_threads=len(content) > _SMALL_BYTES)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise CorruptFile(f"{where}: the Parquet block can't be read ({error}).") from error
+        whole = file.schema_arrow
+        wanted = [name for name in whole.names if columns is None or name in columns]
+        if len(set(wanted)) != len(wanted):
+            raise CorruptFile(f"{where}: a column of the Parquet block is there twice: {', '.join(wanted)[:200]}.")
+        if not wanted:
+            return file.read(columns=[])
+        batches: list[pa.RecordBatch] = []
+        inflated = 0
+        for batch in file.iter_batches(_BATCH_ROWS, columns=wanted, use_threads=len(content) > _SMALL_BYTES):
+            inflated += batch.nbytes
+            check_inflated(inflated, len(content), where)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, pa.schema([whole.field(name) for name in wanted], whole.metadata))
 
 
 def encode(batch: pa.RecordBatch, schema: str) -> bytes:

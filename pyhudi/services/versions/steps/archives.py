@@ -105,8 +105,15 @@ def _body_in(entries: Iterable[Body], records: Mapping[str, str]) -> bytes | Non
     """The first body of one of these fields, as the file that it came from."""
     for entry in entries:
         for name, record in records.items():
-            if entry.get(name) is not None:
+            if entry.get(name) is None:
+                continue
+            try:
                 return encode_avro_record(record, entry[name])
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # its own schema
+                raise CorruptFile(
+                    f"archived {entry.get('commitTime')}: {name} is not what it should be ({error!s:.300}). Restore "
+                    f"the archive file."
+                ) from error
     return None
 
 

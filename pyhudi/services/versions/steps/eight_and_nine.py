@@ -6,13 +6,13 @@ docs/formats/merging.md, "Mode of a table", "Payload classes".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
 from pyhudi.formats.bodies import Body
-from pyhudi.formats.json_text import pretty_json
+from pyhudi.formats.body_fields import fields_of
+from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.merge_mode import (
     CUSTOM,
@@ -141,10 +141,10 @@ def _change_definitions(context: ActionContext, changed: Callable[[Body], Body |
         return
     where = storage.full_path(INDEX_DEFINITIONS_PATH)
     try:
-        body = json.loads(data)
+        body = fields_of(parse_json(data, where, "JSON"), where).body
         definitions = dict(body["indexDefinitions"])
         after = {name: changed(definition) for name, definition in definitions.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (CorruptFile, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFile(
             f"{where}: expected index definitions as JSON, found {data[:40]!r} ({error!r}). Restore or delete the "
             f"file; Hudi recreates it when it builds an index."

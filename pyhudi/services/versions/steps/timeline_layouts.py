@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyhudi.errors import UnsupportedTable
+from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.instant_files import decode_avro_record, decode_commit, decode_requested_replace, encode_commit
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import InstantFileName
@@ -101,9 +102,10 @@ def _undone_times(meta: MetaClient) -> frozenset[str]:
     for instant in meta.timeline.completed():
         if not instant.action.is_undoing:
             continue
-        body = decode_avro_record(meta.reader.read_body(instant, State.COMPLETED), f"{instant.requested_time}.rollback")
+        where = f"{instant.requested_time}.{instant.action.value}"
+        body = Fields(decode_avro_record(meta.reader.read_body(instant, State.COMPLETED), where), where)
         for field in ("commitsRollback", "instantsToRollback"):
-            found.update(str(time) for time in body.get(field) or ())
+            found.update(body.texts(field))
     return frozenset(found)
 
 

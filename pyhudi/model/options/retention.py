@@ -1,4 +1,4 @@
-"""CleaningOptions: how much history a write or a call of the cleaner keeps.
+"""How much of a table's past stays: file versions (cleaning), instants (archiving), partitions (time to live).
 
 Source: Hudi's documented keys; sides taken are in docs/compatibility.md.
 """
@@ -11,11 +11,98 @@ from dataclasses import dataclass, replace
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.clean_plan import KEEP_LATEST_BY_HOURS, KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS
-from pyhudi.model.options.archiving import KEPT_MIN
-from pyhudi.model.options.declare import Values, names_of, option, parse, part
+from pyhudi.model.options.declare import Values, names_of, option, parse, part, row
 from pyhudi.model.options.spec import HudiOptionWarning, Kind
 
-__all__ = ["CleaningOptions", "PartitionFilter", "cleaning_options"]
+__all__ = [
+    "KEEP_BY_CREATION_TIME",
+    "KEEP_BY_TIME",
+    "KEPT_MIN",
+    "ArchivingOptions",
+    "CleaningOptions",
+    "PartitionFilter",
+    "TtlOptions",
+    "archiving_options",
+    "cleaning_options",
+    "ttl_options",
+]
+
+# ---- archiving ----
+
+KEPT_MIN = "hoodie.keep.min.commits"
+_KEPT_MAX = "hoodie.keep.max.commits"
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivingOptions:
+    """Options of archiving; what cleaning keeps stays active too."""
+
+    automatic: bool = option(
+        "hoodie.archive.automatic",
+        True,
+        "Writes archive instants when there are more commits on the active timeline than `hoodie.keep.max.commits`.",
+    )
+    commits_kept_max: int = option(
+        _KEPT_MAX,
+        30,
+        "Completed commits on the active timeline above which archiving starts. Raised when cleaning keeps more.",
+        minimum=1,
+    )
+    commits_kept_min: int = option(
+        KEPT_MIN,
+        20,
+        "Completed commits that archiving leaves on the active timeline. Raised when cleaning keeps more.",
+        minimum=1,
+    )
+    batch_entries: int = option(
+        "hoodie.commits.archival.batch",
+        10,
+        "Table version 6: entries (an instant has one for each of its states) in a block of an archive file.",
+        minimum=1,
+    )
+    beyond_savepoint: bool = option(
+        "hoodie.archive.beyond.savepoint",
+        False,
+        "Archive commits after a savepoint too; the savepointed ones stay. By default archiving stops at the "
+        "first savepoint. `restore` refuses to go back over archived commits.",
+    )
+    stops_at_latest_clean: bool = option(
+        "hoodie.archive.block.on.latest.clean.ectr",
+        False,
+        "Archive nothing at or after the earliest commit that the latest clean kept.",
+    )
+    fold_files: int = option(
+        "hoodie.timeline.compaction.batch.size",
+        10,
+        "From table version 8 on: as many files of one level of the history are folded into one of the next level.",
+        minimum=2,
+    )
+    fold_bytes_max: int = option(
+        "hoodie.timeline.compaction.target.file.max.bytes",
+        1048576000,
+        "From table version 8 on: bytes of history files that are folded into one at most.",
+        minimum=1,
+    )
+    manifests_kept: int = option(
+        "hoodie.timeline.manifest.retained.versions",
+        3,
+        "From table version 8 on: versions of the history that stay readable for those who began before.",
+        minimum=1,
+    )
+
+
+def archiving_options(values: Values) -> ArchivingOptions:
+    """The options of a write or of a call of a service. Raises ConfigError when max is not above min."""
+    options = parse(ArchivingOptions, values)
+    if options.commits_kept_max <= options.commits_kept_min:
+        raise ConfigError(
+            f"{_KEPT_MAX}={options.commits_kept_max} must be greater than {KEPT_MIN}={options.commits_kept_min}: "
+            f"archiving starts when there are more commits than the one, and leaves as many as the other says."
+        )
+    return options
+
+
+# ---- cleaning ----
 
 _POLICY = "hoodie.clean.policy"
 _COMMITS = "hoodie.clean.commits.retained"
@@ -162,3 +249,62 @@ def _policy(options: CleaningOptions, values: Values) -> str:
     if not values.is_given(_POLICY) and len(given) == 1:
         return _POLICY_OF[given[0]]
     return options.policy
+
+
+# ---- partition time to live ----
+
+KEEP_BY_TIME = "KEEP_BY_TIME"
+KEEP_BY_CREATION_TIME = "KEEP_BY_CREATION_TIME"
+
+_TTL_CLASS = row(
+    "hoodie.partition.ttl.strategy.class",
+    None,
+    "The same by the name of Hudi's class, KeepByTimeStrategy or KeepByCreationTimeStrategy.",
+)
+_STRATEGY_OF = {"KeepByTimeStrategy": KEEP_BY_TIME, "KeepByCreationTimeStrategy": KEEP_BY_CREATION_TIME}
+
+
+@dataclass(frozen=True, slots=True)
+class TtlOptions:
+    """`days_retained` 0 or less: nothing expires. `partitions`: those that may expire; () for all of them."""
+
+    inline: bool = option(
+        "hoodie.partition.ttl.inline", False, "Writes delete the partitions that have expired when they are complete."
+    )
+    strategy: str = option(
+        "hoodie.partition.ttl.management.strategy.type",
+        KEEP_BY_TIME,
+        "What the age of a partition counts from: KEEP_BY_TIME its newest base file, KEEP_BY_CREATION_TIME its "
+        "first commit.",
+        choices=(KEEP_BY_TIME, KEEP_BY_CREATION_TIME),
+        also=(_TTL_CLASS,),
+    )
+    days_retained: int = option(
+        "hoodie.partition.ttl.strategy.days.retain", -1, "Days after which a partition expires; none does at 0 or less."
+    )
+    partitions: tuple[str, ...] = option(
+        "hoodie.partition.ttl.strategy.partition.selected",
+        (),
+        "The partition paths that may expire; unset: all of them.",
+    )
+    partitions_max: int = option(
+        "hoodie.partition.ttl.strategy.max.delete.partitions",
+        1000,
+        "Partitions that are deleted at once, the oldest ones first; the others go the next time.",
+        minimum=1,
+    )
+
+
+def ttl_options(values: Values) -> TtlOptions:
+    """The options of a write or of a call. Raises ConfigError for a strategy that is not Hudi's own."""
+    options = parse(TtlOptions, values)
+    named = values.text(_TTL_CLASS)
+    if named is None:
+        return options
+    found = _STRATEGY_OF.get(named.rpartition(".")[2])
+    if found is None:
+        raise ConfigError(
+            f"{_TTL_CLASS.key}={named}: known are Hudi's own, {' and '.join(_STRATEGY_OF)}. For a rule of your own "
+            "call HudiTable.delete_partitions with the partitions that it picks."
+        )
+    return replace(options, strategy=found)

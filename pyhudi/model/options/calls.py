@@ -1,4 +1,4 @@
-"""WriteOptions: what one write asks for, typed, with the table it meets taken into account.
+"""WriteOptions and ReadOptions: what one call asks for, typed; of a write, with the table that it meets.
 
 What a table is (keys, partitioning, type, version, formats, merge mode) is the table's to say: for an existing table
 those fields come from its config, an option of the call that says otherwise is an error with both values, and a
@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.agreement import keep_to_table
-from pyhudi.model.options.archiving import ArchivingOptions, archiving_options
 from pyhudi.model.options.catalogue import canonical_keys, resolve
-from pyhudi.model.options.cleaning import CleaningOptions, cleaning_options
 from pyhudi.model.options.clustering import ClusteringOptions, clustering_options
 from pyhudi.model.options.compaction import CompactionOptions, compaction_options
 from pyhudi.model.options.concurrency import (
@@ -30,8 +29,7 @@ from pyhudi.model.options.files import FileOptions, file_options
 from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_options, index_options
 from pyhudi.model.options.keys import KeyOptions, key_options
 from pyhudi.model.options.locks import LockOptions, lock_options
-from pyhudi.model.options.memory import MemoryOptions
-from pyhudi.model.options.merging import MergerOptions, MergingOptions, merging_options
+from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -40,15 +38,25 @@ from pyhudi.model.options.operation import (
     SchemaOptions,
     operation_options,
 )
-from pyhudi.model.options.queries import SCHEMA_HISTORY
-from pyhudi.model.options.spec import OptionScope
+from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.retention import (
+    ArchivingOptions,
+    CleaningOptions,
+    TtlOptions,
+    archiving_options,
+    cleaning_options,
+    ttl_options,
+)
+from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
 from pyhudi.model.options.table import TableOptions, VersionOptions
-from pyhudi.model.options.ttl import TtlOptions, ttl_options
 
 if TYPE_CHECKING:
     from pyhudi.model.table_config import TableConfig
 
-__all__ = ["WriteOptions"]
+__all__ = [
+    "ReadOptions",
+    "WriteOptions",
+]
 
 
 @dataclass(frozen=True)
@@ -119,3 +127,23 @@ class WriteOptions(
             **vars(liveness_options(values)),
             explicit=explicit,
         )
+
+
+@dataclass(frozen=True)  # no slots: it has several bases
+class ReadOptions(QueryOptions, MergerOptions):
+    """Options of a read: those of its bases, the memory it may take, and what it does about damaged log files."""
+
+    memory: MemoryOptions = part(MemoryOptions)
+    damage: DamageOptions = part(DamageOptions)
+
+    @classmethod
+    def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:
+        """From option text; see `resolve` for spellings, warnings and errors."""
+        values = Values(resolve(options, session, OptionScope.READ))
+        if values.given.get(SCHEMA_HISTORY.key) == "false":
+            warn_caller(
+                f"No effect in this release: {SCHEMA_HISTORY.key}=false. Columns of a table that has a schema history "
+                "are matched by it.",
+                HudiOptionWarning,
+            )
+        return parse(cls, values)

@@ -1,0 +1,57 @@
+"""A plugin of pytest that records which lines of PyHudi each test executes: `pytest -p mutants.recorder`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import coverage
+import pytest
+
+FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one set of files for each process
+
+
+class Recorder:
+    """Lines go to coverage's own file, with the test's id as their context; seconds of passed tests to a JSON file.
+
+    A test that did not pass is left out: it could not tell a broken line from a good one.
+    """
+
+    def __init__(self, folder: Path, process: str) -> None:
+        self._seconds: dict[str, float] = {}
+        self._bad: set[str] = set()
+        self._folder, self._process = folder, process
+        self._coverage = coverage.Coverage(
+            data_file=str(folder / "lines"), data_suffix=process, source_pkgs=["pyhudi"], config_file=False
+        )
+        self._coverage.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._coverage.switch_context(item.nodeid)
+        try:
+            return (yield)
+        finally:
+            self._coverage.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.passed:
+            self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+        else:
+            self._bad.add(report.nodeid)
+
+    def pytest_unconfigure(self) -> None:
+        self._coverage.stop()
+        self._coverage.save()
+        passed = {test: round(took, 3) for test, took in self._seconds.items() if test not in self._bad}
+        (self._folder / f"seconds.{self._process}.json").write_text(json.dumps(passed))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    workers = getattr(config.option, "numprocesses", None)
+    process = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    if process == "main" and workers:
+        return  # this process only hands tests out
+    config.pluginmanager.register(Recorder(Path(os.environ[FOLDER_VARIABLE]), process), "mutants-recorder")

@@ -1,0 +1,81 @@
+"""Which lines are broken: drawn by a seed, the same number on every floor, one change for each line."""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mutants import ROOT
+from mutants.changes import Change, Source
+from mutants.trials import Mutant
+
+if TYPE_CHECKING:
+    from mutants.coverage_map import CoverageMap
+
+FLOORS = ("actions", "timeline", "merge", "filegroup", "formats", "index", "services")
+
+
+def draw(floors: Sequence[str], count: int, seed: int) -> Iterator[tuple[str, str, Source, Change]]:
+    """(floor, path, module, change) of `count` lines, spread over the floors as evenly as it goes.
+
+    More lines with the same seed begin with the same lines.
+    """
+    for number, floor in enumerate(floors):
+        wanted = count // len(floors) + (number < count % len(floors))
+        chance = random.Random(f"{seed} {floor}")
+        lines = list(_lines(floor))
+        chance.shuffle(lines)
+        drawn = 0
+        for path, source, line in lines:
+            if drawn == wanted:
+                break
+            choices = [change for change in source.changes if change.line == line]
+            # The seed and the line say the change, whatever other lines there are.
+            random.Random(f"{seed} {path} {line}").shuffle(choices)
+            chosen = next((change for change in choices if _can_be_tried(source, change)), None)
+            if chosen is not None:
+                drawn += 1
+                yield floor, path, source, chosen
+
+
+def _can_be_tried(source: Source, change: Change) -> bool:
+    """Not a constant that only other modules use: which lines those are is not known here."""
+    return bool(not change.name or _lines_that_name(source, change.name)) and source.compiles(change)
+
+
+def _lines(floor: str) -> Iterator[tuple[str, Source, int]]:
+    """The lines of a floor that can be broken."""
+    for file in sorted((ROOT / "pyhudi" / floor).rglob("*.py")):
+        source = Source(file.read_bytes())
+        for line in sorted({change.line for change in source.changes}):
+            yield file.relative_to(ROOT).as_posix(), source, line
+
+
+def mutant(
+    floor: str, path: str, source: Source, change: Change, known: CoverageMap, tests_max: int, seconds_max: float
+) -> Mutant:
+    """A mutant with the tests that shall notice it: the most specific ones, as many as the limits allow."""
+    before, after = source.before_and_after(change)
+    chosen: list[str] = []
+    took = 0.0
+    for test in known.tests_of(path, _executed_with(source, change, known.executed(path))):
+        if len(chosen) == tests_max or (chosen and took + known.seconds[test] > seconds_max):
+            break
+        chosen.append(test)
+        took += known.seconds[test]
+    return Mutant(floor, path, change, before, after, tuple(chosen), took)
+
+
+def _executed_with(source: Source, change: Change, executed: set[int]) -> set[int]:
+    """The lines that are executed when the changed piece is; of a constant those of the functions that name it."""
+    if not change.name:
+        return {change.line} if change.line in executed else {change.statement}
+    return _lines_that_name(source, change.name)
+
+
+def _lines_that_name(source: Source, name: str) -> set[int]:
+    functions = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)]
+    names = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)]
+    return {node.lineno for node in names if node.id == name}

@@ -1,0 +1,88 @@
+"""Plans that a power cut has emptied or cut off: what was to be done by them is taken back.
+
+Plans of ours outlast a power cut before anything is done by them, so none of them comes here. Other writers, and those
+with hoodie.pyhudi.storage.sync=false, don't wait for the disk. Source: docs/storage.md, "A power cut".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.undo.files import has_logs_of
+from pyhudi.actions.undo.rollback import undo
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.locks import hold
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.read import TimelineReader
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["drop_damaged_plans"]
+
+_PLANS: Mapping[ActionKind, Callable[[TimelineReader, Instant], object]] = {
+    ActionKind.COMPACTION: TimelineReader.compaction_plan,
+    ActionKind.LOGCOMPACTION: TimelineReader.compaction_plan,
+    ActionKind.CLUSTERING: TimelineReader.clustering_plan,
+    ActionKind.REPLACECOMMIT: TimelineReader.clustering_plan,
+    ActionKind.CLEAN: TimelineReader.clean_plan,
+    ActionKind.ROLLBACK: TimelineReader.rollback_plan,
+    ActionKind.RESTORE: TimelineReader.restore_plan,
+}
+
+
+def drop_damaged_plans(context: ActionContext) -> tuple[str, ...]:
+    """Undo pending instants whose plans can't be read, where a power cut may be why; their instant times.
+
+    Below version 8 a compaction stays to whose slices others have written: without the plan nobody can say which these
+    are. A restore that was under way ends where it is.
+    """
+    if context.meta.storage.keeps_order or not any(_is_damaged(i, context) for i in context.meta.timeline.pending()):
+        return ()
+    dropped = []
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        damaged = [i for i in now.meta.timeline.pending() if _is_damaged(i, now) and not _may_be_in_use(i, now)]
+    for instant in sorted(damaged, key=lambda i: i.action is not ActionKind.ROLLBACK):  # undoing looks at their plans
+        if instant.action.is_write:
+            undo(instant, context)
+        else:
+            _warn_of_restore(instant, context)
+            TimelineWriter(context.meta.storage, context.meta.config).delete_files(instant)
+        dropped.append(instant.requested_time)
+    return tuple(dropped)
+
+
+def _is_damaged(instant: Instant, context: ActionContext) -> bool:
+    read = _PLANS.get(instant.action)
+    if read is None:
+        return False
+    try:
+        plan = read(context.meta.reader, instant)
+    except (CorruptFile, PathNotFound):
+        return True
+    return plan is None and instant.action is ActionKind.CLUSTERING
+
+
+def _may_be_in_use(instant: Instant, context: ActionContext) -> bool:
+    meta, options = context.meta, context.options
+    if instant.action.is_compaction and meta.config.table_version < 8 and has_logs_of(instant, meta.storage):
+        return True
+    return options.failed_writes_policy == "LAZY" and not is_expired(
+        meta.storage,
+        instant.requested_time,
+        context.clock.now_ms(),
+        options.heartbeat_interval_ms,
+        options.heartbeat_misses,
+    )
+
+
+def _warn_of_restore(instant: Instant, context: ActionContext) -> None:
+    if instant.action is ActionKind.RESTORE and instant.state is not State.REQUESTED:
+        warn_caller(
+            f"{context.meta.storage.root}: the restore {instant.requested_time} died half-way, and its plan can't be "
+            "read, as a power cut leaves it. The table stays as of the instant that was reached; restore it again if "
+            "you want it further back.",
+            RuntimeWarning,
+        )

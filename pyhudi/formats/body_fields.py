@@ -1,0 +1,128 @@
+"""Fields of bodies that were decoded, Avro or JSON: each is of the type that was asked for, or the file is damaged.
+
+A body is a file that anyone may have written: Avro's header brings its own schema, and JSON has none. Numbers are
+Java's longs. What is null or absent is empty. Source: docs/formats/timeline.md, "Bodies", "Records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.bodies import Body
+
+__all__ = ["LONG_MAX", "Fields", "fields_of", "shown", "text_of"]
+
+LONG_MAX = 2**63 - 1  # Java's long, which every number of a body fits into
+
+Kind = TypeVar("Kind")
+
+
+def fields_of(value: object, where: str) -> Fields:
+    """The fields of a record or of a JSON object. Raises CorruptFile for anything else."""
+    if not isinstance(value, Mapping):
+        raise CorruptFile(f"{where}: expected a record, found {shown(value)}. {_ADVICE}")
+    return Fields(value, where)
+
+
+def text_of(value: object, where: str) -> str:
+    """A text. Raises CorruptFile for anything else."""
+    if not isinstance(value, str):
+        raise CorruptFile(f"{where}: expected text, found {shown(value)}. {_ADVICE}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of one record. `where`: the file, for messages. Every method raises CorruptFile for other types."""
+
+    body: Body
+    where: str
+
+    def text(self, name: str) -> str:
+        """A text; "" for none."""
+        return self._typed(name, str, "text") or ""
+
+    def optional_text(self, name: str) -> str | None:
+        """A text, or None."""
+        return self._typed(name, str, "text")
+
+    def number(self, name: str) -> int:
+        """A whole number; 0 for none."""
+        found = self._typed(name, int, "a whole number") or 0
+        if not -LONG_MAX - 1 <= found <= LONG_MAX:
+            raise self._wrong(name, "a number of 64 bits")
+        return found
+
+    def flag(self, name: str) -> bool | None:
+        """True or false, or None."""
+        return self._typed(name, bool, "true or false")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of texts."""
+        listed = self._list(name)
+        found = tuple(text for text in listed if isinstance(text, str))
+        if len(found) < len(listed):
+            raise self._wrong(name, "a list of texts")
+        return found
+
+    def text_map(self, name: str) -> dict[str, str]:
+        """The entries of a map whose values are texts; the others are none of ours."""
+        return {key: value for key, value in self._map(name).items() if isinstance(value, str)}
+
+    def number_map(self, name: str) -> dict[str, float]:
+        """A map of numbers."""
+        entries = self._map(name)
+        found = {key: n for key, n in entries.items() if isinstance(n, (int, float))}
+        if len(found) < len(entries) or any(isinstance(n, int) and abs(n) > LONG_MAX for n in found.values()):
+            raise self._wrong(name, "a map of numbers of 64 bits")
+        return found
+
+    def record(self, name: str) -> Fields | None:
+        """A record, or None."""
+        found = self.body.get(name)
+        return None if found is None else fields_of(found, self.where)
+
+    def records(self, name: str) -> Iterator[Fields]:
+        """A list of records; those that are null are left out."""
+        return (fields_of(record, self.where) for record in self._list(name) if record is not None)
+
+    def record_map(self, name: str) -> Iterator[tuple[str, Fields]]:
+        """The entries of a map of records."""
+        return ((key, fields_of(record, self.where)) for key, record in self._map(name).items())
+
+    def list_map(self, name: str) -> Iterator[tuple[str, Sequence[object]]]:
+        """The entries of a map of lists."""
+        for key, found in self._map(name).items():
+            if not isinstance(found, list):
+                raise self._wrong(name, "a map of lists")
+            yield key, found
+
+    def _list(self, name: str) -> Sequence[object]:
+        return self._typed(name, list, "a list") or []
+
+    def _map(self, name: str) -> Mapping[str, object]:
+        return self._typed(name, dict, "a map") or {}
+
+    def _typed(self, name: str, kind: type[Kind], expected: str) -> Kind | None:
+        value = self.body.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self._wrong(name, expected)
+        return value
+
+    def _wrong(self, name: str, expected: str) -> CorruptFile:
+        return CorruptFile(
+            f"{self.where}: expected {expected} under {name!r:.100}, found {shown(self.body.get(name))}. {_ADVICE}"
+        )
+
+
+_ADVICE = "The file is damaged; restore it, or roll the instant back."
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: it may be huge, nested too deep to be printed, or a number of too many digits."""
+    return f"{value!r:.100}" if isinstance(value, str) else type(value).__name__

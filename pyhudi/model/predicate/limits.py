@@ -1,0 +1,102 @@
+"""What a filter may be at most, and how its text and values are shown in messages: short, and printable.
+
+Python, Arrow and Spark walk a tree of conditions by calling themselves; without limits a text of a few kB ends the
+process. Values in a list of IN are no conditions: there may be as many as memory holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.expressions import check_expressions
+from pyhudi.model.predicate.tree import And, Not, Opaque, Or, Predicate
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_NUMBER_DIGITS",
+    "MAX_TERMS",
+    "MAX_TOKENS",
+    "MAX_WHERE_CHARS",
+    "check_depth",
+    "check_terms",
+    "excerpt",
+    "shown",
+    "too_deep",
+]
+
+MAX_DEPTH = 200  # of brackets, NOTs and lists in lists: Python's own limit is 1,000 calls, and a level needs up to four
+MAX_TERMS = 20_000  # comparisons, ANDs, ORs and NOTs in one filter: each costs a pass over the rows
+MAX_TOKENS = 2_000_000  # of a text, 100 bytes each: lists of IN with a million values
+MAX_WHERE_CHARS = 64 << 20  # of a text: a million values of 60 characters
+MAX_NUMBER_DIGITS = 1_000  # a double has 309 before its point, a decimal 76; Python's integers take 4,300 as text
+
+_SHOWN_CHARS = 200
+_AROUND_CHARS = 80
+
+
+def check_depth(predicate: Predicate) -> None:
+    """Raises ConfigError for a tree that is too deep, or holds a pyarrow expression that is too large.
+
+    It calls nothing for each level itself.
+    """
+    for depth, level in enumerate(_levels(predicate), 1):
+        if depth > MAX_DEPTH:
+            raise too_deep()
+        check_expressions([node.expression for node in level if isinstance(node, Opaque)], "where")
+
+
+def check_terms(predicate: Predicate) -> None:
+    """Raises ConfigError for a tree with too many comparisons, or with too large pyarrow expressions in all."""
+    nodes = [node for level in _levels(predicate) for node in level]
+    if len(nodes) > MAX_TERMS:
+        raise ConfigError(
+            f"where has more than {MAX_TERMS} comparisons and words between them; expected at most as many. Write "
+            'values of one column as a list: `id IN (1, 2, 3)` or ("id", "in", [1, 2, 3]), which may have hundreds of '
+            "thousands."
+        )
+    check_expressions([node.expression for node in nodes if isinstance(node, Opaque)], "where")
+
+
+def _levels(predicate: Predicate) -> Iterator[list[Predicate]]:
+    """The nodes of a tree, level by level."""
+    level = [predicate]
+    while level:
+        yield level
+        inner: list[Predicate] = []
+        for node in level:
+            if isinstance(node, And | Or):
+                inner += node.children
+            elif isinstance(node, Not):
+                inner.append(node.child)
+        level = inner
+
+
+def too_deep() -> ConfigError:
+    """The error for brackets, NOTs or lists inside of each other."""
+    return ConfigError(
+        f"where has more than {MAX_DEPTH} nested brackets, NOTs or lists; expected at most as many. Write it flat: "
+        "`a AND b AND c` needs no brackets."
+    )
+
+
+def shown(value: object) -> str:
+    """A value for a message: as Python writes it, at most 200 characters of it."""
+    cut: object = value[:_SHOWN_CHARS] if isinstance(value, str | bytes | list | tuple) else value
+    try:
+        text = repr(cut)
+    except ValueError:  # a number of more digits than Python prints
+        return f"a number of more than {MAX_NUMBER_DIGITS} digits"
+    except RecursionError:
+        return f"a deeply nested {type(value).__name__}"
+    whole = len(text) <= _SHOWN_CHARS + 2 and (cut is value or cut == value)
+    return text if whole else f"{text[:_SHOWN_CHARS]}..."
+
+
+def excerpt(text: str, at: int) -> str:
+    """A text for a message; of a long one what stands around a character."""
+    if len(text) <= _SHOWN_CHARS:
+        return repr(text)
+    first, last = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS
+    before, behind = "..." if first else "", "..." if last < len(text) else ""
+    return f"{before}{text[first:last]!r}{behind} ({len(text)} characters)"

@@ -1,0 +1,56 @@
+"""A call of a service that works by plans: those that wait are executed, then what is left is planned and executed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.engine.base import TaskT
+from pyhudi.services.planned import Service, pending_plans, schedule_plan
+
+__all__ = ["Called", "call_service"]
+
+PlanT = TypeVar("PlanT")
+RunT = TypeVar("RunT")
+
+
+@dataclass(frozen=True, slots=True)
+class Called(Generic[PlanT, RunT]):
+    """`plan`: the one that this call made, or would make. `scheduled`: its instant, None: it is not on the timeline.
+    `runs`: of that plan, and of those that waited.
+    """
+
+    plan: PlanT | None
+    scheduled: str | None = None
+    runs: tuple[RunT, ...] = ()
+
+
+def call_service(
+    service: Service[PlanT, TaskT, RunT],
+    context: ActionContext,
+    wants: Callable[[ActionContext], bool],
+    run: Callable[[ActionContext, str], RunT],
+    *,
+    dry_run: bool,
+    schedule_only: bool,
+) -> Called[PlanT, RunT]:
+    """Run a service.
+
+    Args:    wants: is there to be a new plan? run: executes the plan of an instant time. dry_run: only make the plan,
+             nothing on disk. schedule_only: leave the plan on the timeline for another run.
+    Raises:  errors of the family; see `schedule_plan` and `run`. Plans that were executed before stay so.
+    """
+    if dry_run:
+        return Called(service.plan(context) if wants(context) else None)
+    waiting = () if schedule_only else pending_plans(service, context)
+    runs = tuple(run(context, instant.requested_time) for instant in waiting)
+    context = context.reloaded() if runs else context
+    made = schedule_plan(service, context) if wants(context) else None
+    if made is None:
+        return Called(None, runs=runs)
+    instant, plan = made
+    if not schedule_only:
+        runs = (*runs, run(context, instant.requested_time))
+    return Called(plan, instant.requested_time, runs)

@@ -1,0 +1,67 @@
+"""Text in messages that others wrote: lock files, addresses, options. Escaped, shortened, without credentials.
+
+Every error of the family passes its message through `message`, so that nothing that a message quotes can leak a
+credential, fill a log or break the terminal or the pickle that it goes through.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["QUOTED_CHARACTERS", "holds_credentials", "is_text", "message", "quoted", "without_credentials"]
+
+# A note of a lock, a path, a value: two lines of a terminal say who or what it is.
+QUOTED_CHARACTERS = 200
+# Room for a list of columns or the last lines of a worker's trace; what is longer was written by nobody for a reader.
+MESSAGE_CHARACTERS_MAX = 16_000
+
+_HIDDEN = "***"
+_CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords that stand before an @ are
+# Whether an address names someone with a password: up to the host there is no slash, but keys of S3 may have some.
+_WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
+# Parameters that grant access, as clients and portals of S3, Azure and Google spell them.
+_GRANTS = re.compile(
+    r"(?i)([?&;](?:(?:[\w.-]{0,40}[_.-])?(?:secret|password|passwd|token|signature|credential|access[._-]?key"
+    r"|account[._-]?key|secret[._-]?key|key[._-]?id)(?:[_-]?id)?|sig|awsaccesskeyid|googleaccessid)=)[^&;\s'\"]+"
+)
+_SIGNATURE = re.compile(r"\bsig=[^&'\"\s]+")
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def without_credentials(text: str) -> str:
+    """The text with `***` where an address in it has a user with a password, or a parameter that grants access."""
+    if "://" in text:
+        text = _WHO.sub(lambda found: f"{found[1] or found[2]}{_HIDDEN}@", text)
+    if "=" in text:
+        text = _SIGNATURE.sub(f"sig={_HIDDEN}", _GRANTS.sub(rf"\g<1>{_HIDDEN}", text))
+    return text
+
+
+def holds_credentials(uri: str) -> bool:
+    """Whether `without_credentials` would hide something of it."""
+    return without_credentials(uri) != uri
+
+
+def quoted(text: str, characters: int = QUOTED_CHARACTERS) -> str:
+    """Text of others for the middle of a message: control characters escaped, shortened, without credentials."""
+    # Some more than is shown, so that no credential is cut in half and not known for one.
+    start = text[: characters + 2 * _CREDENTIAL_CHARACTERS]
+    shown = "".join(c if c.isprintable() else _escaped(c) for c in without_credentials(start))
+    return shown if len(shown) <= characters and start == text else f"{shown[:characters]}..."
+
+
+def message(text: str) -> str:
+    """A whole message as it may be shown: text that any encoding takes, of bounded length, without credentials."""
+    if len(text) > MESSAGE_CHARACTERS_MAX:
+        half = MESSAGE_CHARACTERS_MAX // 2 - 50  # less than the half, as the words between them count, too
+        text = f"{text[:half]} ... ({len(text) - 2 * half:,} characters left out) ... {text[-half:]}"
+    return without_credentials(_HALVES.sub(lambda found: _escaped(found[0]), text))
+
+
+def is_text(text: str) -> bool:
+    """False for text with half of a UTF-16 pair in it, which no file and no store can hold."""
+    return text.isascii() or _HALVES.search(text) is None
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

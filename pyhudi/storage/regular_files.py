@@ -1,0 +1,96 @@
+"""Opening files of this machine, and nothing else: a pipe under a file's name would block whoever opens it, for ever.
+
+The kind is asked of the opened descriptor, so that nobody can exchange the file in between.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+import pyarrow as pa
+
+from pyhudi.errors import StorageError
+
+__all__ = ["check_regular", "open_input", "open_output", "open_to_read", "status_or_none"]
+
+_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_TO_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+# Here a descriptor has a name by which pyarrow, which takes names only, opens the very same file.
+_DESCRIPTORS = "/proc/self/fd"
+_HAS_NAMES = os.path.isdir(_DESCRIPTORS)
+_NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+
+
+def open_to_read(path: str) -> int:
+    """A descriptor of a regular file; symbolic links are followed. Raises OSError, StorageError for other kinds."""
+    return _checked(os.open(path, os.O_RDONLY | _FLAGS), path)
+
+
+def open_input(path: str) -> pa.NativeFile:
+    """The same for pyarrow."""
+    descriptor = open_to_read(path)
+    try:
+        return pa.OSFile(_name(descriptor, path), "rb")
+    finally:
+        os.close(descriptor)
+
+
+def open_output(path: str) -> pa.NativeFile:
+    """A sink in the place of what has this name: a regular file is emptied, a symbolic link replaced by a file."""
+    try:
+        descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a pipe that nobody reads
+            raise _not_regular(path, os.stat(path)) from error
+        if error.errno != errno.ELOOP:
+            raise
+        os.unlink(path)
+        descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
+    _checked(descriptor, path)
+    try:
+        return pa.OSFile(_name(descriptor, path), "wb")
+    finally:
+        os.close(descriptor)
+
+
+def check_regular(status: os.stat_result, path: str) -> None:
+    """Raises StorageError for anything but a regular file."""
+    if not stat.S_ISREG(status.st_mode):
+        raise _not_regular(path, status)
+
+
+def status_or_none(path: str) -> os.stat_result | None:
+    """Of what a path leads to; None where it leads to nothing, as a link to nothing or to itself does."""
+    try:
+        return os.stat(path)
+    except OSError as error:
+        if error.errno in _NOWHERE:
+            return None
+        raise
+
+
+def _checked(descriptor: int, path: str) -> int:
+    try:
+        check_regular(os.fstat(descriptor), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _name(descriptor: int, path: str) -> str:
+    return f"{_DESCRIPTORS}/{descriptor}" if _HAS_NAMES else path
+
+
+def _not_regular(path: str, status: os.stat_result) -> StorageError:
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+    return StorageError(f"{path}: expected a regular file, found {kind}. It is no file of a table; remove it.")

@@ -1,0 +1,39 @@
+"""Stored keys of base files whose columns are not what a table's are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyhudi.errors import CorruptFile
+from pyhudi.index.stored_keys import Candidate, StoredKeys
+from pyhudi.model.file_group import BaseFile
+from pyhudi.storage.memory import MemoryStorage
+
+NAME = "f-0_0-1-2_20240101000000000.parquet"
+
+
+def keys_of(columns: Mapping[str, pa.Array], ordering: pa.Schema) -> list[pa.RecordBatch]:
+    storage, sink = MemoryStorage(), io.BytesIO()
+    pq.write_table(pa.table(dict(columns)), sink)
+    storage.write(f"p/{NAME}", sink.getvalue())
+    base = BaseFile(f"p/{NAME}", "p", "f-0", "20240101000000000", 1)
+    return list(StoredKeys(storage, None, ordering, None).every_key(Candidate(base)))
+
+
+def test_record_keys_that_are_no_text_are_refused_with_the_files_name() -> None:
+    with pytest.raises(CorruptFile, match=rf"{NAME}: the record keys, of type list<.*can't be read"):
+        keys_of({"_hoodie_record_key": pa.array([["a"]])}, pa.schema([]))
+    with pytest.raises(CorruptFile, match=f"{NAME}: the record keys, of type binary, can't be read"):
+        keys_of({"_hoodie_record_key": pa.array([b"\xff"])}, pa.schema([]))
+
+
+def test_ordering_values_that_do_not_fit_the_tables_type_are_refused_with_the_files_name() -> None:
+    columns = {"_hoodie_record_key": pa.array(["a"]), "ts": pa.array([2**40])}
+    assert keys_of(columns, pa.schema([("ts", pa.int64())]))[0].num_rows == 1
+    with pytest.raises(CorruptFile, match=f"{NAME}: the ordering values can't be read"):
+        keys_of(columns, pa.schema([("ts", pa.int32())]))

@@ -1,0 +1,58 @@
+"""Mergers of the user's: what is asked of them, and what they answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyhudi.merge.base import Place
+from pyhudi.merge.custom import MergeContext, RowMerger
+from pyhudi.merge.pairs import pair_merger
+from pyhudi.merge.rules import MergeRules
+from pyhudi.merge.versions import Versions
+from pyhudi.model.keys import RECORD_KEY
+
+SCHEMA = pa.schema([(RECORD_KEY, pa.string()), ("seq", pa.int64())])
+
+
+class Unfinished(RowMerger):
+    """Has no method of its own."""
+
+    strategy_id = "99999999-0000-2222-3333-444444444444"
+
+
+class SumOfRows(RowMerger):
+    """Adds `seq` up."""
+
+    strategy_id = "99999999-1111-2222-3333-444444444444"
+
+    def merge(
+        self, older: dict[str, object] | None, newer: dict[str, object] | None, context: MergeContext
+    ) -> dict[str, object] | None:
+        assert older is not None
+        assert newer is not None
+        return {**newer, "seq": int(str(older["seq"])) + int(str(newer["seq"]))}
+
+
+def versions(*numbers: int, deleted: int = -1) -> Versions:
+    rows = [{RECORD_KEY: f"k{place}", "seq": number} for place, number in enumerate(numbers)]
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    return Versions(table, np.arange(len(rows)) == deleted, (table.column("seq").combine_chunks(),))
+
+
+def rules(name: str) -> MergeRules:
+    return MergeRules("EVENT_TIME_ORDERING", ("seq",), merger=f"{__name__}:{name}")
+
+
+def test_a_merger_without_a_method_merge_is_an_error_and_deletes_nothing() -> None:
+    with pytest.raises(TypeError, match="Unfinished has no method merge"):
+        pair_merger(rules("Unfinished")).merge(versions(1), versions(2), Place.FILE)
+
+
+def test_pairs_with_a_delete_are_decided_without_the_merger_and_all_others_by_it() -> None:
+    merged = pair_merger(rules("SumOfRows")).merge(versions(1, 2, 3), versions(10, 20, 30, deleted=1), Place.FILE)
+
+    assert merged.is_delete.tolist() == [False, True, False]
+    assert [merged.rows.column("seq").to_pylist()[place] for place in (0, 2)] == [11, 33]
+    assert [merged.ordering[0].to_pylist()[place] for place in (0, 2)] == [11, 33]

@@ -1,0 +1,29 @@
+"""Ordering values of several types and sources, held against each other."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.errors import SchemaMismatch
+from pyhudi.merge.ordering import ordering_keys, stored_is_greater
+
+
+def text_of(data: bytes) -> pa.Array:
+    offsets = pa.array([0, len(data)], pa.int32()).buffers()[1]
+    return pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(data)])
+
+
+def test_a_long_that_no_double_holds_is_compared_with_a_double() -> None:
+    assert stored_is_greater([pa.array([2**62 + 1, 0])], [pa.array([1.5, 1.5])]).tolist() == [True, False]
+
+
+def test_moments_beyond_the_years_that_are_compared_are_refused() -> None:
+    seconds, micros = pa.array([2**62], pa.timestamp("s")), pa.array([1], pa.timestamp("us", "UTC"))
+    with pytest.raises(SchemaMismatch, match="out of bounds timestamp"):
+        stored_is_greater([seconds], [micros])
+
+
+def test_text_that_is_not_utf_8_is_refused() -> None:
+    with pytest.raises(SchemaMismatch, match="utf-8"):
+        ordering_keys([text_of(b"\xff\xfe")])

@@ -1,0 +1,98 @@
+"""MergeRules: what a table's properties say of how versions of a row become one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyhudi.errors import UnsupportedTable
+from pyhudi.merge.rules import FILL_UNAVAILABLE, IGNORE_DEFAULTS, MergeRules, merge_rules
+from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
+
+FIELD, MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
+MODE = "hoodie.table.partial.update.mode"
+PREFIX = "hoodie.record.merge.property."
+CUSTOM_STRATEGY = "00000000-1111-2222-3333-444444444444"
+
+
+def rules(properties: dict[str, str]) -> MergeRules:
+    made = new_table_properties(NewTable("t", record_key_fields=("id",), ordering_fields=("ts",)))
+    return merge_rules(TableConfig({**made, **properties}))
+
+
+def test_a_table_that_says_nothing_takes_the_winner_as_it_is() -> None:
+    found = rules({})
+
+    assert (found.mode, found.ordering_fields) == ("EVENT_TIME_ORDERING", ("ts",))
+    assert (found.partial_update_mode, found.unavailable_marker) == ("", "")
+    assert (found.delete_field, found.delete_marker) == (None, None)
+    assert not found.needs_pairs
+
+
+@pytest.mark.parametrize("only", [FIELD, MARKER])
+def test_a_delete_field_without_its_marker_is_refused_and_a_marker_without_its_field(only: str) -> None:
+    with pytest.raises(UnsupportedTable, match="both or none"):
+        rules({PREFIX + only: "op"})
+
+
+@pytest.mark.parametrize("prefix", [PREFIX, ""])
+def test_a_delete_field_and_its_marker_are_read_with_and_without_the_prefix(prefix: str) -> None:
+    found = rules({prefix + FIELD: "op", prefix + MARKER: "D"})
+
+    assert (found.delete_field, found.delete_marker, found.delete_any_case) == ("op", "D", False)
+
+
+def test_the_property_with_the_prefix_counts_before_the_one_without() -> None:
+    found = rules({PREFIX + FIELD: "op", PREFIX + MARKER: "D", FIELD: "other", MARKER: "X"})
+
+    assert (found.delete_field, found.delete_marker) == ("op", "D")
+
+
+@pytest.mark.parametrize(
+    ("said", "mode"),
+    [
+        ("IGNORE_DEFAULTS", IGNORE_DEFAULTS),
+        ("ignore_defaults", IGNORE_DEFAULTS),
+        ("FILL_UNAVAILABLE", FILL_UNAVAILABLE),
+        ("IGNORE_MARKERS", FILL_UNAVAILABLE),
+        ("NONE", ""),
+        ("", ""),
+    ],
+)
+def test_partial_update_modes_have_older_names(said: str, mode: str) -> None:
+    found = rules({MODE: said})
+
+    assert found.partial_update_mode == mode
+    assert found.needs_pairs == bool(mode)
+
+
+def test_a_partial_update_mode_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(UnsupportedTable, match="KEEP_ALL is not known"):
+        rules({MODE: "KEEP_ALL"})
+
+
+@pytest.mark.parametrize(
+    "key", ["hoodie.table.partial.update.custom.marker", PREFIX + "hoodie.write.partial.update.unavailable.value"]
+)
+def test_the_marker_of_unavailable_values_has_an_older_name(key: str) -> None:
+    assert rules({MODE: FILL_UNAVAILABLE, key: "__debezium"}).unavailable_marker == "__debezium"
+
+
+@pytest.mark.parametrize(
+    ("classes", "told"),
+    [((), "no class was given"), (("tests.merge.test_rules:Other",), "none of .*:Other has this id")],
+)
+def test_a_merger_that_nobody_has_is_told_with_the_classes_that_were_given(classes: tuple[str, ...], told: str) -> None:
+    made = new_table_properties(NewTable("t", record_key_fields=("id",)))
+    stored = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": CUSTOM_STRATEGY}
+
+    with pytest.raises(UnsupportedTable, match=told):
+        merge_rules(TableConfig({**made, **stored}), classes)
+
+
+class Other:
+    """A merger of another id."""
+
+    strategy_id = "99999999-1111-2222-3333-444444444444"
+
+    def merge(self, older: object, newer: object, context: object) -> object:
+        return newer
