@@ -9,6 +9,7 @@ Source: docs/formats/metadata-table.md, "Is it up to date?".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,9 +71,10 @@ def listed_files(table: MetadataTable) -> Mapping[str, list[FileInfo]]:
     records = table.records(_FILES)
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
     assert isinstance(entries, pa.MapArray)
-    names, sizes = entries.keys.to_pylist(), pc.struct_field(entries.items, "size").to_pylist()
+    names = cast("list[str]", entries.keys.to_pylist())
+    sizes = cast("list[int]", pc.struct_field(entries.items, "size").to_pylist())
     deleted = pc.struct_field(entries.items, "isDeleted").to_pylist()
-    ends = entries.offsets.to_pylist()
+    ends = cast("list[int]", entries.offsets.to_pylist())
     listed: dict[str, list[FileInfo]] = {}
     for row, key in enumerate(records.column("key").to_pylist()):
         if key == ALL_PARTITIONS_KEY:

@@ -136,15 +136,16 @@ def _value_types(stats: pa.Array) -> pa.Array:
 
 def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Array:
     """Are the bounds in the unit, or the scale, of the column's type? Files may be older than the type."""
+    everywhere = pa.repeat(pa.scalar(True), len(stats))
     if pa.types.is_timestamp(data_type):
-        wanted = _TIMESTAMP_KINDS.get(data_type.unit, ())
+        kinds_of_unit = pa.array(_TIMESTAMP_KINDS.get(data_type.unit, ()), pa.int32())
         # Before version 9 nothing says the unit: Spark's has always been the microsecond.
-        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, pa.array(wanted, pa.int32())), data_type.unit == "us")
+        unsaid = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
+        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), unsaid)
     if pa.types.is_decimal(data_type) and kinds.null_count < len(kinds):
-        scale = pc.struct_field(stats, ["valueType", "additionalInfo"])
-        same = pc.fill_null(pc.ends_with(scale, f",{data_type.scale}"), False)
-        return pc.if_else(kinds.is_valid(), same, True)
-    return pa.repeat(pa.scalar(True), len(stats))
+        kept = pc.match_substring_regex(pc.struct_field(stats, ["valueType", "additionalInfo"]), f",{data_type.scale}$")
+        return pc.if_else(kinds.is_valid(), pc.fill_null(kept, False), everywhere)
+    return everywhere
 
 
 def _together(known: Sequence[ValueRange | None]) -> ValueRange | None:

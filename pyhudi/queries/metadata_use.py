@@ -39,14 +39,16 @@ class TrustedMetadata:
         try:
             return listed_files(self.table)
         except HudiError as error:
-            return _ignored(self.table.data, error)
+            _ignored(self.table.data, error)
+            return None
 
     def file_ranges(self, predicate: Predicate, schema: pa.Schema, partitions: Sequence[str]) -> FileRanges | None:
         """See `load_file_ranges`; None (with a warning) when the records can't be read."""
         try:
             return load_file_ranges(self.table, predicate, schema, partitions)
         except HudiError as error:
-            return _ignored(self.table.data, error)
+            _ignored(self.table.data, error)
+            return None
 
 
 def trusted_metadata(meta: MetaClient) -> TrustedMetadata | None:
@@ -64,7 +66,8 @@ def trusted_metadata(meta: MetaClient) -> TrustedMetadata | None:
             f"another writer did not keep it up."
         )
     except HudiError as error:
-        return _ignored(meta, error)
+        _ignored(meta, error)
+        return None
 
 
 def _ignored(meta: MetaClient, error: HudiError) -> None:

@@ -144,7 +144,7 @@ def _record_index(table: MetadataTable) -> Iterator[Difference]:
     records = table.records("record_index")
     places = records.column("recordIndexMetadata").combine_chunks()
     listed = pa.table({"key": records.column("key"), "listed": _places(partition_paths(places), file_ids(places))})
-    plan = plan_snapshot(table.data, columns=(RECORD_KEY, PARTITION_PATH, FILE_NAME))
+    plan = plan_snapshot(table.data, columns=(RECORD_KEY, PARTITION_PATH, FILE_NAME), use_metadata=False)
     rows = pa.Table.from_batches(read_batches(plan, table.data.storage), plan.schema)
     ids = pc.list_element(pc.split_pattern(rows.column(FILE_NAME), "_", max_splits=1), 0)
     there = pa.table({"key": rows.column(RECORD_KEY), "there": _places(rows.column(PARTITION_PATH), ids)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -28,6 +28,10 @@ class Subfolder:
     def listed_at_once(self) -> int:
         return self.storage.listed_at_once
 
+    @property
+    def keeps_order(self) -> bool:
+        return self.storage.keeps_order
+
     def full_path(self, path: str) -> str:
         return self.storage.full_path(self._outer(path))
 
@@ -46,6 +50,12 @@ class Subfolder:
     def create_new(self, path: str, data: bytes) -> None:
         self.storage.create_new(self._outer(path), data)
 
+    def create_synced(self, path: str, data: bytes) -> None:
+        self.storage.create_synced(self._outer(path), data)
+
+    def sync(self, paths: Iterable[str]) -> None:
+        self.storage.sync([self._outer(path) for path in paths])
+
     def list(self, path: str) -> tuple[FileInfo, ...]:
         return tuple(self._inner(entry) for entry in self.storage.list(self._outer(path)))
 
@@ -61,6 +71,9 @@ class Subfolder:
 
     def delete_tree(self, path: str) -> None:
         self.storage.delete_tree(self._outer(path))
+
+    def check_deletable(self, path: str) -> None:
+        self.storage.check_deletable(self._outer(path))
 
     def make_folder(self, path: str) -> None:
         self.storage.make_folder(self._outer(path))

@@ -147,6 +147,7 @@ class TableReads(TableCalls):
             merger_classes=read_options.merger_classes,
             memory=read_options.memory,
             damage=read_options.damage,
+            use_metadata=read_options.use_metadata,
         )
 
     def to_arrow(
