@@ -29,6 +29,7 @@ __all__ = [
     "HudiError",
     "KeyGenError",
     "LockTimeout",
+    "MetadataTableDamaged",
     "PathExists",
     "PathNotFound",
     "SchemaMismatch",
@@ -86,6 +87,10 @@ class CorruptFile(HudiError):
 
 class DamagedLog(CorruptFile):
     """A log file lacks bytes that a completed write put into it: rows or deletes of that write can't be read."""
+
+
+class MetadataTableDamaged(CorruptFile):
+    """The metadata table is not what the table's properties say, or can't be read; the data is as it was."""
 
 
 class StorageError(HudiError):

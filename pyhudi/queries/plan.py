@@ -27,6 +27,7 @@ from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.merging import slice_spec
+from pyhudi.queries.metadata_use import TrustedMetadata, trusted_metadata
 from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.schema.internal import InternalSchema, load_schema_history
@@ -91,6 +92,8 @@ class ReadPlan:
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
+    `files_skipped`: slices that column statistics of the metadata table left out; `listed_by_metadata`: it told the
+    files, too.
     """
 
     schema: pa.Schema
@@ -104,6 +107,8 @@ class ReadPlan:
     partitions_read: int = 0
     files_total: int = 0
     pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
+    files_skipped: int = 0
+    listed_by_metadata: bool = False
     merge: SliceSpec | None = field(default=None, repr=False)
     newest_commit: str | None = None
 
@@ -128,6 +133,7 @@ def plan_snapshot(
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
+    use_metadata: bool = True,
 ) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
@@ -139,6 +145,7 @@ def plan_snapshot(
         merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
         memory: how many log records of a slice are held in memory.
         damage: what reading does about damaged log files.
+        use_metadata: let the metadata table tell files and column statistics, where the table has one.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
@@ -147,7 +154,7 @@ def plan_snapshot(
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage)
+    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage, use_metadata)
     return read_consistently(meta, partial(_plan, query), instant_time)
 
 
@@ -162,6 +169,7 @@ class _Query:
     merger_classes: Sequence[str]
     memory: MemoryOptions
     damage: DamageOptions
+    use_metadata: bool
 
 
 def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
@@ -169,7 +177,9 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
     instant_time = query.instant_time
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
-    view = FileSystemView.load(meta, as_of=instant_time)
+    known = trusted_metadata(meta) if query.use_metadata else None
+    listed = None if known is None else known.files()
+    view = FileSystemView.load(meta, as_of=instant_time, listed=listed)
     _check_not_empty(meta, view, instant_time)
     history = _schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
@@ -192,6 +202,7 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
             slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
+    slices, skipped = _without_skipped(slices, known, predicate, full) if known and not history else (slices, 0)
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
     return ReadPlan(
@@ -210,7 +221,20 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,
+        files_skipped=skipped,
+        listed_by_metadata=listed is not None,
     )
+
+
+def _without_skipped(
+    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema
+) -> tuple[list[ReadSlice], int]:
+    partitions = tuple(dict.fromkeys(read.file_slice.group.partition_path for read in slices))
+    ranges = known.file_ranges(predicate, full, partitions)
+    if ranges is None:
+        return slices, 0
+    kept = [read for read in slices if ranges.may_match(read.file_slice, read.merges, read.from_path)]
+    return kept, len(slices) - len(kept)
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:

@@ -84,6 +84,7 @@ def plan_read(
         merger_classes=read_options.merger_classes,
         memory=read_options.memory,
         damage=read_options.damage,
+        use_metadata=read_options.use_metadata,
     )
 
 

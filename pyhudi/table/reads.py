@@ -18,6 +18,7 @@ from pyhudi.queries.filters import Where
 from pyhudi.queries.history import History, load_table_history
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.table.calls import Options, TableCalls, session_options
+from pyhudi.table.metadata import TableMetadata
 from pyhudi.table.scan import FILES_SCHEMA, Scan
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
@@ -35,7 +36,7 @@ Said = TypeVar("Said")
 
 
 class TableReads(TableCalls):
-    """schema, config, timeline, history, files, partitions, scan."""
+    """schema, config, timeline, history, metadata, files, partitions, scan."""
 
     # ---- looking at it
 
@@ -78,6 +79,11 @@ class TableReads(TableCalls):
         meta = self._fresh()
         first, last = (None if end is None else parse_as_of(end, meta.config.timeline_zone) for end in (since, until))
         return load_table_history(meta, limit, archived=archived, since=first, until=last)
+
+    @property
+    def metadata(self) -> TableMetadata:
+        """The metadata table as it is now: its records, and whether they are right."""
+        return TableMetadata(self._fresh())
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""
@@ -141,6 +147,7 @@ class TableReads(TableCalls):
             merger_classes=read_options.merger_classes,
             memory=read_options.memory,
             damage=read_options.damage,
+            use_metadata=read_options.use_metadata,
         )
 
     def to_arrow(

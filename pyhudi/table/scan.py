@@ -59,6 +59,7 @@ class Scan:
         merger_classes: Sequence[str] = (),
         memory: MemoryOptions = DEFAULT_MEMORY,
         damage: DamageOptions = DEFAULT_DAMAGE,
+        use_metadata: bool = True,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -69,7 +70,7 @@ class Scan:
         self._query_type = query_type
         self._spark = spark
         self._merger_classes = tuple(merger_classes)
-        self._memory, self._damage = memory, damage
+        self._memory, self._damage, self._use_metadata = memory, damage, use_metadata
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -87,6 +88,7 @@ class Scan:
                     merger_classes=self._merger_classes,
                     memory=self._memory,
                     damage=self._damage,
+                    use_metadata=self._use_metadata,
                 )
             return self._planned
 
@@ -155,8 +157,11 @@ class Scan:
             f"  filter      {_filter_text(plan)}",
             f"  partitions  {plan.partitions_read} of {plan.partitions_total}"
             + (f", {pruned} pruned" if pruned else ""),
-            f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
+            f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}"
+            + (f", {plan.files_skipped} skipped by column statistics" if plan.files_skipped else ""),
         ]
+        if plan.listed_by_metadata:
+            lines.append("  listing     from the metadata table")
         if plan.internal_schemas:
             lines.append("  schema      columns matched by id (schema on read)")
         return "\n".join(lines)

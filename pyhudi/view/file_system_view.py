@@ -1,11 +1,12 @@
-"""FileSystemView: which files are the table, as of now or of an earlier instant. Found by listing folders.
+"""FileSystemView: which files are the table, as of now or of an earlier instant. Found by listing folders,
+or told by the metadata table.
 
     folder with .hoodie_partition_metadata   = partition
     base file <fileId>_<token>_<instant>.ext = opens the slice of its instant
     log file  .<fileId>_<instant>.log.<v>_.. = joins a slice of its group (other rules from version 8 on)
 
 A file counts when its instant is committed (docs/formats/timeline.md, "What a reader sees") and its group has not been
-replaced. The metadata table is never read: a stale one loses rows.
+replaced.
 Source: docs/formats/file-names.md, "File groups and slices", "Visible slices", "Partition metadata";
 docs/formats/timeline.md, "What a reader sees".
 """
@@ -13,7 +14,7 @@ docs/formats/timeline.md, "What a reader sees".
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 
@@ -55,15 +56,22 @@ class FileSystemView:
 
     @classmethod
     def load(
-        cls, meta: MetaClient, *, as_of: str | None = None, partitions: Iterable[str] | None = None
+        cls,
+        meta: MetaClient,
+        *,
+        as_of: str | None = None,
+        partitions: Iterable[str] | None = None,
+        listed: Mapping[str, Sequence[FileInfo]] | None = None,
     ) -> FileSystemView:
         """List the table and build the view.
 
         Args:
             as_of: instant time; later files are left out. None: the newest state.
             partitions: list only these partition paths; None: find all partitions.
+            listed: partition path → its files, from elsewhere; None: folders are listed.
         """
-        listed = dict(listed_partitions(meta.storage, partitions))
+        if listed is None:
+            listed = dict(listed_partitions(meta.storage, partitions))
         rules = Visibility.of(meta, as_of)
         groups = {path: rules.file_groups(path, files) for path, files in sorted(listed.items())}
         return cls(groups, as_of)

@@ -118,7 +118,9 @@ class ChangeRows:
         check_keys(table_keygen(context, PROBE_TIME), schema)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[ChangePlan]:
-        plan = plan_snapshot(context.meta, where=self.where, merger_classes=context.options.merger_classes)
+        plan = plan_snapshot(
+            context.meta, where=self.where, merger_classes=context.options.merger_classes, use_metadata=False
+        )
         if self.source is None:
             keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
             spec = write_spec(schedule, keygen, instant, context)

@@ -57,11 +57,11 @@ class AvroDecoder:
     """Decodes records written under one Avro record schema.
 
     Args:    schema: the writer's schema as JSON; columns: top-level fields to build, None for all. The other fields
-             are walked over, which every Avro reader must, but not built.
+             are walked over, which every Avro reader must, but not built; unions: as for `arrow_from_avro`.
     """
 
-    def __init__(self, schema: str, columns: Collection[str] | None = None) -> None:
-        full = arrow_from_avro(schema)
+    def __init__(self, schema: str, columns: Collection[str] | None = None, *, unions: bool = False) -> None:
+        full = arrow_from_avro(schema, unions=unions)
         kept = [field for field in full if columns is None or field.name in columns]
         self.schema = pa.schema(kept)
         fields = checked_schema(schema).record["fields"]
@@ -105,7 +105,8 @@ class AvroDecoder:
 def _reader(avro: AvroType, arrow: pa.DataType) -> Reader:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
-        assert branch is not None, avro
+        if branch is None:
+            return _union(avro, arrow)
         if not nullable:
             return _sole_branch(_reader(branch, arrow))
         return _nullable(_reader(branch, arrow), avro.index("null"), arrow)
@@ -300,6 +301,34 @@ def _nullable(inner: Reader, null_branch: int, arrow: pa.DataType) -> Reader:
             return None, behind
         indices = np.cumsum(present) - 1
         return array.take(pa.array(indices, mask=~present)), behind
+
+    return read
+
+
+def _union(avro: list[AvroType], arrow: pa.DataType) -> Reader:
+    """A union of several types as a struct of them; at most one member of a row is not null, none for null."""
+    assert pa.types.is_struct(arrow)
+    members = [number for number, branch in enumerate(avro) if branch != "null"]
+    inner = {branch: _reader(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)}
+
+    def read(walk: _Walk, at: Positions, limits: Positions, build: bool) -> tuple[pa.Array | None, Positions]:
+        branches, behind = walk.varints(at, limits)
+        if ((branches < 0) | (branches >= len(avro))).any():
+            raise CorruptFile(f"{walk.where}: an Avro union of {len(avro)} has no branch {int(branches.max())}.")
+        arrays: list[pa.Array] = []
+        for number, branch in enumerate(members):
+            rows = np.flatnonzero(branches == branch)
+            if not len(rows):
+                arrays.append(pa.nulls(len(at) if build else 0, arrow.field(number).type))
+                continue
+            array, behind[rows] = inner[branch](walk, behind[rows], limits[rows], build)
+            if array is not None:
+                present = branches == branch
+                arrays.append(array.take(pa.array(np.cumsum(present) - 1, mask=~present)))
+        if not build:
+            return None, behind
+        absent = pa.array(~np.isin(branches, members))
+        return pa.StructArray.from_arrays(arrays, fields=list(arrow), mask=absent), behind
 
     return read
 

@@ -30,10 +30,13 @@ _NOTHING = pa.scalar(b"", pa.binary())
 
 
 class AvroEncoder:
-    """Encodes rows under one Avro record schema (JSON); the batch has the schema's fields, in order, by name."""
+    """Encodes rows under one Avro record schema (JSON); the batch has the schema's fields, in order, by name.
 
-    def __init__(self, schema: str) -> None:
-        self.schema = arrow_from_avro(schema)
+    `unions`: as for `arrow_from_avro`.
+    """
+
+    def __init__(self, schema: str, *, unions: bool = False) -> None:
+        self.schema = arrow_from_avro(schema, unions=unions)
         fields = checked_schema(schema).record["fields"]
         self._fields = [
             (field["name"], _encoder(field["type"], self.schema.field(index).type))
@@ -68,7 +71,8 @@ def _join(pieces: list[pa.Array], rows: int) -> pa.Array:
 def _encoder(avro: AvroType, arrow: pa.DataType) -> Pieces:
     if isinstance(avro, list):
         branch, nullable = nullable_branch(avro)
-        assert branch is not None, avro
+        if branch is None:
+            return _union(avro, arrow)
         inner = _encoder(branch, arrow)
         return _nullable(inner, avro.index("null")) if nullable else lambda a: [_constant(b"\x00", len(a)), *inner(a)]
     parts: AvroObject = {"type": avro} if isinstance(avro, str) else avro
@@ -185,6 +189,29 @@ def _nullable(inner: Pieces, null_branch: int) -> Pieces:
         spread = values.take(pa.array(np.cumsum(mask) - 1, mask=~mask))
         tags = pc.if_else(present, pa.scalar(value_bytes, pa.binary()), pa.scalar(null_bytes, pa.binary()))
         return [tags, pc.fill_null(spread, _NOTHING)]
+
+    return encode
+
+
+def _union(avro: list[AvroType], arrow: pa.DataType) -> Pieces:
+    """Of a struct with a member for each type: the one that is not null, or null for a struct without any."""
+    assert pa.types.is_struct(arrow)
+    members = [number for number, branch in enumerate(avro) if branch != "null"]
+    inner = [_encoder(avro[branch], arrow.field(number).type) for number, branch in enumerate(members)]
+    tags = _varint_array(np.array(members, np.int64))
+    nothing = avro.index("null") if "null" in avro else None
+
+    def encode(array: pa.Array) -> list[pa.Array]:
+        assert isinstance(array, pa.StructArray)
+        result = pa.nulls(len(array), pa.binary())
+        for tag, encoder, child in zip(tags, inner, array.flatten(), strict=True):
+            values = child.drop_null()
+            if len(values):
+                pieces = _join([pa.repeat(tag, len(values)), *encoder(values)], len(values))
+                result = pc.replace_with_mask(result, child.is_valid(), pieces)
+        if result.null_count and nothing is None:
+            raise SchemaMismatch("A union of the Avro schema has neither a value nor null.")
+        return [result if nothing is None else pc.fill_null(result, _varint_array(np.array([nothing]))[0])]
 
     return encode
 

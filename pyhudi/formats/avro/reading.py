@@ -2,6 +2,8 @@
 
 Every Avro type has one Arrow type; what Spark and Hudi can't hold either (recursive records, real unions) is refused.
 Nullable is the union of a type with null, in either order. A field's `doc` travels as Arrow field metadata `doc`.
+Records of Hudi's own (the metadata table) have real unions: on request such a union is a struct with a nullable member
+for each of its types, `member0` and so on, as Hudi's table function `hudi_metadata` shows it.
 Source: docs/formats/base-files.md, "Avro schema of a table"; Avro specification 1.11, "Schema declaration" and
 "Logical types".
 """
@@ -47,20 +49,20 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 
 
 @lru_cache(maxsize=256)
-def arrow_from_avro(text: str) -> pa.Schema:
+def arrow_from_avro(text: str, *, unions: bool = False) -> pa.Schema:
     """The Arrow schema of an Avro record schema, all fields in order, meta columns too when it has them.
 
-    Args:    text: the schema as JSON.
+    Args:    text: the schema as JSON; unions: a union of several types is a struct, instead of an error.
     Returns: list items are named `element`, map entries `key` and `value`; enums and UUIDs are strings.
     Raises:  CorruptFile when the text is no Avro record schema; UnsupportedTable for recursive records, for too many
              types or levels, for unions of several types and for decimals of more than 38 digits.
     """
-    return arrow_from_checked(checked_schema(text))
+    return arrow_from_checked(checked_schema(text), unions=unions)
 
 
-def arrow_from_checked(schema: CheckedSchema) -> pa.Schema:
+def arrow_from_checked(schema: CheckedSchema, *, unions: bool = False) -> pa.Schema:
     """The same of a schema that was checked."""
-    return pa.schema(_fields(schema.record, ""))
+    return pa.schema(_fields(schema.record, "", unions))
 
 
 def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
@@ -69,46 +71,49 @@ def nullable_branch(union: Sequence[AvroType]) -> tuple[AvroType | None, bool]:
     return (types[0] if len(types) == 1 else None), len(types) < len(union)
 
 
-def _fields(record: Body, path: str) -> list[pa.Field]:
-    return [_field(field, path) for field in record["fields"]]
+def _fields(record: Body, path: str, unions: bool) -> list[pa.Field]:
+    return [_field(field, path, unions) for field in record["fields"]]
 
 
-def _field(field: Body, path: str) -> pa.Field:
+def _field(field: Body, path: str, unions: bool) -> pa.Field:
     where = f"{path}.{field['name']}" if path else field["name"]
-    data_type, nullable = _type(field["type"], where)
+    data_type, nullable = _type(field["type"], where, unions)
     doc = field.get("doc")
     metadata = {DOC_KEY: doc.encode()} if isinstance(doc, str) and doc else None
     return pa.field(field["name"], data_type, nullable=nullable, metadata=metadata)
 
 
-def _type(avro: AvroType, path: str) -> tuple[pa.DataType, bool]:
+def _type(avro: AvroType, path: str, unions: bool) -> tuple[pa.DataType, bool]:
     """The Arrow type of a type without references, and whether it may be null."""
     if not isinstance(avro, list):
-        plain = _plain(avro, path)
+        plain = _plain(avro, path, unions)
         return plain, pa.types.is_null(plain)
     branch, nullable = nullable_branch(avro)
+    if branch is None and unions:
+        types = [_plain(one, path, unions) for one in avro if one != "null"]
+        return pa.struct([pa.field(f"member{number}", data_type) for number, data_type in enumerate(types)]), nullable
     if branch is None:
         raise UnsupportedTable(
             f"Column {path!r} is a union of {len(avro)} Avro types; only a union of null and one type is a column type."
         )
-    plain = _plain(branch, path)
+    plain = _plain(branch, path, unions)
     return plain, nullable or pa.types.is_null(plain)
 
 
-def _plain(avro: AvroType, path: str) -> pa.DataType:
+def _plain(avro: AvroType, path: str, unions: bool) -> pa.DataType:
     if isinstance(avro, str):
         return _PRIMITIVES[avro]
     assert isinstance(avro, dict), avro
     kind = avro["type"]
     if not isinstance(kind, str):
-        return _type(kind, path)[0]
+        return _type(kind, path, unions)[0]
     if kind in ("record", "error"):
-        return pa.struct(_fields(avro, path))
+        return pa.struct(_fields(avro, path, unions))
     if kind == "array":
-        data_type, nullable = _type(avro["items"], f"{path}.element")
+        data_type, nullable = _type(avro["items"], f"{path}.element", unions)
         return pa.list_(pa.field("element", data_type, nullable=nullable))
     if kind == "map":
-        data_type, nullable = _type(avro["values"], f"{path}.value")
+        data_type, nullable = _type(avro["values"], f"{path}.value", unions)
         return pa.map_(pa.string(), pa.field("value", data_type, nullable=nullable))
     if kind == "enum":
         return pa.string()

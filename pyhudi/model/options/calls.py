@@ -38,7 +38,7 @@ from pyhudi.model.options.operation import (
     SchemaOptions,
     operation_options,
 )
-from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.retention import (
     ArchivingOptions,
     CleaningOptions,
@@ -115,6 +115,11 @@ class WriteOptions(
             raise ConfigError(
                 f"{SCHEMA_HISTORY.key}=true: this release reads tables with a schema history and does not write them. "
                 "Leave the option out; nothing was written."
+            )
+        if values.given.get(METADATA) == "true":
+            warn_caller(
+                f"No effect in this release: {METADATA}=true. A write takes the metadata table out, if there is one.",
+                HudiOptionWarning,
             )
         # A topic of several options with rules between them is made by its own function and put in whole.
         return replace(

@@ -12,14 +12,14 @@ __all__ = ["PLATFORM"]
 PLATFORM = (
     Family(
         group="Metadata table",
-        doc="PyHudi keeps no metadata table yet: it takes an existing one out before it writes, and lists folders.",
+        doc="PyHudi reads a metadata table and keeps none up yet: it takes an existing one out before it writes.",
         keys="""
             metadata.auto.delete.partitions=true metadata.auto.initialize=true
             metadata.bloom.filter.dynamic.max.entries=100000 metadata.bloom.filter.enable=false
             metadata.bloom.filter.fpp=0.000000001 metadata.bloom.filter.num.entries=10000
             metadata.bloom.filter.type=DYNAMIC_V0 metadata.compact.max.delta.commits=10
             metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
-            metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex= metadata.enable=true
+            metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
             metadata.file.cache.max.size.mb=50
             !metadata.global.record.level.index.enable=false<metadata.record.index.enable
             metadata.global.record.level.index.max.filegroup.count=10000<metadata.record.index.max.filegroup.count
@@ -57,7 +57,6 @@ PLATFORM = (
             metadata.write.fail.on.table.service.failures=true
         """,
         accepted={
-            "metadata.enable": "false",
             "metadata.index.column.stats.enable": "false",
             "metadata.index.bloom.filter.enable": "false",
             "metadata.index.partition.stats.enable": "false",

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pyhudi.model.options.declare import option, row
 from pyhudi.model.options.spec import ON_READ, ON_READ_AND_WRITE
 
-__all__ = ["SCHEMA_HISTORY", "QueryOptions"]
+__all__ = ["METADATA", "SCHEMA_HISTORY", "QueryOptions"]
+
+METADATA = "hoodie.metadata.enable"
 
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
@@ -35,4 +37,10 @@ class QueryOptions:
     )
     as_of: str | None = option(
         "as.of.instant", None, "Read the table as it was then: an instant time, a timestamp or a date.", scopes=ON_READ
+    )
+    use_metadata: bool = option(
+        METADATA,
+        True,
+        "Queries take files and column statistics from the metadata table, if it is up to date. Writes take it out.",
+        scopes=ON_READ_AND_WRITE,
     )

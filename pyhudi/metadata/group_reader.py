@@ -1,0 +1,135 @@
+"""Reading one file group of the metadata table: its records in the order in which they were written.
+
+Base file and blocks of log files are HFiles, so single keys and prefixes are looked up in each by its index. The
+records keep their order by `sequence`: 0 in the base file, then one number per block.
+Source: docs/formats/metadata-table.md, "Reading a file group", "Records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptFile
+from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.formats.avro.decode import AvroDecoder
+from pyhudi.formats.hfile import Entries, HFileReader
+from pyhudi.formats.log.reader import LogBlock
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.keys import RECORD_KEY
+
+__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader"]
+
+KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
+
+_Found = Iterator[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True)
+class GroupReader:
+    """Reads a slice of the metadata table.
+
+    Args: meta: of the metadata table; payloads: the records' fields that are wanted; counts: do blocks of an instant
+          count?
+    """
+
+    meta: MetaClient
+    file_slice: FileSlice
+    payloads: tuple[str, ...]
+    counts: Callable[[str], bool]
+
+    def all(self) -> pa.Table:
+        """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
+        return self._read(lambda reader, where, decoder: _scanned(reader, where, decoder), None)
+
+    def with_keys(self, keys: pa.Array) -> pa.Table:
+        """The records with these keys (text, no nulls)."""
+        wanted = [key.encode() for key in _texts(keys)]
+        return self._read(lambda reader, where, decoder: _looked_up(reader.lookup(wanted), where, decoder), keys)
+
+    def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
+        """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
+        wanted = [prefix.encode() for prefix in prefixes]
+        return self._read(lambda reader, where, decoder: _looked_up(reader.with_prefixes(wanted), where, decoder), None)
+
+    def _read(self, take: _Take, keys: pa.Array | None) -> pa.Table:
+        storage, base = self.meta.storage, self.file_slice.base_file
+        parts = []
+        if base is not None:
+            with storage.open_input(base.path) as source:
+                parts.append(self._part(HFileReader(source, base.path), base.path, 0, take))
+        rules = BlockRules(self.meta.config.table_version, self.counts)
+        blocks = blocks_to_merge(storage, self.file_slice.log_files, rules)
+        for number, block in enumerate((b for b in blocks if self.counts(b.instant_time)), 1):
+            parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
+        parts = [part for part in parts if part.num_rows]
+        return pa.concat_tables(parts, promote_options="permissive") if parts else self._nothing()
+
+    def _log_part(self, block: LogBlock, number: int, take: _Take) -> pa.Table:
+        with self.meta.storage.open_input(block.path) as source:
+            reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
+            return self._part(reader, block.where, number, take)
+
+    def _part(self, reader: HFileReader, where: str, number: int, take: _Take) -> pa.Table:
+        schema = reader.schema_json
+        if schema is None:
+            raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
+        columns = (KEY, TYPE, *self.payloads)
+        rows = take(reader, where, AvroDecoder(schema, columns, unions=True))
+        rows = rows.append_column(SEQUENCE, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
+        return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+
+    def _nothing(self) -> pa.Table:
+        fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
+        fields += [pa.field(name, pa.null()) for name in self.payloads]
+        return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
+
+
+_Take = Callable[[HFileReader, str, AvroDecoder], pa.Table]
+
+
+def _texts(keys: pa.Array) -> list[str]:
+    return [str(key) for key in keys.to_pylist()]
+
+
+def _scanned(reader: HFileReader, where: str, decoder: AvroDecoder) -> pa.Table:
+    tables = [_decoded(entries, where, decoder) for entries in reader.scan()]
+    return pa.concat_tables(tables) if tables else decoder.schema.empty_table()
+
+
+def _looked_up(found: _Found, where: str, decoder: AvroDecoder) -> pa.Table:
+    pairs = list(found)
+    if not pairs:
+        return decoder.schema.empty_table()
+    ends = np.cumsum([len(value) for _, value in pairs], dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    rows = decoder.decode(b"".join(value for _, value in pairs), starts, ends, where)
+    return _with_keys(rows, pa.array([key for key, _ in pairs], pa.binary()), where)
+
+
+def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
+    rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
+    return _with_keys(rows, pa.array(entries.keys, pa.binary()), where)
+
+
+def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
+    """With the keys of the HFile as `key`: within the values it is empty."""
+    try:
+        texts = keys.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise CorruptFile(f"{where}: a key of the metadata table is not UTF-8 ({error}).") from error
+    return rows.set_column(rows.schema.get_field_index(KEY), KEY, texts)
+
+
+def _deletes(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
+    deleted = block.deletes().keys.column(RECORD_KEY)
+    if keys is not None:
+        deleted = deleted.filter(pc.is_in(deleted, keys))
+    rows = len(deleted)
+    columns = [deleted, pa.repeat(pa.scalar(number, pa.int32()), rows), pa.repeat(pa.scalar(True), rows)]
+    return pa.table(dict(zip((KEY, SEQUENCE, DELETED), columns, strict=True)))

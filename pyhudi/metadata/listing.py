@@ -1,0 +1,85 @@
+"""Files of the table's partitions from the metadata table, instead of a listing of folders, when it is up to date.
+
+Nothing in Hudi notices a metadata table that a write did not keep up, and readers then lose that write's rows. So each
+completed write and clean of the active timeline has to be in it: as an instant of its own, or from before its partition
+`files` was built. Otherwise, and when it can't be read, folders are listed.
+Source: docs/formats/metadata-table.md, "Is it up to date?".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED
+from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.model.filenames import data_path
+from pyhudi.model.instant import ActionKind
+from pyhudi.storage.base import FileInfo
+
+__all__ = ["listed_files", "missing_instants"]
+
+_FILES = MetadataKind.FILES.value.prefix
+_BASE_TIME_DIGITS = 17
+
+
+def missing_instants(table: MetadataTable) -> tuple[str, ...]:
+    """Completed writes and cleans of the table that its metadata table does not have, oldest first."""
+    own = {i.requested_time for i in table.meta.timeline if i.is_completed}
+    built = _built(table)
+    oldest = min((time for time in own if not time.startswith(SOLO)), default=None)
+    missing = []
+    for instant in table.data.timeline:
+        if not instant.is_completed or not (instant.action.is_commit or instant.action is ActionKind.CLEAN):
+            continue
+        if instant.requested_time in own or (oldest is not None and instant.requested_time < oldest):
+            continue  # those before the oldest one were archived there
+        when = instant.completion_time if table.data.config.table_version >= 8 else instant.requested_time
+        if built is None or when is None or when > built:
+            missing.append(instant.requested_time)
+    return tuple(missing)
+
+
+def _built(table: MetadataTable) -> str | None:
+    """Until when the listing reaches from which `files` was built: a completion time; below version 8 the latest
+    instant that it has. None when that was archived."""
+    by_completion = table.data.config.table_version >= 8
+    found = []
+    for instant in table.meta.timeline:
+        time = instant.requested_time
+        if not (time.startswith(SOLO) or _is_initialization(time)) or instant.action is not ActionKind.DELTACOMMIT:
+            continue
+        if instant.is_completed and _FILES in table.meta.commits.metadata(instant).partition_to_write_stats:
+            found.append(instant.completion_time or "" if by_completion else time[:_BASE_TIME_DIGITS])
+    return max(found, default=None)
+
+
+def _is_initialization(instant_time: str) -> bool:
+    """Below version 8: a partition that was built when the table had this instant."""
+    return len(instant_time) > _BASE_TIME_DIGITS and instant_time[_BASE_TIME_DIGITS:] >= "010"
+
+
+def listed_files(table: MetadataTable) -> Mapping[str, list[FileInfo]]:
+    """Partition path → its files. Sizes are right; modification times are not known, and 0.
+
+    Raises: CorruptFile, MetadataTableDamaged.
+    """
+    records = table.records(_FILES)
+    entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
+    assert isinstance(entries, pa.MapArray)
+    names = cast("list[str]", entries.keys.to_pylist())
+    sizes = cast("list[int]", pc.struct_field(entries.items, "size").to_pylist())
+    deleted = pc.struct_field(entries.items, "isDeleted").to_pylist()
+    ends = cast("list[int]", entries.offsets.to_pylist())
+    listed: dict[str, list[FileInfo]] = {}
+    for row, key in enumerate(records.column("key").to_pylist()):
+        if key == ALL_PARTITIONS_KEY:
+            continue
+        path = "" if key == NON_PARTITIONED else str(key)
+        own = range(ends[row], ends[row + 1])
+        listed[path] = [FileInfo(data_path(path, names[at]), sizes[at], 0) for at in own if not deleted[at]]
+    return listed

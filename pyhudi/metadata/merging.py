@@ -1,0 +1,137 @@
+"""Which records of the metadata table are live: of several with one key the newest wins, or they are combined.
+
+    files                       entries of the newer record are put into the older one's; sizes only grow
+    column_stats                ranges are joined, counts added (below version 8 a log file grows by several writes),
+                                unless the newer record is of the whole file (`isTightBound`) or says that it is gone
+    all others                  the newer record
+
+A delete takes away all that came before it. Source: docs/formats/metadata-table.md, "Merging records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.bodies import Body
+from pyhudi.metadata.group_reader import DELETED, KEY, SEQUENCE, TYPE
+from pyhudi.metadata.partitions import MetadataKind
+
+__all__ = ["merged_records"]
+
+
+def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
+    """`key`, `type` and the payloads of the live records, in order of the keys.
+
+    Args: versions: `key`, `type`, payloads, `sequence` and `deleted`, as `GroupReader` returns them.
+    """
+    columns = [KEY, TYPE, *kind.payloads]
+    if not versions.num_rows:
+        return versions.select(columns)
+    order = pc.sort_indices(versions, sort_keys=[(KEY, "ascending"), (SEQUENCE, "ascending")])
+    rows = versions.take(order).combine_chunks()
+    first = _first_of_each(rows.column(KEY))
+    since = _since_delete(rows, first)
+    last = np.append(np.flatnonzero(first)[1:], rows.num_rows) - 1
+    live = ~rows.column(DELETED).to_numpy()[last]
+    newest = rows.take(pa.array(last[live])).select(columns)
+    several = (last - since)[live] > 0
+    if kind in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) and several.any():
+        combined = _combined(rows, since[live][several], last[live][several], kind)
+        newest = _replaced(newest, kind.payloads[0], several, combined)
+    for payload in kind.payloads:
+        newest = _without_marked(newest, payload)
+    return newest
+
+
+def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    first = np.ones(len(keys), np.bool_)
+    if len(keys) > 1:
+        first[1:] = pc.not_equal(keys.slice(1), keys.slice(0, len(keys) - 1)).to_numpy()
+    return first
+
+
+def _since_delete(rows: pa.Table, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    """For each key the row from which on its versions count: the first one, or the one behind the last delete."""
+    deleted = rows.column(DELETED).to_numpy()
+    starts = np.where(first, np.arange(rows.num_rows), 0)
+    behind = np.where(deleted, np.arange(rows.num_rows) + 1, 0)
+    since = np.maximum.accumulate(np.maximum(starts, np.concatenate([[0], behind[:-1]])))
+    last = np.append(np.flatnonzero(first)[1:], rows.num_rows) - 1
+    return cast("npt.NDArray[np.int64]", since[last])
+
+
+def _combined(
+    rows: pa.Table, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], kind: MetadataKind
+) -> list[Body | list[tuple[str, Body]] | None]:
+    """The payloads of keys with several versions. A loop over keys: few have several, and each has its own rules."""
+    payloads = rows.column(kind.payloads[0])
+    merged = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        versions = payloads.slice(start, end - start + 1).to_pylist()
+        merged.append(_joined_files(versions) if kind is MetadataKind.FILES else _joined_stats(versions))
+    return merged
+
+
+def _replaced(newest: pa.Table, payload: str, several: npt.NDArray[np.bool_], combined: Sequence[object]) -> pa.Table:
+    at = newest.schema.get_field_index(payload)
+    field = newest.schema.field(at)
+    column = newest.column(at).combine_chunks()
+    both = pa.concat_arrays([column, pa.array(combined, field.type)])
+    places = np.arange(len(column))
+    places[several] = len(column) + np.arange(int(several.sum()))
+    return newest.set_column(at, field, both.take(pa.array(places)))
+
+
+def _joined_files(versions: Iterable[Iterable[tuple[str, Body]] | None]) -> list[tuple[str, Body]]:
+    files: dict[str, Body] = {}
+    for version in versions:
+        for name, newer in version or ():
+            older = files.get(name)
+            if newer["isDeleted"] and older is not None and not older["isDeleted"]:
+                del files[name]
+            elif newer["isDeleted"] or older is None:
+                files[name] = newer
+            else:
+                files[name] = {"size": max(older["size"], newer["size"]), "isDeleted": False}
+    return list(files.items())
+
+
+def _joined_stats(versions: Iterable[Body | None]) -> Body | None:
+    merged: Body | None = None
+    for newer in versions:
+        if merged is None or newer is None or merged["isDeleted"] or newer["isDeleted"] or newer.get("isTightBound"):
+            merged = newer
+        else:
+            merged = _both_stats(merged, newer)
+    return merged
+
+
+def _both_stats(older: Body, newer: Body) -> Body:
+    counts = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
+    added = {name: (older[name] or 0) + (newer[name] or 0) for name in counts}
+    bounds = {
+        "minValue": _bound(older["minValue"], newer["minValue"], least=True),
+        "maxValue": _bound(older["maxValue"], newer["maxValue"], least=False),
+    }
+    return {**newer, **added, **bounds}
+
+
+def _bound(one: Body | None, other: Body | None, *, least: bool) -> Body | None:
+    if one is None or other is None:
+        return other if one is None else one
+    (first, second) = (next(m["value"] for m in wrapped.values() if m is not None) for wrapped in (one, other))
+    return one if (first <= second) == least else other
+
+
+def _without_marked(rows: pa.Table, payload: str) -> pa.Table:
+    """Without records that say of themselves that they are deleted."""
+    column = rows.column(payload)
+    if not pa.types.is_struct(column.type) or column.type.get_field_index("isDeleted") < 0:
+        return rows
+    return rows.filter(pc.invert(pc.fill_null(pc.struct_field(column, "isDeleted"), False)))

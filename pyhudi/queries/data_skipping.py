@@ -1,0 +1,170 @@
+"""Files that a query need not open, by the column statistics of the metadata table.
+
+What can't be known is not skipped: columns without statistics in one of a slice's files, columns whose value comes from
+the path, tables with a schema history. The range of a slice is that of all its files together, since a merged row may
+have one column from the base file and another from a log file.
+Source: docs/formats/metadata-table.md, "Bounds", "Keys"; docs/reading.md, "The metadata table".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, stored_partition
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, is_opaque, may_match
+from pyhudi.model.predicate.tree import Value
+from pyhudi.queries.filters import resolve
+
+__all__ = ["FileRanges", "load_file_ranges"]
+
+_PARTITION = MetadataKind.COLUMN_STATS.value.prefix
+_PARTITIONS_BY_PREFIX = (
+    64  # so many partitions are looked up one by one; of more, all statistics of the column are read
+)
+_TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → ordinals of value types
+
+
+@dataclass(frozen=True, slots=True)
+class FileRanges:
+    """Ranges of the columns of one predicate, by file. `by_key`: column → key of the statistics → range."""
+
+    predicate: Predicate
+    by_key: Mapping[Column, Mapping[str, ValueRange]]
+
+    def may_match(self, found: FileSlice, merges: bool, from_path: Collection[str]) -> bool:
+        """Can the slice have a row that the predicate keeps? `from_path`: columns whose value is not the file's."""
+        names = [found.base_file.name] if found.base_file is not None else []
+        names += [log.name for log in found.log_files] if merges else []
+        partition = stored_partition(found.group.partition_path)
+
+        def ranges(column: Column) -> ValueRange | None:
+            known = self.by_key.get(column)
+            if known is None or column.path[0] in from_path:
+                return None
+            name = ".".join(column.path)
+            return _together([known.get(column_stats_key(name, partition, file)) for file in names])
+
+        return may_match(self.predicate, ranges)
+
+
+def load_file_ranges(
+    table: MetadataTable, predicate: Predicate, schema: pa.Schema, partitions: Sequence[str]
+) -> FileRanges | None:
+    """Statistics of the predicate's columns; None when they can't skip anything.
+
+    Args:    predicate: bound to `schema`; partitions: paths of those that are left to read.
+    Raises:  CorruptFile, MetadataTableDamaged.
+    """
+    columns = columns_of(predicate)
+    if _PARTITION not in table.partitions or not columns or is_opaque(predicate):
+        return None
+    return FileRanges(predicate, dict(_column_ranges(table, columns, schema, partitions)))
+
+
+def _column_ranges(
+    table: MetadataTable, columns: Iterable[Column], schema: pa.Schema, partitions: Sequence[str]
+) -> Iterable[tuple[Column, Mapping[str, ValueRange]]]:
+    for column in columns:
+        try:
+            data_type = resolve(column, schema)[1]
+        except ConfigError:
+            continue
+        name = ".".join(column.path)
+        few = len(partitions) <= _PARTITIONS_BY_PREFIX
+        within = [stored_partition(path) for path in partitions] if few else [None]
+        records = table.with_prefixes(_PARTITION, [column_stats_prefix(name, partition) for partition in within])
+        yield column, _ranges(records, data_type)
+
+
+def _ranges(records: pa.Table, data_type: pa.DataType) -> Mapping[str, ValueRange]:
+    """Key of the statistics → range. A loop over records, as each becomes an object that predicates are asked of."""
+    if not records.num_rows:
+        return {}
+    stats = records.column(MetadataKind.COLUMN_STATS.payloads[0]).combine_chunks()
+    lows, highs = (_values(stats, name, data_type) for name in ("minValue", "maxValue"))
+    rows = zip(
+        records.column("key").to_pylist(),
+        lows,
+        highs,
+        pc.struct_field(stats, "valueCount").to_pylist(),
+        pc.struct_field(stats, "nullCount").to_pylist(),
+        strict=True,
+    )
+    floating = pa.types.is_floating(data_type)
+    found = {}
+    for key, low, high, count, nulls in rows:
+        if count is None or nulls is None:
+            continue
+        if floating and low == high == 0.0:
+            low = high = None  # real Hudi writes this for a column with a not-a-number
+        found[str(key)] = ValueRange(low, high, nulls > 0, only_null=nulls == count, may_be_nan=floating)
+    return found
+
+
+def _values(stats: pa.Array, name: str, data_type: pa.DataType) -> Sequence[Value]:
+    wrapped, kinds = pc.struct_field(stats, name), _value_types(stats)
+    trusted = _trusted(stats, kinds, data_type)
+    values: list[Value] = [None] * len(stats)
+    for has_value_type in (True, False):
+        rows = pc.and_(trusted, pc.equal(kinds.is_valid(), has_value_type)).to_numpy(zero_copy_only=False).nonzero()[0]
+        if not len(rows):
+            continue
+        try:
+            found = bounds(wrapped.take(pa.array(rows)), data_type, has_value_type).to_pylist()
+        except (ValueError, OverflowError):  # a moment that Python can't hold
+            continue
+        for row, value in zip(rows.tolist(), found, strict=True):
+            values[row] = value
+    return values
+
+
+def _value_types(stats: pa.Array) -> pa.Array:
+    """Ordinals of the values' types; null in statistics of versions before 9."""
+    if stats.type.get_field_index("valueType") < 0:
+        return pa.nulls(len(stats), pa.int32())
+    return pc.struct_field(stats, ["valueType", "typeOrdinal"])
+
+
+def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Are the bounds in the unit, or the scale, of the column's type? Files may be older than the type."""
+    everywhere = pa.repeat(pa.scalar(True), len(stats))
+    if pa.types.is_timestamp(data_type):
+        kinds_of_unit = pa.array(_TIMESTAMP_KINDS.get(data_type.unit, ()), pa.int32())
+        # Before version 9 nothing says the unit: Spark's has always been the microsecond.
+        unsaid = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
+        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), unsaid)
+    if pa.types.is_decimal(data_type) and kinds.null_count < len(kinds):
+        kept = pc.match_substring_regex(pc.struct_field(stats, ["valueType", "additionalInfo"]), f",{data_type.scale}$")
+        return pc.if_else(kinds.is_valid(), pc.fill_null(kept, False), everywhere)
+    return everywhere
+
+
+def _together(known: Sequence[ValueRange | None]) -> ValueRange | None:
+    """The range of the rows of several files; None when one of them is not known."""
+    if not known:
+        return None
+    joined: ValueRange | None = None
+    for one in known:
+        if one is None:
+            return None
+        joined = one if joined is None else _both(joined, one)
+    return joined
+
+
+def _both(one: ValueRange, other: ValueRange) -> ValueRange:
+    may_be_null = one.may_be_null or other.may_be_null
+    if one.only_null or other.only_null:
+        kept = other if one.only_null else one
+        return replace(kept, may_be_null=True)
+    low = None if one.low is None or other.low is None else min(one.low, other.low)
+    high = None if one.high is None or other.high is None else max(one.high, other.high)
+    return ValueRange(low, high, may_be_null, may_be_nan=one.may_be_nan or other.may_be_nan)

@@ -1,0 +1,73 @@
+"""TableMetadata: what `table.metadata` shows of the metadata table, for looking at it and for checking it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.queries.metadata_validation import Difference, validate
+
+__all__ = ["MetadataPartition", "TableMetadata"]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataPartition:
+    """One partition of the metadata table, as of when `table.metadata` was asked for."""
+
+    name: str
+    _table: MetadataTable
+
+    def to_arrow(self) -> pa.Table:
+        """All live records: `key`, `type` and what the partition knows, as Hudi's `hudi_metadata` shows them.
+
+        Raises: CorruptFile, MetadataTableDamaged.
+        """
+        return self._table.records(self.name)
+
+    def lookup(self, keys: Collection[str]) -> pa.Table:
+        """The live records with these keys; only the file groups and blocks that may have them are read."""
+        return self._table.lookup(self.name, keys)
+
+    def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
+        """The live records whose keys begin with one of the prefixes."""
+        return self._table.with_prefixes(self.name, prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class TableMetadata:
+    """The metadata table at one moment."""
+
+    _meta: MetaClient
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """Names of its complete partitions; () when the table has no metadata table."""
+        return self._meta.config.metadata_partitions
+
+    def partition(self, name: str) -> MetadataPartition:
+        """One of its partitions. Raises ConfigError when there is none of this name, and MetadataTableDamaged."""
+        if name not in self.partitions:
+            raise ConfigError(
+                f"{self._meta.storage.root}: the metadata table has no partition {name!r}; it has "
+                f"{', '.join(self.partitions) or 'none'}."
+            )
+        table = MetadataTable.open(self._meta)
+        if table is None:
+            raise ConfigError(
+                f"{self._meta.storage.root}: the table's properties list {name!r} without the partition 'files', so "
+                f"there is no metadata table to read."
+            )
+        return MetadataPartition(name, table)
+
+    def validate(self) -> tuple[Difference, ...]:
+        """Compare files, column statistics and record index with the table; what is wrong, () when nothing is.
+
+        Reads all rows when there is a record index, and all base files when there are column statistics.
+        Raises: CorruptFile, MetadataTableDamaged.
+        """
+        return validate(self._meta)
