@@ -131,7 +131,7 @@ def _check_only_logs(ours: OurWrite) -> None:
     if based:
         raise WriteConflict(
             f"{ours.table}: the non-blocking write {ours.instant.requested_time} made a base file in "
-            f"{based[0].file_id} of {based[0].partition_path!r}, beside which other writers may append. Nothing of it "
+            f"{based[0].file_id} of {based[0].partition_path!r}, to which other writers may append. Nothing of it "
             f"is visible; use OPTIMISTIC_CONCURRENCY_CONTROL."
         )
 

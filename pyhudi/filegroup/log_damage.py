@@ -1,7 +1,7 @@
 """Log files that lack bytes which completed writes put into them.
 
 A write stat says how many bytes its write put into a log file. They are all there when the whole blocks of that instant
-are as large together, wherever they stand; otherwise rows or deletes that were committed can't be read any more. What a
+are as large together, wherever they are; otherwise rows or deletes that were committed can't be read any more. What a
 writer left behind that never completed is named by no stat, so it is no damage.
 Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata".
 """

@@ -101,7 +101,7 @@ class MergeRules:
 def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> MergeRules:
     """The rules of a table.
 
-    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that stands in the table.
+    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that is in the table.
     Raises:  UnsupportedTable when its merger is a class that nobody here knows: its rows can't be merged by guessing.
     """
     properties = config.properties

@@ -8,7 +8,7 @@
 A run that fails is taken back: its files go, then the inflight file, and the plan waits for the next run. A run that
 died is taken back by the next one. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
 docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md,
-"Table services beside writers".
+"Table services and concurrent writers".
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
 
 
 def _seen_up_to(timeline: Timeline, cleaned: Body) -> str:
-    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed beside it."""
+    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed meanwhile."""
     planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
     unseen = (
         i.requested_time
