@@ -97,7 +97,7 @@ def wider(name: str, *rows: Row) -> pa.Table:
     return rows_of(*rows).append_column(name, pa.array(["new"] * len(rows)))
 
 
-def test_a_write_beside_one_that_adds_a_column_takes_the_column_over(table: TestTable) -> None:
+def test_a_write_during_one_that_adds_a_column_takes_the_column_over(table: TestTable) -> None:
     race(table, rows_of(("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)))
 
     assert "note" in table.meta.table_schema().names

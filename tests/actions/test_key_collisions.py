@@ -69,7 +69,7 @@ def test_keys_that_are_there_twice_or_only_look_odd_are_no_collision(rows: list[
         table.write("upsert", batch(rows))
 
 
-def test_numbers_beside_texts_are_compared_by_their_text() -> None:
+def test_numbers_next_to_texts_are_compared_by_their_text() -> None:
     assert key_collisions(keyed([(1, "x"), (1, "x"), (2, "__null__")]), ["a", "b"]) == ""
     said = key_collisions(keyed([("1,b:2", "3"), ("7", "7"), ("1", "2,b:3")]), ["a", "b"])
     assert "('1,b:2', '3') and ('1', '2,b:3')" in said

@@ -1,4 +1,4 @@
-"""Slices whose log blocks say at which base rows their keys stand: merged without a look at the base file's keys."""
+"""Slices whose log blocks say at which base rows their keys are: merged without a look at the base file's keys."""
 
 from __future__ import annotations
 

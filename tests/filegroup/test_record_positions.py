@@ -128,7 +128,7 @@ def test_written_positions_are_rows_of_base_files(version: str, block_format: st
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A line for each time that a write reads keys of a base file only to say where they stand."""
+    """A line for each time that a write reads keys of a base file only to say where they are."""
     seen: list[str] = []
     original = BasePositions._looked_up
 

@@ -1,4 +1,4 @@
-"""The examples of the pages run as they stand, one page after the other, as a reader of all of them would run them."""
+"""The examples of the pages run as they are, one page after the other, as a reader of all of them would run them."""
 
 from __future__ import annotations
 

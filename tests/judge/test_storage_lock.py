@@ -1,4 +1,4 @@
-"""The storage-based lock beside real Hudi: it excludes both, passes between both, and guards both one's writes.
+"""The storage-based lock with real Hudi: it excludes both, passes between both, and guards both one's writes.
 
 Real Hudi's, unchanged: StorageBasedLockProvider with its file, owners, renewal, expiry and states, and all of Spark's
 writes. Ours, not Hudi's: the class behind it that gets and conditionally puts the lock file (S3StorageLockClient.java

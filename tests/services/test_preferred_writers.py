@@ -24,7 +24,7 @@ def table_of(table_type: str, options: dict[str, str]) -> Clustered:
     return table
 
 
-def write_beside_clustering(table: Clustered, options: dict[str, str], dead: bool = False) -> list[str]:
+def write_during_clustering(table: Clustered, options: dict[str, str], dead: bool = False) -> list[str]:
     """An upsert of "a" whose tasks wait until a clustering of all file groups is done; what became of that."""
     told: list[str] = []
 
@@ -51,7 +51,7 @@ def write_beside_clustering(table: Clustered, options: dict[str, str], dead: boo
 def test_a_preferred_writer_commits_and_the_clustering_gives_way(table_type: str) -> None:
     table = table_of(table_type, PREFER)
 
-    clustering, write = write_beside_clustering(table, PREFER)
+    clustering, write = write_during_clustering(table, PREFER)
 
     assert "prefers writers" in clustering
     assert write == "written"
@@ -63,7 +63,7 @@ def test_a_preferred_writer_commits_and_the_clustering_gives_way(table_type: str
 def test_without_the_preference_the_one_that_completes_last_gives_way(table_type: str) -> None:
     table = table_of(table_type, SIMPLE)
 
-    clustering, write = write_beside_clustering(table, SIMPLE)
+    clustering, write = write_during_clustering(table, SIMPLE)
 
     assert clustering == "done"
     assert "changed file groups" in write
@@ -72,7 +72,7 @@ def test_without_the_preference_the_one_that_completes_last_gives_way(table_type
 
 def test_a_dead_writer_is_not_waited_for() -> None:
     table = table_of("COPY_ON_WRITE", PREFER)
-    assert write_beside_clustering(table, PREFER, dead=True)[0] == "done"
+    assert write_during_clustering(table, PREFER, dead=True)[0] == "done"
 
 
 def test_a_writer_of_other_file_groups_is_not_waited_for() -> None:

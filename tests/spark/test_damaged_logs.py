@@ -38,7 +38,7 @@ def test_the_data_source_fails_for_damaged_log_files_if_it_shall(spark: Any, tmp
     assert spark.read.format("hudi").load(str(tmp_path)).count() == len(OLD)
 
 
-def test_tasks_of_spark_fold_no_damaged_log_file(spark: Any, tmp_path: Path) -> None:
+def test_tasks_of_spark_merge_no_damaged_log_file(spark: Any, tmp_path: Path) -> None:
     damaged(tmp_path, "cut in half")
     table = HudiTable.open(tmp_path, spark=spark)
     with pytest.raises(DamagedLog):

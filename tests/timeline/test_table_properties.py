@@ -228,7 +228,7 @@ def test_a_missing_checksum_is_corrupt() -> None:
         load_table_config(storage, clock())
 
 
-def test_a_damaged_file_beside_a_damaged_backup_is_not_touched_by_an_update() -> None:
+def test_a_damaged_file_with_a_damaged_backup_is_not_touched_by_an_update() -> None:
     storage = table()
     storage.write(PROPERTIES_PATH, b"hoodie.table.na")
     storage.write(PROPERTIES_BACKUP_PATH, b"hoodie")
