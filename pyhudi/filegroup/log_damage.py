@@ -87,15 +87,15 @@ def find_damage(
     corrupt = [part for part in found if isinstance(part, CorruptRange)]
     committed = log.committed
     if rules.archived is not None and (corrupt or not found):
-        active = {said.instant_time for said in committed}
-        committed = (*(said for said in rules.archived(log) if said.instant_time not in active), *committed)
+        active = {write.instant_time for write in committed}
+        committed = (*(write for write in rules.archived(log) if write.instant_time not in active), *committed)
     whole: Counter[str] = Counter()
     for part in found:
         if isinstance(part, LogBlock):
             whole[part.instant_time] += part.frame.end - part.frame.offset
     written: Counter[str] = Counter()
-    for said in committed:
-        written[said.instant_time] += said.size_bytes
+    for write in committed:
+        written[write.instant_time] += write.size_bytes
     lacking = [
         f"of {written_bytes:,} bytes that {instant_time} put into it {max(0, written_bytes - whole[instant_time]):,} "
         "are in no whole block"

@@ -240,13 +240,13 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
         body = context.meta.reader.read_body(clean, State.REQUESTED)
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
-        said = Fields(decode_avro_record(body, where), where)
-        earliest = said.record("earliestInstantToRetain")
+        fields = Fields(decode_avro_record(body, where), where)
+        earliest = fields.record("earliestInstantToRetain")
         plan: Body = {
             "requested_time": clean.requested_time,
             "earliestInstantToRetain": None if earliest is None else {"timestamp": earliest.text("timestamp")},
-            "lastCompletedCommitTimestamp": said.text("lastCompletedCommitTimestamp"),
-            "extraMetadata": said.text_map("extraMetadata"),
+            "lastCompletedCommitTimestamp": fields.text("lastCompletedCommitTimestamp"),
+            "extraMetadata": fields.text_map("extraMetadata"),
         }
         yield plan
         if _covers_all_partitions(plan):
