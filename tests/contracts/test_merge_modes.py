@@ -98,7 +98,7 @@ def versions(rows: Sequence[dict[str, Any]], rules: MergeRules) -> Versions:
     return Versions(pa.Table.from_pylist(bare, STORED), deletes, ordering if rules.by_ordering else ())
 
 
-def seen(found: Versions) -> list[Any]:
+def content_of(found: Versions) -> list[Any]:
     """What a reader can see of merged versions: rows, deletes, ordering values."""
     rows = found.rows.to_pylist()
     values = [column.to_pylist() for column in found.ordering]
@@ -115,7 +115,7 @@ def check_associative(rules: MergeRules, triples: list[list[dict[str, Any]]]) ->
     left = merger.merge(merger.merge(a, b, Place.LOGS), c, Place.LOGS)
     right = merger.merge(a, merger.merge(b, c, Place.LOGS), Place.LOGS)
 
-    assert seen(left) == seen(right)
+    assert content_of(left) == content_of(right)
 
 
 @pytest.mark.parametrize("name", RULES)

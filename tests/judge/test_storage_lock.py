@@ -169,8 +169,8 @@ def test_a_lock_whose_holder_hangs_passes_to_the_other_and_the_holder_does_not_t
 
 def lease_in(table: Storage) -> tuple[str, bool]:
     """Whose the lock file says the lock is, and whether it was given back."""
-    said = json.loads(table.read(LOCK_PATH))
-    return said["owner"], said["expired"]
+    fields = json.loads(table.read(LOCK_PATH))
+    return fields["owner"], fields["expired"]
 
 
 def seconds_until_taken(ours: LockProvider, hudi: Holder) -> dict[str, float]:

@@ -26,7 +26,7 @@ def table_of(table_type: str, options: dict[str, str]) -> Clustered:
 
 def write_during_clustering(table: Clustered, options: dict[str, str], dead: bool = False) -> list[str]:
     """An upsert of "a" whose tasks wait until a clustering of all file groups is done; what became of that."""
-    told: list[str] = []
+    outcomes: list[str] = []
 
     def cluster() -> None:
         if dead:
@@ -34,17 +34,17 @@ def write_during_clustering(table: Clustered, options: dict[str, str], dead: boo
             table.storage.delete(heartbeat_path(writer.requested_time))
         try:
             table.cluster(**options)
-            told.append("done")
+            outcomes.append("done")
         except WriteConflict as error:
-            told.append(str(error))
+            outcomes.append(str(error))
 
     slow = TestTable(table.storage, table.options, engine=InterruptedEngine(cluster), failed_writes_policy="LAZY")
     try:
         slow.upsert(("a", "x", 2, 22))
-        told.append("written")
+        outcomes.append("written")
     except WriteConflict as error:
-        told.append(str(error))
-    return told
+        outcomes.append(str(error))
+    return outcomes
 
 
 @pytest.mark.parametrize("table_type", TYPES)
@@ -77,9 +77,9 @@ def test_a_dead_writer_is_not_waited_for() -> None:
 
 def test_a_writer_of_other_file_groups_is_not_waited_for() -> None:
     table = table_of("COPY_ON_WRITE", PREFER)
-    told: list[Any] = []
-    engine = InterruptedEngine(lambda: told.append(table.cluster(**PREFER)))
+    clusterings: list[Any] = []
+    engine = InterruptedEngine(lambda: clusterings.append(table.cluster(**PREFER)))
     slow = TestTable(table.storage, table.options, engine=engine, failed_writes_policy="LAZY")
     slow.upsert(("c", "y", 1, 1))
-    assert len(told[0].runs) == 1
+    assert len(clusterings[0].runs) == 1
     assert table.rows() == [("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "y", 1, 1)]

@@ -21,9 +21,9 @@ def test_the_driver_is_warned_when_a_frame_is_made_and_its_rows_are_those_withou
     spark: Any, tmp_path: Path, kind: str
 ) -> None:
     log = damaged(tmp_path, kind)
-    with pytest.warns(UserWarning, match="is damaged") as told:
+    with pytest.warns(UserWarning, match="is damaged") as caught:
         frame = read_frame(spark, str(tmp_path), {})
-    assert [log.name in str(one.message) for one in told] == [True]
+    assert [log.name in str(one.message) for one in caught] == [True]
     rows = collect_arrow(frame.select("id", "v")).to_pylist()
     assert {row["id"]: row["v"] for row in rows} == OLD
     with pytest.raises(DamagedLog):

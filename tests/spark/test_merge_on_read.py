@@ -235,8 +235,8 @@ def test_a_script_reads_and_writes_log_files_by_format_hudi(spark: Any, tmp_path
             frame = SparkEngine(spark).from_arrow(table)
             options = {**MERGE_ON_READ, **BY_SPARK, OPERATION: operation}
             frame.write.format("hudi").options(**options).mode("append").save(path)
-        seen = spark.read.format("hudi").load(path)
-        assert seen.where("ts = 7").count() == 30
-        assert seen.select("id").distinct().count() == 340
+        read = spark.read.format("hudi").load(path)
+        assert read.where("ts = 7").count() == 30
+        assert read.select("id").distinct().count() == 340
     finally:
         pyhudi.disable(spark)

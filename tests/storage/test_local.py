@@ -47,12 +47,12 @@ def test_a_reader_next_to_a_writer_sees_whole_files_only(tmp_path: Path) -> None
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
-        seen = {storage.read("f") for _ in range(200)}
+        found = {storage.read("f") for _ in range(200)}
     finally:
         stop.set()
         writer.join()
 
-    assert seen <= set(contents)
+    assert found <= set(contents)
 
 
 def test_temporary_files_of_a_dead_writer_are_not_listed(tmp_path: Path) -> None:

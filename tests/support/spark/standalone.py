@@ -56,9 +56,9 @@ def _running(command: Sequence[str], environment: dict[str, str], log: Path, rea
     try:
         deadline_s = time.monotonic() + _PATIENCE_S
         while ready not in log.read_text(errors="replace"):
-            said = log.read_text(errors="replace")[-2000:]
+            text = log.read_text(errors="replace")[-2000:]
             if process.poll() is not None or time.monotonic() > deadline_s:
-                raise AssertionError(f"{name} did not start\n{said}")
+                raise AssertionError(f"{name} did not start\n{text}")
             time.sleep(0.1)
         yield
     finally:
