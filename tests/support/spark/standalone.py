@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 
 from tests.support.servers.process import free_port
+from tests.support.spark.sessions import JVM_OPTIONS
 
 __all__ = ["standalone_cluster"]
 
@@ -33,6 +34,7 @@ def standalone_cluster(folder: Path, paths: str, workers: int = 2) -> Iterator[s
         "SPARK_LOCAL_IP": _LOCALHOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": JVM_OPTIONS,
     }
     with ExitStack() as processes:
         master = ["master.Master", *here, "--port", str(port)]
