@@ -44,8 +44,8 @@ def hand_overs_ms(provider: str, turns: int) -> list[float]:
         players = [
             subprocess.Popen([*command, "--turns", str(turns)], stdout=subprocess.PIPE, text=True) for _ in range(2)
         ]
-        said = [json.loads(player.communicate()[0]) for player in players]
-    holds = sorted((got, left, who) for who, times in enumerate(said) for got, left in times)
+        answers = [json.loads(player.communicate()[0]) for player in players]
+    holds = sorted((got, left, who) for who, times in enumerate(answers) for got, left in times)
     changes = [(a, b) for a, b in itertools.pairwise(holds) if a[2] != b[2]]
     return [(b[0] - a[1]) * 1000 for a, b in changes]
 

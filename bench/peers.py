@@ -1,4 +1,4 @@
-"""(f) Side by side with Apache Hudi on the same data, by the benchmark in the shared folder beside the project."""
+"""(f) Side by side with Apache Hudi on the same data, by the benchmark in the shared folder next to the project."""
 
 from __future__ import annotations
 

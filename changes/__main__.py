@@ -1,4 +1,4 @@
-"""Writes CHANGELOG.md from the fragments beside this file: `make changelog`.
+"""Writes CHANGELOG.md from the fragments next to this file: `make changelog`.
 
 A fragment is `<topic>.md`, the topic in lower-case words with hyphens; each of its paragraphs is a change. The
 fragments are the section of the version in pyproject.toml. Sections of earlier versions stay as they are; whoever
@@ -16,7 +16,7 @@ __all__ = ["changelog", "fragments", "section"]
 _ROOT = Path(__file__).resolve().parents[1]
 _HEAD = """# Changelog
 
-Made by `make changelog` from the fragments in `changes/`, where what came since then stands.
+Made by `make changelog` from the fragments in `changes/`, which hold what came since then.
 """
 _TOPIC = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _VERSION = re.compile(r'^version = "([^"]+)"$', re.M)

@@ -68,7 +68,7 @@ def line_of(outcome: Outcome) -> str:
 def run_again(report: Path) -> int:
     """Each input of a report: mended, or what it does now."""
     left = 0
-    for found in (Finding.from_json(said) for said in json.loads(report.read_text())):
+    for found in (Finding.from_json(fields) for fields in json.loads(report.read_text())):
         fault = replay(TARGETS[found.target], found.data)
         left += fault is not None
         print(

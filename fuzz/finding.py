@@ -41,10 +41,10 @@ class Finding:
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, said: dict[str, object]) -> Finding:
-        texts = [str(said[name]) for name in ("target", "kind", "place", "detail")]
-        seed, number = (int(str(said[name])) for name in ("seed", "number"))
-        return cls(texts[0], texts[1], texts[2], texts[3], seed, number, base64.b64decode(str(said["base64"])))
+    def from_json(cls, fields: dict[str, object]) -> Finding:
+        texts = [str(fields[name]) for name in ("target", "kind", "place", "detail")]
+        seed, number = (int(str(fields[name])) for name in ("seed", "number"))
+        return cls(texts[0], texts[1], texts[2], texts[3], seed, number, base64.b64decode(str(fields["base64"])))
 
     def __str__(self) -> str:
         text = base64.b64encode(self.data).decode()

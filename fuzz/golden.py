@@ -1,4 +1,4 @@
-"""Seeds out of tables that real Hudi wrote, where they are beside the project."""
+"""Seeds out of tables that real Hudi wrote, where they are next to the project."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def fuzz(target: Target, seed: int, seconds: float | None, inputs: int | None) -
             def work(report: Callable[[object], None], first: int = first, last: int = last) -> None:
                 _run_inputs(target, seeds, seed, range(first, last), until, slot, known, report)  # noqa: B023
 
-            death = _in_child(work, slot, lambda said: _take(outcome, said))
+            death = _in_child(work, slot, lambda answer: _take(outcome, answer))
             number, data = slot.read()
             first = number + 1
             if death is not None:
@@ -82,17 +82,17 @@ def fuzz(target: Target, seed: int, seconds: float | None, inputs: int | None) -
 
 def replay(target: Target, data: bytes) -> tuple[str, str, str] | None:
     """Kind, place and detail of what one input does, None when it does nothing wrong."""
-    said: list[object] = []
+    answers: list[object] = []
 
     def work(report: Callable[[object], None]) -> None:
         report(_fault(target, data))
 
     with _Slot() as slot:
         slot.write(0, data)
-        death = _in_child(work, slot, said.append)
+        death = _in_child(work, slot, answers.append)
     if death is not None:
         return death
-    found = said[0] if said else None
+    found = answers[0] if answers else None
     return (str(found[0]), str(found[1]), str(found[2])) if isinstance(found, list) else None
 
 
@@ -206,11 +206,11 @@ def _in_child(
     work: Callable[[Callable[[object], None]], None], slot: _Slot, hear: Callable[[object], None]
 ) -> tuple[str, str, str] | None:
     """Do some work in a forked process. Kind, place and detail of its death, None when it ended by itself."""
-    with tempfile.TemporaryFile() as dump, tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile() as dump, tempfile.TemporaryFile("w+") as answers:
 
         def report(what: object) -> None:
-            said.write(json.dumps(what) + "\n")
-            said.flush()
+            answers.write(json.dumps(what) + "\n")
+            answers.flush()
 
         pid = os.fork()
         if pid == 0:
@@ -222,8 +222,8 @@ def _in_child(
             finally:
                 os._exit(status)
         status, stalled = _wait(pid, slot)
-        said.seek(0)
-        for line in said:
+        answers.seek(0)
+        for line in answers:
             hear(json.loads(line))
         if status == 0 and not stalled:
             return None
@@ -234,15 +234,15 @@ def _in_child(
 
 def _wait(pid: int, slot: _Slot) -> tuple[int, bool]:
     """The exit status of a child, and whether it was killed for standing still."""
-    seen, since = slot.read()[0], time.monotonic()
+    last, since = slot.read()[0], time.monotonic()
     pause_s = 0.001
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
             return status, False
         number = slot.read()[0]
-        if number != seen:
-            seen, since = number, time.monotonic()
+        if number != last:
+            last, since = number, time.monotonic()
         if time.monotonic() - since > MAX_STALL_S:
             os.kill(pid, signal.SIGKILL)
             return os.waitpid(pid, 0)[1], True
@@ -261,9 +261,9 @@ def _kind_of_death(status: int, stalled: bool) -> str:
     return signal.Signals(number).name
 
 
-def _take(outcome: Outcome, said: object) -> None:
-    if isinstance(said, dict):
-        found = Finding.from_json(said)
+def _take(outcome: Outcome, answer: object) -> None:
+    if isinstance(answer, dict):
+        found = Finding.from_json(answer)
         outcome.findings[found.key] = found
 
 

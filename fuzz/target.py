@@ -22,8 +22,8 @@ class Target:
     """One decoder with all that readers do with its result.
 
     `run`: decodes an input and looks at the result; a value and a HudiError are both right. `seeds`: valid inputs, the
-    same in every run. `shapes`: damage that keeps the rest of an input valid, beside what is done to bytes. `words`:
-    pieces that mean something to the decoder.
+    same in every run. `shapes`: damage that keeps the rest of an input valid, in addition to what is done to bytes.
+    `words`: pieces that mean something to the decoder.
     """
 
     name: str

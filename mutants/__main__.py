@@ -10,7 +10,7 @@ import time
 
 from mutants import ROOT, coverage_map, trials
 from mutants.coverage_map import FOLDER
-from mutants.report import difference, judged, share, table, told
+from mutants.report import difference, judged, line_of, share, table
 from mutants.sample import FLOORS, draw, mutant
 from mutants.trials import Outcome, Trial
 
@@ -34,14 +34,14 @@ def main() -> int:
         done.append(trial)
         before["\n".join(trial.mutant.name)] = trial.outcome.value
         results.write_text(json.dumps(before, indent=1))
-        print(told(trial, verdicts), file=sys.stderr, flush=True)
+        print(line_of(trial, verdicts), file=sys.stderr, flush=True)
     for test in trials.failing(sorted({trial.noticed_by for trial in done if trial.noticed_by})) if done else ():
         print(f"doubtful: this test fails with no line broken, too: {test}", file=sys.stderr)
     print(table(done, verdicts))
     print(f"\nseed {given.seed}, {len(done)} lines, {time.monotonic() - started_s:,.0f} s")
     for trial in done:
         if trial.outcome is not Outcome.NOTICED:
-            print(f"\n{difference(trial.mutant)}\n{told(trial, verdicts)}")
+            print(f"\n{difference(trial.mutant)}\n{line_of(trial, verdicts)}")
     return 0 if share(done, verdicts) >= given.at_least else 1
 
 

@@ -91,7 +91,7 @@ class Change:
 
 
 class Source:
-    """A module's text, and where the pieces of its tree stand in it."""
+    """A module's text, and where the pieces of its tree are in it."""
 
     def __init__(self, text: bytes) -> None:
         self.text = text
@@ -278,7 +278,7 @@ def _other_values(value: object) -> list[str]:
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Whether one side is a text as it stands: taking it from another is an error at once, and says nothing."""
+    """Whether one side is a literal text: taking it from another is an error at once, and says nothing."""
     sides = (node.left, node.right)
     return any(
         isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str)) for s in sides

@@ -48,12 +48,12 @@ class CoverageMap:
             self._found[path] = self._data.contexts_by_lineno(str(ROOT / path))
         of_line = self._found[path]
         tests = {test for line in lines for test in of_line.get(line, ()) if test in self.seconds}
-        seen: dict[str, int] = {}
+        ranks: dict[str, int] = {}
         ranked: list[tuple[int, int, str]] = []
         for test in sorted(tests, key=lambda name: (self._sizes.get(name, 0), name)):
             function = test.partition("[")[0]
-            seen[function] = seen.get(function, 0) + 1
-            ranked.append((seen[function], len(ranked), test))
+            ranks[function] = ranks.get(function, 0) + 1
+            ranked.append((ranks[function], len(ranked), test))
         return [test for _, _, test in sorted(ranked)]
 
     def executed(self, path: str) -> set[int]:

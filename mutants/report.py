@@ -46,7 +46,7 @@ def table(done: Sequence[Trial], verdicts: Mapping[tuple[str, str, str], str]) -
     return "\n".join(lines)
 
 
-def told(trial: Trial, verdicts: Mapping[tuple[str, str, str], str]) -> str:
+def line_of(trial: Trial, verdicts: Mapping[tuple[str, str, str], str]) -> str:
     """One line of what became of a mutant."""
     one = trial.mutant
     tests = f"{len(one.tests)} tests" if one.tests else "no test executes it"

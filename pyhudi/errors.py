@@ -49,8 +49,8 @@ class HudiError(Exception):
 
     retryable = False
 
-    def __init__(self, *said: object) -> None:
-        super().__init__(*(message(text) if isinstance(text, str) else text for text in said))
+    def __init__(self, *texts: object) -> None:
+        super().__init__(*(message(text) if isinstance(text, str) else text for text in texts))
 
 
 class ConfigError(HudiError):

@@ -16,7 +16,7 @@ QUOTED_CHARACTERS = 200
 MESSAGE_CHARACTERS_MAX = 16_000
 
 _HIDDEN = "***"
-_CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords that stand before an @ are
+_CREDENTIAL_CHARACTERS = 256  # longer than the keys and passwords before an @ are
 # Whether an address names someone with a password: up to the host there is no slash, but keys of S3 may have some.
 _WHO = re.compile(rf"(?i)(\bs3[an]?://)[^\s/@]*(?::\S{{0,{_CREDENTIAL_CHARACTERS}}}?)?@|(://)[^\s/@:]*:[^\s/@]*@")
 # Parameters that grant access, as clients and portals of S3, Azure and Google spell them.

@@ -1,4 +1,4 @@
-"""Fixtures for all floors: the shared folder beside the project, and tables that real Hudi wrote."""
+"""Fixtures for all floors: the shared folder next to the project, and tables that real Hudi wrote."""
 
 from __future__ import annotations
 

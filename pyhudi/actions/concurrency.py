@@ -120,8 +120,8 @@ def check_preferred_writers(service: Instant, body: CommitMetadata, now: ActionC
 
 def _completed_since(began: ActionContext, now: MetaClient) -> Iterator[tuple[Instant, CommitMetadata]]:
     """Compactions change no row, so it is enough to have known of one."""
-    seen = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
-    since = (instant for instant in now.timeline.commits() if instant.requested_time not in seen)
+    known = {i.requested_time for i in began.meta.timeline if i.is_completed or i.action is ActionKind.COMPACTION}
+    since = (instant for instant in now.timeline.commits() if instant.requested_time not in known)
     return ((instant, now.commits.metadata(instant)) for instant in since)
 
 
@@ -131,7 +131,7 @@ def _check_only_logs(ours: OurWrite) -> None:
     if based:
         raise WriteConflict(
             f"{ours.table}: the non-blocking write {ours.instant.requested_time} made a base file in "
-            f"{based[0].file_id} of {based[0].partition_path!r}, beside which other writers may append. Nothing of it "
+            f"{based[0].file_id} of {based[0].partition_path!r}, to which other writers may append. Nothing of it "
             f"is visible; use OPTIMISTIC_CONCURRENCY_CONTROL."
         )
 

@@ -2,9 +2,9 @@
 
 A write that finds, at its end, a commit that completed since it began and that changed one of the same file groups has
 merged into an old version of that group: it must not complete. New file groups never collide (new ones of one bucket
-do). Compactions change no rows, so appended log files live beside them: those planned before the write began, which the
-write knew of, and from table version 8 on all, because completion times part log files. A base file that was rewritten
-beside a compaction of its group would be lost. Source: docs/formats/writers.md, "Conflicts";
+do). Compactions change no rows, so appended log files live next to them: those planned before the write began, which
+the write knew of, and from table version 8 on all, because completion times part log files. A base file that was
+rewritten during a compaction of its group would be lost. Source: docs/formats/writers.md, "Conflicts";
 docs/formats/file-names.md, "File groups and slices".
 """
 

@@ -156,7 +156,7 @@ def _remove_partition(storage: Storage, folder: str) -> None:
 
 
 def _remove_properties(storage: Storage) -> None:
-    """The properties, from when on there is no table, and all beside them but the lock that is held."""
+    """The properties, from when on there is no table, and all next to them but the lock that is held."""
     for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
         storage.delete(path)
     rest = storage.list(META_FOLDER)

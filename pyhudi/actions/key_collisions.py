@@ -65,7 +65,7 @@ def _column(rows: pa.Table, field: str) -> pa.Array:
 
 
 def _may_collide(columns: Sequence[pa.Array], fields: Sequence[str]) -> bool:
-    """Does a value hold what stands between two fields, or what stands for nothing? Numbers and dates never do."""
+    """Does a value hold what separates two fields, or what stands for nothing? Numbers and dates never do."""
     for column, (_, following) in zip(columns, pairwise((*fields, "")), strict=True):
         if pa.types.is_primitive(column.type):
             continue

@@ -31,11 +31,11 @@ def table_rules(context: ActionContext) -> MergeRules:
     """
     config, options = context.meta.config, context.options
     if config.table_version < 8 and config.payload_class is None and config.merge_strategy_id is None:
-        said = {
+        given = {
             "hoodie.compaction.payload.class": options.payload_class,
             "hoodie.record.merge.mode": None if options.payload_class else options.merge_mode,
         }
-        config = config.with_changes({key: text for key, text in said.items() if text})
+        config = config.with_changes({key: text for key, text in given.items() if text})
     rules = merge_rules(config, options.merger_classes)
     if options.delete_field is None:
         return rules

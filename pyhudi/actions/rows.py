@@ -133,7 +133,7 @@ class MoveRows:
     """Stream work for a global index: what becomes of rows whose key lives in another partition.
 
     Without `update_partition_path` they go to the partition where the key is. With it, a row that wins against the
-    stored one is written to its new partition as an insert, beside a delete of the old place; a row that loses, and a
+    stored one is written to its new partition as an insert, with a delete of the old place; a row that loses, and a
     delete, goes to the old place alone. Extra columns of the index are taken out.
     """
 

@@ -368,6 +368,6 @@ def _cuts(table: pa.Table, order: pa.Array, parts: int, together: Sequence[str])
 
 
 def _taken(table: pa.Table, order: pa.Array) -> Iterator[pa.RecordBatch]:
-    # Slice by slice, so that the sorted copy is never whole in memory beside the original.
+    # Slice by slice, so that the sorted copy is never whole in memory next to the original.
     for start in range(0, len(order), BATCH_ROWS * 4):
         yield from table.take(order.slice(start, BATCH_ROWS * 4)).to_batches(max_chunksize=BATCH_ROWS)

@@ -192,7 +192,7 @@ def _first_of_each(ordered: pa.Table) -> Numbers:
 
 
 def _range_numbers(splits: pa.Table, keys: pa.RecordBatch, together: int, parted: Flags) -> Numbers:
-    """The range of each row: how many splits stand before it when both are sorted together.
+    """The range of each row: how many splits come before it when both are sorted together.
 
     `parted`: set for splits that have a row before them whose first `together` keys are the split's.
     """

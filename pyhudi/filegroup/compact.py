@@ -110,7 +110,7 @@ def with_file_name(spec: WriteSpec, file: NewBaseFile, rows: pa.Table) -> pa.Tab
 
 
 def with_log_totals(stat: WriteStat, merge: SliceMerge, file_slice: FileSlice) -> WriteStat:
-    """The stat of a folded slice with what was read from its log files."""
+    """The stat of a compacted slice with what was read from its log files."""
     return replace(
         stat,
         total_log_records=merge.log.records,

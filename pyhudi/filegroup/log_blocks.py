@@ -63,7 +63,7 @@ def blocks_to_merge(storage: Storage, log_files: Sequence[LogFile], rules: Block
 
 def blocks_of(found: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tuple[LogBlock, ...]:
     """`blocks_to_merge` of blocks that were scanned already."""
-    standing: dict[int, LogBlock] = {}
+    kept: dict[int, LogBlock] = {}
     places: dict[str, list[int]] = {}  # of an instant's blocks: a log of commands only must not look at all for each
     for place, block in enumerate(found):
         if isinstance(block, CorruptRange):
@@ -71,18 +71,18 @@ def blocks_of(found: Iterable[LogBlock | CorruptRange], rules: BlockRules) -> tu
         target = block.rollback_target
         if target is not None:
             for earlier in places.pop(target, ()):
-                del standing[earlier]
+                del kept[earlier]
         elif (block.is_data or block.is_delete) and rules.counts(block.instant_time):
-            standing[place] = block
+            kept[place] = block
             places.setdefault(block.instant_time, []).append(place)
-    kept = tuple(standing.values())
-    if any(block.compacted_instants for block in kept):
-        return _without_compacted(kept)
-    return kept
+    blocks = tuple(kept.values())
+    if any(block.compacted_instants for block in blocks):
+        return _without_compacted(blocks)
+    return blocks
 
 
 def _without_compacted(blocks: Sequence[LogBlock]) -> tuple[LogBlock, ...]:
-    """Blocks that a log compaction folded give way to its block, which stands where the newest of them stood."""
+    """Blocks that a log compaction merged give way to its block, which takes the place of the newest of them."""
     by_instant: dict[str, list[LogBlock]] = {}
     for block in blocks:
         by_instant.setdefault(block.instant_time, []).append(block)

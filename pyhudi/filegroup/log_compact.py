@@ -1,6 +1,6 @@
 """Log compaction of one slice: its log blocks become one data block and one delete block in a new log file.
 
-The old log files stay. Their blocks give way to the new ones, whose headers name the instants that they fold.
+The old log files stay. Their blocks give way to the new ones, whose headers name the instants that they merge.
 Rows of partial updates go to one block for each set of columns that they hold.
 Source: docs/formats/log.md, "Which blocks count"; docs/formats/table-services.md, "Log compaction plan".
 """
@@ -81,7 +81,7 @@ def compact_logs(
 
 
 class _Blocks:
-    """The blocks of one folded slice."""
+    """The blocks of one log-compacted slice."""
 
     def __init__(self, spec: WriteSpec, file_slice: FileSlice, merge: SliceMerge, logs: LogOptions) -> None:
         self._spec, self._slice, self._records, self._logs = spec, file_slice, merge.records, logs

@@ -1,7 +1,7 @@
 """Log files that lack bytes which completed writes put into them.
 
 A write stat says how many bytes its write put into a log file. They are all there when the whole blocks of that instant
-are as large together, wherever they stand; otherwise rows or deletes that were committed can't be read any more. What a
+are as large together, wherever they are; otherwise rows or deletes that were committed can't be read any more. What a
 writer left behind that never completed is named by no stat, so it is no damage.
 Source: docs/formats/log.md, "Damaged log files"; docs/formats/timeline.md, "Commit metadata".
 """
@@ -87,15 +87,15 @@ def find_damage(
     corrupt = [part for part in found if isinstance(part, CorruptRange)]
     committed = log.committed
     if rules.archived is not None and (corrupt or not found):
-        active = {said.instant_time for said in committed}
-        committed = (*(said for said in rules.archived(log) if said.instant_time not in active), *committed)
+        active = {write.instant_time for write in committed}
+        committed = (*(write for write in rules.archived(log) if write.instant_time not in active), *committed)
     whole: Counter[str] = Counter()
     for part in found:
         if isinstance(part, LogBlock):
             whole[part.instant_time] += part.frame.end - part.frame.offset
     written: Counter[str] = Counter()
-    for said in committed:
-        written[said.instant_time] += said.size_bytes
+    for write in committed:
+        written[write.instant_time] += write.size_bytes
     lacking = [
         f"of {written_bytes:,} bytes that {instant_time} put into it {max(0, written_bytes - whole[instant_time]):,} "
         "are in no whole block"

@@ -116,7 +116,7 @@ class NewBaseFile:
             self._flush()
 
     def _fits(self, *more: pa.Table) -> bool:
-        """Is there room for a row group's worth beside the waiting rows (and `more`)? Half of one is left as it is."""
+        """Is there room for a row group's worth next to the waiting rows (and `more`)? Half of one is left as it is."""
         tables, options = (*self._waiting, *more), self._spec.file
         rows, size_bytes = sum(map(len, tables)), sum(table.nbytes for table in tables)
         return 2 * rows <= options.row_group_rows and 2 * size_bytes <= options.row_group_bytes

@@ -139,7 +139,7 @@ class SliceMerge:
         """Read the log files of a slice.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                 their record key, should the logs say where they stand.
+                 their record key, should the logs say where they are.
         Raises:  DamagedLog if `spec.damage` says so.
         """
         found = scan_slice(spec.storage, file_slice, spec.damage)
@@ -165,7 +165,7 @@ class SliceMerge:
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
-        return cls(spec, file_slice, needed, buffer.fold(), in_pairs, totals, needs_keys)
+        return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
 
     def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
         """All merged rows: those of the base file in its order, then those that only logs have."""

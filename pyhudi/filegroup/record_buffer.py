@@ -21,7 +21,7 @@ from pyhudi.merge.base import Mask, Place
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules
-from pyhudi.merge.versions import Versions, fold
+from pyhudi.merge.versions import Versions, merge_versions
 from pyhudi.model.keys import RECORD_KEY
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer"]
@@ -155,7 +155,7 @@ class RecordBuffer:
                 f"{error}."
             ) from error
 
-    def fold(self) -> LogRecords:
+    def merge(self) -> LogRecords:
         """One version per key; the buffer may be dropped afterwards, the result keeps what it needs."""
         keys = pa.concat_arrays(self._keys) if self._keys else pa.array([], pa.string())
         ordering = tuple(
@@ -166,11 +166,11 @@ class RecordBuffer:
         numbers = np.concatenate([np.zeros(0, np.int64), *self._numbers])
         if self._in_pairs:
             versions = Versions(self._table(), deletes, ordering, self._absent_masks())
-            first, folded = fold(keys, versions, pair_merger(self._rules), Place.LOGS)
-            numbers = np.arange(len(folded))
+            first, merged = merge_versions(keys, versions, pair_merger(self._rules), Place.LOGS)
+            numbers = np.arange(len(merged))
             return LogRecords(
-                keys.take(pa.array(first)), folded.is_delete, folded.ordering, folded.absent, self._of_base(first),
-                folded.rows, numbers,
+                keys.take(pa.array(first)), merged.is_delete, merged.ordering, merged.absent, self._of_base(first),
+                merged.rows, numbers,
             )  # fmt: skip
         groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
         won = merge_mode(self._rules.mode, self._rules.ordering_fields).last_of_each(groups, ordering, deletes)

@@ -43,7 +43,7 @@ class RowOrder:
         )
 
     def positions(self, keys: pa.Table) -> Positions:
-        """Row numbers in the order in which rows should stand; equal ones stay as they are."""
+        """Row numbers in the order in which rows should be; equal ones stay as they are."""
         names = keys.column_names
         if self.layout == "LINEAR" or len(names) == 1:
             try:

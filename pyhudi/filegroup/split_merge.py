@@ -4,7 +4,7 @@
 
 Whoever reads base files faster than rows can be handed over (Spark's own scan) takes the parts; everybody else takes
 `read_file_slice`. Of the base file only ordering values are read, once, and keys where the logs don't say at which rows
-they stand; more where rows merge column by column.
+they are; more where rows merge column by column.
 Source: docs/formats/merging.md, "Two versions of a key".
 """
 

@@ -1,6 +1,6 @@
 """Entries of the archived timeline below table version 8: one Avro record per state of an instant.
 
-An entry names its instant and state, and holds the body of that state's file in the field of its kind. Entries stand in
+An entry names its instant and state, and holds the body of that state's file in the field of its kind. Entries are in
 Avro data blocks of log files whose only header entry is the schema. Write stats are shortened to seventeen fields.
 Source: docs/formats/timeline.md, "Records"; docs/formats/history.md, "Archive log".
 """

@@ -230,7 +230,7 @@ class BloomFilter:
 
 
 def _rows_of_bits(data: bytes, at: int, rows: int, hashes: int, bits: int) -> list[Bits]:
-    """The bits of each row; rows stand one after the other from byte `at` to the end, each behind a header."""
+    """The bits of each row; rows come one after the other from byte `at` to the end, each behind a header."""
     size = (bits + 7) // 8
     expected = at + rows * (_ROW_HEADER.size + size)
     if len(data) != expected:
@@ -301,7 +301,7 @@ def _utf8(keys: pa.Array) -> tuple[Bits, npt.NDArray[np.int64], npt.NDArray[np.i
 
 
 def _mix(data: Bits, starts: npt.NDArray[np.int64], length: int) -> _Block:
-    """The part of Murmur that no seed touches: words multiplied and shifted, tail bytes folded with their sign."""
+    """The part of Murmur that no seed touches: words multiplied and shifted, tail bytes mixed in with their sign."""
     count, tail_bytes = length // 4, length % 4
     if length == 0:
         return _Block(0, np.zeros((0, len(starts)), np.uint32), None)

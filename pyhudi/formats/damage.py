@@ -42,8 +42,8 @@ def as_corrupt(where: str, what: str) -> Iterator[None]:
     try:
         yield
     except FOREIGN_ERRORS as error:
-        said = str(error)[:_SAID_CHARS]
-        raise CorruptFile(f"{where}: {what} can't be read ({type(error).__name__}: {said}).") from error
+        text = str(error)[:_SAID_CHARS]
+        raise CorruptFile(f"{where}: {what} can't be read ({type(error).__name__}: {text}).") from error
 
 
 @contextmanager

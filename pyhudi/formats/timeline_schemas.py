@@ -271,37 +271,37 @@ def schema_of(record: str, records: Mapping[str, str]) -> str:
     return json.dumps(_record(record, NAMESPACE, records, set()), separators=(",", ":"))
 
 
-def _record(name: str, namespace: str | None, records: Mapping[str, str], seen: set[str]) -> AvroObject:
-    seen.add(name)
+def _record(name: str, namespace: str | None, records: Mapping[str, str], defined: set[str]) -> AvroObject:
+    defined.add(name)
     rows = [line.split(None, 1) for line in records[name].splitlines() if line.strip()]
     head: AvroObject = {"type": "record", "name": name}
     if namespace:
         head["namespace"] = namespace
-    return {**head, "fields": [_field(field, notation.strip(), records, seen) for field, notation in rows]}
+    return {**head, "fields": [_field(field, notation.strip(), records, defined) for field, notation in rows]}
 
 
-def _field(name: str, notation: str, records: Mapping[str, str], seen: set[str]) -> AvroObject:
+def _field(name: str, notation: str, records: Mapping[str, str], defined: set[str]) -> AvroObject:
     if notation.endswith("?!"):
-        return {"name": name, "type": ["null", _type(notation[:-2], records, seen)]}
+        return {"name": name, "type": ["null", _type(notation[:-2], records, defined)]}
     if notation.endswith("?"):
-        return {"name": name, "type": ["null", _type(notation[:-1], records, seen)], "default": None}
+        return {"name": name, "type": ["null", _type(notation[:-1], records, defined)], "default": None}
     for mark in "/=":
         inner, found, default = notation.partition(mark)
         if found:
-            plain = _type(inner, records, seen)
+            plain = _type(inner, records, defined)
             return {"name": name, "type": [plain, "null"] if mark == "/" else plain, "default": json.loads(default)}
-    return {"name": name, "type": _type(notation, records, seen)}
+    return {"name": name, "type": _type(notation, records, defined)}
 
 
-def _type(notation: str, records: Mapping[str, str], seen: set[str]) -> AvroType:
+def _type(notation: str, records: Mapping[str, str], defined: set[str]) -> AvroType:
     if notation.endswith("?"):
-        return ["null", _type(notation[:-1], records, seen)]
+        return ["null", _type(notation[:-1], records, defined)]
     if notation.startswith("["):
-        return {"type": "array", "items": _type(notation[1:-1], records, seen)}
+        return {"type": "array", "items": _type(notation[1:-1], records, defined)}
     if notation.startswith("{"):
-        return {"type": "map", "values": _type(notation[1:-1], records, seen), **_JAVA_STRING}
+        return {"type": "map", "values": _type(notation[1:-1], records, defined), **_JAVA_STRING}
     if notation == "string":
         return {"type": "string", **_JAVA_STRING}
-    if notation in _NUMBERS or notation in seen:
+    if notation in _NUMBERS or notation in defined:
         return notation
-    return _record(notation, None, records, seen)
+    return _record(notation, None, records, defined)

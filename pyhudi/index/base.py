@@ -129,12 +129,12 @@ class Tagged:
 class Index(ABC):
     """One kind of index, made from what the caller set; a user's own derives from this class as well.
 
-    What else the house has to know of an index stands in the class, so that nobody asks for names:
+    What else the house has to know of an index is in the class, so that nobody asks for names:
 
     is_global          a key is unique in the table, not in its partition
     places_inserts     the index also decides the file group of new keys, so all inserts go through it
     hashes_keys        the file group of a key is computed from it, so no other file groups may hold rows
-    lists_file_groups  it keeps a list of its file groups beside them, so none of them may be replaced by others
+    lists_file_groups  it keeps a list of its file groups next to them, so none of them may be replaced by others
     resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: there is none
     """
 

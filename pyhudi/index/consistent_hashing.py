@@ -4,8 +4,8 @@
                                                                   <instant>.commit          it counts
 
 The newest ring counts that was there from the beginning, has the marker, or is of a completed instant of the active
-timeline. Below version 8 the marker stands in the partition's own folder: Hudi before 1.0 puts it there, and fails to
-find a ring at its next resize when it stands beside the ring. A ring that a dead resize left never counts, not even
+timeline. Below version 8 the marker is in the partition's own folder: Hudi before 1.0 puts it there, and fails to
+find a ring at its next resize when it is next to the ring. A ring that a dead resize left never counts, not even
 when the timeline has been archived beyond it. Source: docs/formats/indexes.md, "Consistent hashing".
 """
 
@@ -76,7 +76,7 @@ def mark_ring(storage: Storage, partition_path: str, instant_time: str, table_ve
 
 
 def move_markers(storage: Storage, table_version: int) -> None:
-    """Take the markers of all rings to where they stand in a table of this version; whoever misses one on its way looks
+    """Take the markers of all rings to where they are in a table of this version; whoever misses one on its way looks
     at the timeline. Hold the table's lock.
     """
     folder = hashing_folder("")

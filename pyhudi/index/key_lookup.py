@@ -36,7 +36,7 @@ __all__ = ["FindKeys", "KeyLookupIndex"]
 
 _EVERYWHERE = None  # key of the wanted keys of a global index
 _KEYS_COMPARED_MAX = 20_000  # with more keys, only the smallest and the greatest are compared with row groups' ranges
-_HIT_BYTES = 48  # of a hit beside its key and partition path: the file id, and where each text starts
+_HIT_BYTES = 48  # of a hit in addition to its key and partition path: the file id, and where each text starts
 
 
 @dataclass(frozen=True, slots=True)

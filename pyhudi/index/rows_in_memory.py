@@ -1,4 +1,4 @@
-"""Places of rows that are in this process: looked up and put beside the rows, where a join would copy all of them."""
+"""Places of rows that are in this process: looked up and put next to the rows, where a join would copy all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
     """`rows` with the columns of the hit of their key and partition, null where there is none.
 
     Args:
-        hits: RECORD_KEY, PARTITION_PATH and what to put beside the rows.
+        hits: RECORD_KEY, PARTITION_PATH and what to put next to the rows.
     Returns: None when a key is in several places, of one partition or of two.
     """
     stored = hits.column(RECORD_KEY).combine_chunks()

@@ -82,16 +82,16 @@ def offsets_at(utc_ms: Longs, zone: Zone) -> Longs:
 @lru_cache(maxsize=256)
 def _shape(pattern: str) -> str | None:
     """Regular expression of texts that have exactly the pattern's digits; None for other patterns."""
-    pieces, seen = [], set()
+    pieces, letters = [], set()
     for token in tokenize(pattern):
         if not token.letter:
             if any(char.isdigit() for char in token.text):
                 return None
             pieces.append(re.escape(token.text))
             continue
-        if token.letter in seen:
+        if token.letter in letters:
             return None
-        seen.add(token.letter)
+        letters.add(token.letter)
         if token.letter == "Z" and token.count < 3:
             pieces.append(_OFFSET)
         elif token.letter == "S":
@@ -101,7 +101,7 @@ def _shape(pattern: str) -> str | None:
         else:
             return None
     # Year, month and day, so that every date is whole and needs no defaults.
-    return f"^{''.join(pieces)}$" if {"y", "M", "d"} <= seen else None
+    return f"^{''.join(pieces)}$" if {"y", "M", "d"} <= letters else None
 
 
 def _local_millis(texts: dict[str, pa.Array], rows: int) -> tuple[Longs, Mask]:

@@ -115,8 +115,8 @@ def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
 def missing_field(path: str, schema: pa.Schema, option: str) -> KeyGenError:
     """The error for a field that the data doesn't have."""
     near = get_close_matches(path, schema.names, n=1)
-    folded = [name for name in schema.names if name.lower() == path.lower()] or near
-    hint = f" Did you mean {folded[0]!r}?" if folded else ""
+    spelled = [name for name in schema.names if name.lower() == path.lower()] or near
+    hint = f" Did you mean {spelled[0]!r}?" if spelled else ""
     return KeyGenError(
         f"Key field {path!r} is not in the data.{hint} Columns: {', '.join(schema.names)}. "
         f"Field names are case-sensitive; correct {option} or add the column."

@@ -135,8 +135,8 @@ class FileSystemLock:
         self._storage.delete(mark)
         return True
 
-    def _is_left_behind(self, seen: tuple[bytes, int]) -> bool:
-        content, modified_ms = seen
+    def _is_left_behind(self, found: tuple[bytes, int]) -> bool:
+        content, modified_ms = found
         is_old = self._expire_ms > 0 and self._clock.now_ms() - modified_ms > self._expire_ms
         return is_old or is_surely_dead(content)
 

@@ -34,25 +34,25 @@ def note_of_this_process(token: str) -> bytes:
 
 def is_note(content: bytes) -> bool:
     """Was it made by `note_of_this_process`, in whatever process?"""
-    return isinstance(_said(content).get("pid"), int)
+    return isinstance(_fields(content).get("pid"), int)
 
 
 def is_surely_dead(note: bytes) -> bool:
     """Was the note made by a process of this machine that does not run any more? False when one can't know."""
-    said = _said(note)
-    if not is_note(note) or not said.get("started"):
+    fields = _fields(note)
+    if not is_note(note) or not fields.get("started"):
         return False
     place = _place()
-    return place is not None and said.get("place") == place and _started(said["pid"]) != said["started"]
+    return place is not None and fields.get("place") == place and _started(fields["pid"]) != fields["started"]
 
 
-def _said(note: bytes) -> Body:
+def _fields(note: bytes) -> Body:
     """What the note says; nothing for bytes that are no note, whatever they are."""
     try:
-        said = json.loads(note)
+        fields = json.loads(note)
     except (ValueError, RecursionError):  # also of a number of thousands of digits, and of brackets in brackets
         return {}
-    return said if isinstance(said, dict) else {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _place() -> str | None:

@@ -47,14 +47,14 @@ class _Lease:
     owner: str
 
     def encode(self) -> bytes:
-        said = {"expired": self.expired, "validUntil": self.valid_until_ms, "owner": self.owner}
-        return json.dumps(said, separators=(",", ":")).encode("utf-8")
+        fields = {"expired": self.expired, "validUntil": self.valid_until_ms, "owner": self.owner}
+        return json.dumps(fields, separators=(",", ":")).encode("utf-8")
 
     @classmethod
     def decode(cls, data: bytes, where: str) -> _Lease:
         try:
-            said = json.loads(data)
-            expired, until, owner = (said[key] for key in ("expired", "validUntil", "owner"))
+            fields = json.loads(data)
+            expired, until, owner = (fields[key] for key in ("expired", "validUntil", "owner"))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptFile(
                 f"{where}: expected expired, validUntil and owner of a lock as JSON, found {data[:80]!r}. If no writer "

@@ -147,7 +147,7 @@ class ZookeeperLock:
         lock: _Contended = self._kazoo.recipe.lock.Lock(
             client, self._path, f"process {os.getpid()} on {socket.gethostname()}", (_NODE_NAME,)
         )
-        # Curator sorts nodes by what stands behind this; kazoo's own name would not be in that order.
+        # Curator sorts nodes by what follows this; kazoo's own name would not be in that order.
         lock.prefix = lock.prefix.replace(lock._NODE_NAME, _NODE_NAME)
         lock.create_path = f"{self._path}/{lock.prefix}"
         return lock

@@ -34,7 +34,7 @@ def combine_rows(table: pa.Table, mode: MergeMode, ordering_fields: Sequence[str
 
 
 def duplicate_key_rows(table: pa.Table, keys: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the rows stand whose key is there more than once, in order of arrival, and per such row its key's number.
+    """Where the rows are whose key is there more than once, in order of arrival, and per such row its key's number.
 
     Only these rows compete; most batches have few of them.
     """

@@ -16,7 +16,7 @@ from pyhudi.merge.combine import deletes_of, duplicate_key_rows, ordering_column
 from pyhudi.merge.custom_merge import CustomMerge
 from pyhudi.merge.field_merge import FieldMerge
 from pyhudi.merge.rules import MergeRules
-from pyhudi.merge.versions import PairMerger, Versions, fold
+from pyhudi.merge.versions import PairMerger, Versions, merge_versions
 from pyhudi.model.keys import IS_DELETE, PARTITION_PATH, RECORD_KEY
 
 __all__ = ["combine_input", "pair_merger"]
@@ -42,11 +42,11 @@ def combine_input(table: pa.Table, rules: MergeRules, keys: Sequence[str] = (REC
     rows = table.take(pa.array(at))
     ordering = ordering_columns(rows, own.ordering_fields) if own.by_ordering else []
     versions = Versions(rows, deletes_of(rows), tuple(ordering))
-    _, folded = fold(pa.array(numbers), versions, pair_merger(own), Place.INPUT)
-    rows = folded.rows
+    _, merged = merge_versions(pa.array(numbers), versions, pair_merger(own), Place.INPUT)
+    rows = merged.rows
     if IS_DELETE in rows.column_names:
         where = rows.schema.get_field_index(IS_DELETE)
-        rows = rows.set_column(where, rows.schema.field(where), pa.array(folded.is_delete))
+        rows = rows.set_column(where, rows.schema.field(where), pa.array(merged.is_delete))
     alone = np.ones(len(table), np.bool_)
     alone[at] = False
     return pa.concat_tables([table.filter(pa.array(alone)), rows])

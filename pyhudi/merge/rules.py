@@ -101,7 +101,7 @@ class MergeRules:
 def merge_rules(config: TableConfig, merger_classes: Sequence[str] = ()) -> MergeRules:
     """The rules of a table.
 
-    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that stands in the table.
+    Args:    merger_classes: paths of the caller's mergers ("module:Class"); never anything that is in the table.
     Raises:  UnsupportedTable when its merger is a class that nobody here knows: its rows can't be merged by guessing.
     """
     properties = config.properties
@@ -135,10 +135,10 @@ def marked_deletes(rules: MergeRules, column: pa.Array) -> Mask:
 def _of_merger(config: TableConfig, strategy_id: str, merger_classes: Sequence[str]) -> MergeRules:
     path = find_merger(merger_classes, strategy_id)
     if path is None:
-        seen = f"none of {', '.join(merger_classes)} has this id" if merger_classes else "no class was given"
+        found = f"none of {', '.join(merger_classes)} has this id" if merger_classes else "no class was given"
         raise UnsupportedTable(
             f"Table {config.table_name!r} merges rows with the merger of strategy id {strategy_id}, which has no "
-            f"implementation here: {seen}. Name a Python class with this strategy_id in "
+            f"implementation here: {found}. Name a Python class with this strategy_id in "
             f'hoodie.write.record.merge.custom.implementation.classes ("module:Class"); a read_optimized query reads '
             f"the base files without merging."
         )
@@ -182,10 +182,10 @@ def _ordering_fields(configured: tuple[str, ...], stored: Mapping[str, str]) -> 
 
 
 def _of_properties(rules: MergeRules, properties: Mapping[str, str]) -> MergeRules:
-    said = properties.get(_PARTIAL_UPDATE_MODE, "").upper()
-    partial = _MODES_BEFORE.get(said, said)
+    name = properties.get(_PARTIAL_UPDATE_MODE, "").upper()
+    partial = _MODES_BEFORE.get(name, name)
     if partial not in ("", IGNORE_DEFAULTS, FILL_UNAVAILABLE):
-        raise UnsupportedTable(f"{_PARTIAL_UPDATE_MODE}={said} is not known to this release.")
+        raise UnsupportedTable(f"{_PARTIAL_UPDATE_MODE}={name} is not known to this release.")
     marker = _merge_property(properties, _UNAVAILABLE) or properties.get(_UNAVAILABLE_BEFORE, "")
     return replace(_with_delete_marker(rules, properties), partial_update_mode=partial, unavailable_marker=marker)
 

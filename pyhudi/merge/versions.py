@@ -1,7 +1,7 @@
 """Versions of rows, and merging them pair by pair.
 
 The simple modes pick a winner per key in one sort (`MergeMode.last_of_each`). Where a result can take columns from both
-versions, versions of a key are folded from the oldest to the newest, all keys at once: the k-th fold merges the k-th
+versions, versions of a key are merged from the oldest to the newest, all keys at once: the k-th turn merges the k-th
 newer version of every key that has one. Source: docs/formats/merging.md, "Two versions of a key".
 """
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pyhudi.merge.base import Mask, Place
 
-__all__ = ["PairMerger", "Versions", "fold"]
+__all__ = ["PairMerger", "Versions", "merge_versions"]
 
 Positions = npt.NDArray[np.int64]
 
@@ -75,10 +75,10 @@ class PairMerger(Protocol):
         ...
 
 
-def fold(keys: pa.Array, versions: Versions, merger: PairMerger, place: Place) -> tuple[Positions, Versions]:
+def merge_versions(keys: pa.Array, versions: Versions, merger: PairMerger, place: Place) -> tuple[Positions, Versions]:
     """One version per key, from versions in order of arrival.
 
-    Returns: for each key the position of its first version, and the folded versions, in the same order.
+    Returns: for each key the position of its first version, and the merged versions, in the same order.
     """
     groups = keys.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     order = np.argsort(groups, kind="stable")

@@ -55,6 +55,6 @@ def check_no_metadata_table(meta: MetaClient) -> None:
     if has_metadata_table(meta):
         raise HudiError(
             f"{meta.storage.root}: another writer made a metadata table while this one was running. To complete "
-            "beside it would hide what changed from Hudi's readers, so nothing was completed; write again, which takes "
-            "it out."
+            "without it would hide what changed from Hudi's readers, so nothing was completed; write again, which "
+            "takes it out."
         )

@@ -1,4 +1,4 @@
-"""Names of the meta columns, and of the control columns that travel beside rows inside a write.
+"""Names of the meta columns, and of the control columns that travel with rows inside a write.
 
 Source: docs/formats/base-files.md, "Meta columns". Control columns never reach a file.
 """

@@ -47,7 +47,7 @@ DEFAULT_PAYLOAD = f"{_PACKAGE}DefaultHoodieRecordPayload"
 OVERWRITE_PAYLOAD = f"{_PACKAGE}OverwriteWithLatestAvroPayload"
 FIRST_VALUE_PAYLOAD = f"{_PACKAGE}FirstValueAvroPayload"
 _EVENT_TIME_PAYLOAD = f"{_PACKAGE}EventTimeAvroPayload"
-# The class that Hudi stores beside a mode in tables below version 9, unless the caller names another one of that mode.
+# The class that Hudi stores with a mode in tables below version 9, unless the caller names another one of that mode.
 PAYLOADS = {EVENT_TIME_ORDERING: DEFAULT_PAYLOAD, COMMIT_TIME_ORDERING: OVERWRITE_PAYLOAD}
 _MODES_OF_PAYLOADS = {
     DEFAULT_PAYLOAD: EVENT_TIME_ORDERING,
@@ -137,7 +137,7 @@ def infer_merge_mode(
         if table_version < 8 and not is_merge_on_read:
             return COMMIT_TIME_ORDERING
         return EVENT_TIME_ORDERING if has_ordering else COMMIT_TIME_ORDERING
-    # Version 9 may still carry an id of before its upgrade, beside the mode that counts.
+    # Version 9 may still carry an id of before its upgrade, next to the mode that counts.
     if table_version >= 9 and mode is not None and payload_class is None:
         return mode
     payload_first = payload_class is not None and (table_version != 8 or strategy_id is None)

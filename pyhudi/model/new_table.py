@@ -204,7 +204,7 @@ def _merging(table: NewTable) -> dict[str, str]:
             payload = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else None
         return {
             "hoodie.compaction.payload.class": payload or OVERWRITE_PAYLOAD,
-            # This id beside every payload class, whatever it does: the payload class counts.
+            # This id with every payload class, whatever it does: the payload class counts.
             "hoodie.compaction.record.merger.strategy": table.merge_strategy_id or EVENT_TIME_STRATEGY_ID,
         }
     payload = PAYLOADS.get(mode, DEFAULT_PAYLOAD)
@@ -218,7 +218,7 @@ def _merging(table: NewTable) -> dict[str, str]:
 
 
 def _merging_of_version_9(table: NewTable) -> dict[str, str]:
-    """Mode only; a deprecated payload class becomes properties, another one stays beside the mode CUSTOM."""
+    """Mode only; a deprecated payload class becomes properties, another one stays with the mode CUSTOM."""
     payload = table.payload_class
     markers = _delete_markers(table)
     if payload is not None and payload_class_name(payload) in DEPRECATED_PAYLOADS:

@@ -74,7 +74,7 @@ class RollbackMetadata:
 
 @dataclass(frozen=True, slots=True)
 class CompactionOperation:
-    """One file slice to fold. Files are bare names in the folder of `partition_path`.
+    """One file slice to compact. Files are bare names in the folder of `partition_path`.
 
     `data_file_name` is None for a slice of logs only. `metrics`: Hudi's `TOTAL_*` numbers, sizes in whole MB but for
     `TOTAL_LOG_FILES_SIZE`, which is bytes.

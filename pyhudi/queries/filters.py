@@ -177,9 +177,9 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
     """A bound predicate as an Arrow expression with the same three-valued answers (Kleene logic)."""
     match predicate:
         case And(children):
-            return _fold(children, schema, lambda left, right: left & right, True)
+            return _combined(children, schema, lambda left, right: left & right, True)
         case Or(children):
-            return _fold(children, schema, lambda left, right: left | right, False)
+            return _combined(children, schema, lambda left, right: left | right, False)
         case Not(child):
             return ~to_arrow(child, schema)
         case Constant(value):
@@ -249,7 +249,7 @@ def _compare_columns(left: pc.Expression, op: str, right: pc.Expression, kinds: 
             return plain | (left_nan & (right_nan | ~right_nan))
 
 
-def _fold(
+def _combined(
     children: tuple[Predicate, ...],
     schema: pa.Schema,
     join: Callable[[pc.Expression, pc.Expression], pc.Expression],

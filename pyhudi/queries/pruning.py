@@ -1,7 +1,7 @@
 """What a partition's path says about its rows, before a file is read: column values, and ranges to prune by.
 
 As in real Hudi, a partition column has the path's value wherever the path gives it exactly, whatever the file says: a
-global index that leaves a key in its partition stores the new value in the file, and "" is stored beside null in the
+global index that leaves a key in its partition stores the new value in the file, and "" is stored with null in the
 default partition. So what is read and what is pruned agree. Where a path leaves a doubt (values with slashes, formatted
 times, floating point, columns inside structs) the file's value counts and nothing is pruned by it.
 Source: docs/formats/keys.md, "Partition paths", "Custom", "Times", "Automatic keys", "Text of values".
@@ -40,7 +40,7 @@ def path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> 
     values = dict(_only_in_path(config, partition_path))
     for name, text in _parsed_from_path(config, partition_path, schema):
         if text is None and _is_text(schema.field(name).type):
-            values[name] = None  # "" is stored there beside null
+            values[name] = None  # "" is stored there with null
     return tuple((name, text) for name, text in values.items() if schema.get_field_index(name) >= 0)
 
 

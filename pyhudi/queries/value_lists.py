@@ -22,7 +22,7 @@ _FEWEST_MERGED = 16  # comparisons of one column; fewer are as fast, and stay as
 def merged_lists(children: tuple[Predicate, ...], negated: bool) -> tuple[Predicate, ...]:
     """Terms of an OR with `a = 1`, `a = 2`, `a IN (3)` as one `a IN (1, 2, 3)`; negated, of an AND with `a <> 1`, ...
 
-    The list stands where its first term stood.
+    The list is where its first term was.
     """
     lists: dict[Column, list[In]] = {}
     for child in children:

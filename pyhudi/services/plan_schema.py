@@ -70,6 +70,6 @@ def schema_metadata(instant_time: str, schema: PlanSchema, meta: MetaClient) -> 
     """What the commit of a plan says of the schema. `meta`: the table when it completes. Raises CorruptFile."""
     commits, timeline = meta.commits, meta.timeline
     text = commits.schema_json_as_of(timeline, instant_time) if schema.history else commits.latest_schema_json(timeline)
-    said = {_SCHEMA: text or avro_from_arrow(schema.columns, meta.config.table_name, with_meta=False)}
+    entries = {_SCHEMA: text or avro_from_arrow(schema.columns, meta.config.table_name, with_meta=False)}
     internal = schema_json_as_of(meta.storage, meta.timeline, instant_time) if schema.history else None
-    return said if internal is None else {**said, _INTERNAL_SCHEMA: internal}
+    return entries if internal is None else {**entries, _INTERNAL_SCHEMA: internal}

@@ -8,7 +8,7 @@
 A run that fails is taken back: its files go, then the inflight file, and the plan waits for the next run. A run that
 died is taken back by the next one. Source: docs/formats/timeline.md, "Steps of an instant", "Bodies", "Rollback";
 docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md,
-"Table services beside writers".
+"Table services and concurrent writers".
 """
 
 from __future__ import annotations
@@ -231,9 +231,9 @@ def _complete(
         service.check(instant, plan, now.meta, context.meta)
 
     def body(now: ActionContext) -> CommitMetadata:
-        said = schema_metadata(instant.requested_time, schema, now.meta)
-        made = commit_body(service.operation, Schedule(schema.columns, said["schema"]), tuple(statuses), now)
-        made = service.finish(plan, instant, replace(made, extra_metadata=said), now)
+        entries = schema_metadata(instant.requested_time, schema, now.meta)
+        made = commit_body(service.operation, Schedule(schema.columns, entries["schema"]), tuple(statuses), now)
+        made = service.finish(plan, instant, replace(made, extra_metadata=entries), now)
         check_preferred_writers(instant, made, now)
         return with_rolling_metadata(made, now.meta, now.options.commits)
 

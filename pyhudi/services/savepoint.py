@@ -65,9 +65,9 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
     Raises TableError when there is no such commit, it is saved already, or cleaning has removed files of it;
     ConfigError for a user or comment that is no text.
     """
-    for name, said in (("user", user), ("comment", comment)):
-        if not isinstance(said, str) or not is_text(said):
-            raise ConfigError(f"The savepoint's {name} is no text: {said!r}. Nothing was saved.")
+    for name, text in (("user", user), ("comment", comment)):
+        if not isinstance(text, str) or not is_text(text):
+            raise ConfigError(f"The savepoint's {name} is no text: {text!r}. Nothing was saved.")
     meta = context.meta
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = meta.reload()

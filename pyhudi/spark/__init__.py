@@ -1,4 +1,4 @@
 """PyHudi on Spark: the engine, reading and writing DataFrames, and the switch for unchanged scripts.
 
-The only package (besides the data source module `pyspark_hudi`) that imports pyspark.
+The only package (but for the data source module `pyspark_hudi`) that imports pyspark.
 """

@@ -27,14 +27,14 @@ _ROW_ID = "_pyhudi_row_id"  # task number in the high bits, row number within th
 _ROW_NUMBER_BITS = 33
 
 
-def fetched(df: DataFrame, options: WriteOptions, said: Iterable[str]) -> pa.Table | None:
+def fetched(df: DataFrame, options: WriteOptions, given_keys: Iterable[str]) -> pa.Table | None:
     """The input's rows if this process is to write them, None if Spark is. `said`: the option keys that were given."""
     if options.engine == "local":
         return collect_arrow(df)
     if options.engine == "spark" or options.operation.lower() == "bulk_insert":
         return None
     width_bytes = _width_bytes(df.schema)
-    if SparkEngine(df.sparkSession).is_local_master and not _LIMIT_KEYS.intersection(said):
+    if SparkEngine(df.sparkSession).is_local_master and not _LIMIT_KEYS.intersection(given_keys):
         return _few_rows_by_task(df, _LOCAL_MASTER_BYTES // width_bytes)
     return _few_rows(df, min(options.local_max_rows, options.local_max_bytes // width_bytes))
 

@@ -116,21 +116,21 @@ def delete_files(api: ObjectStore, paths: Sequence[str], where: str) -> None:
 
 def shown_error(error: Exception) -> Exception:
     """The error; one with the same words when an address in it holds a credential, as Azure's client signs them."""
-    said = str(error)
-    clean = without_credentials(said)
-    return error if clean == said else OSError(clean)
+    text = str(error)
+    clean = without_credentials(text)
+    return error if clean == text else OSError(clean)
 
 
 def shown_store_error(where: str, error: Exception) -> StorageError:
     """What a client says, of a place, before its long story; and what to do where it says that it can't log in."""
-    said = str(error)
-    if _NO_TOKEN in said:
+    text = str(error)
+    if _NO_TOKEN in text:
         return StorageError(
             f"{where}: Azure's client found no credentials, or they gave no token. Give fs.azure.account.key, "
             f"fs.azure.sas.fixed.token or fs.azure.account.oauth2.client.id with .secret and .endpoint, or "
             f"AZURE_STORAGE_ACCOUNT_KEY and its like in the environment; docs/storage.md lists them."
         )
-    return StorageError(f"{where}: the store refused: {said.partition(_LINE_END)[0]}")
+    return StorageError(f"{where}: the store refused: {text.partition(_LINE_END)[0]}")
 
 
 def text_options(options: Mapping[str, str]) -> dict[str, str]:

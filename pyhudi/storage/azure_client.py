@@ -130,7 +130,7 @@ def _service_principal(client: str | None, secret: str | None, endpoint: str | N
     if not tenant:
         raise ConfigError(
             "fs.azure.account.oauth2.client.endpoint: expected https://login.microsoftonline.com/<tenant>/oauth2/token "
-            f"beside the client's id and secret, found {endpoint!r}."
+            f"with the client's id and secret, found {endpoint!r}."
         )
     return {"client_id": client, "client_secret": secret, "tenant_id": tenant}
 

@@ -1,7 +1,7 @@
 """Files that are replaced only if no one else has replaced them since: the base of the storage-based lock.
 
 On object stores these are conditional puts (if-match, if-none-match) through obstore. On this machine's disks a file
-lock beside the file, which the system drops when its process dies, makes reading and replacing one step.
+lock next to the file, which the system drops when its process dies, makes reading and replacing one step.
 """
 
 from __future__ import annotations

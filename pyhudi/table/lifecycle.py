@@ -73,7 +73,7 @@ class TableLifecycle(TableCalls):
     def upgrade(self, to: int = 9, *, options: Options | None = None, **more: object) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.
 
-        Failed writes are undone and log files folded first. A call that died is finished by calling again.
+        Failed writes are undone and log files compacted first. A call that died is finished by calling again.
         Raises: ConfigError when `to` is no higher version, UnsupportedTable, WriteConflict while others write.
         """
         return self._change_version(to, True, options, more)

@@ -34,12 +34,12 @@ class TableServices(TableCalls):
         options: Options | None = None,
         **more: object,
     ) -> CompactionResult:
-        """Merge-on-read: fold log files into base files. Plans that wait are executed first.
+        """Merge-on-read: merge log files into base files. Plans that wait are executed first.
 
         Args:
-            dry_run: only say what would be folded. schedule_only: leave the plan for another run or process.
+            dry_run: only say what would be compacted. schedule_only: leave the plan for another run or process.
             instant_time: execute just this pending plan.
-            options: Hudi's own keys; whatever log files there are is folded, unless they name a trigger to wait for.
+            options: Hudi's own keys; whatever log files there are is compacted, unless they name a trigger to wait for.
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
         run = partial(call, COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
@@ -54,7 +54,7 @@ class TableServices(TableCalls):
         options: Options | None = None,
         **more: object,
     ) -> CompactionResult:
-        """Merge-on-read: fold the log blocks of slices with many of them; base files stay. See `compact`."""
+        """Merge-on-read: merge the log blocks of slices with many of them; base files stay. See `compact`."""
         run = partial(call, LOG_COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
         return self._serve(run, options, more, dry_run=dry_run)
 

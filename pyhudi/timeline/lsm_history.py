@@ -165,9 +165,9 @@ class LsmHistory:
         return name
 
     def compact(self, batch_size: int, target_bytes: int) -> tuple[str, ...]:
-        """Fold levels with `batch_size` files or more into the next one, up to `target_bytes` a time.
+        """Merge levels with `batch_size` files or more into the next one, up to `target_bytes` a time.
 
-        Returns the names of the new files, one per level that was folded.
+        Returns the names of the new files, one per level that was merged.
         """
         made = []
         for level in range(_MAX_LEVEL):
@@ -178,14 +178,14 @@ class LsmHistory:
             sources = _up_to(files[:batch_size], target_bytes)
             if len(sources) < 2:
                 break
-            made.append(self._fold(sources, level + 1, manifest))
+            made.append(self._merge(sources, level + 1, manifest))
         return tuple(made)
 
     def clean(self, retained_versions: int) -> tuple[str, ...]:
         """Delete manifests but the newest `retained_versions`, and files that none of those names; deleted names."""
         return clean_manifests(self.storage, self.folder, retained_versions)
 
-    def _fold(self, sources: Sequence[HistoryFile], level: int, manifest: Manifest) -> str:
+    def _merge(self, sources: Sequence[HistoryFile], level: int, manifest: Manifest) -> str:
         groups = [(s, group) for s in sources for group in row_groups_of(self.storage, self._path(s.name))]
         # By what the files hold: the names of an upgraded table's files may lie.
         name = HistoryFile.name_of(min(g.first for _, g in groups), max(g.last for _, g in groups), level)

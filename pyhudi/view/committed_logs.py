@@ -79,8 +79,8 @@ def _named_logs(meta: MetaClient, since: str, as_of: str | None) -> dict[str, _N
     for instant, body in zip(instants, _bodies(meta, instants), strict=True):
         for path, size_bytes in () if body is None else _log_bytes(body):
             before = named.get(path)
-            said = CommittedBytes(instant.requested_time, size_bytes)
-            committed = (said,) if before is None else (*before.committed, said)
+            written = CommittedBytes(instant.requested_time, size_bytes)
+            committed = (written,) if before is None else (*before.committed, written)
             named[path] = _Named(committed, max(_completed(instant), "" if before is None else before.completed))
     return named
 
@@ -120,7 +120,7 @@ def _missing(
     """By partition path and file id, log files of these slices that are named and not there."""
     begun = {(s.group.partition_path, s.group.file_id): s.base_instant for s in slices}
     found: dict[tuple[str, str], list[LogFile]] = defaultdict(list)
-    for path, said in named.items():
+    for path, writes in named.items():
         if path in listed:
             continue
         partition_path, _, file_name = path.rpartition("/")
@@ -129,7 +129,7 @@ def _missing(
         if name is None or group not in begun:
             continue
         # As files find their slices: below version 8 by their name, from 8 on by the completion of their write.
-        belongs = name.instant_time if meta.config.table_version < 8 else said.completed
+        belongs = name.instant_time if meta.config.table_version < 8 else writes.completed
         if belongs >= begun[group] and meta.storage.stat(path) is None:
             found[group].append(_missing_log(path, partition_path, name))
     return found

@@ -1,7 +1,7 @@
 """File groups that a pending clustering will replace: writes must not go to them, or it must not complete.
 
 Source: docs/formats/table-services.md, "Clustering plan"; docs/formats/timeline.md, "Bodies"; docs/formats/writers.md,
-"Table services beside writers".
+"Table services and concurrent writers".
 """
 
 from __future__ import annotations

@@ -36,10 +36,10 @@ class ReadableHistory:
         if self.earliest is None or instant_time >= self.earliest:
             return True
         # What is seen is the newest commit until then. Archiving may have gone past a savepointed one.
-        seen = max((time for time in self.commits if time <= instant_time), default=None)
-        if seen is None or seen == self.commits[-1]:
-            return seen is not None
-        return seen in self.saved and not (self.archived and self.archived.has_write(seen, instant_time))
+        latest = max((time for time in self.commits if time <= instant_time), default=None)
+        if latest is None or latest == self.commits[-1]:
+            return latest is not None
+        return latest in self.saved and not (self.archived and self.archived.has_write(latest, instant_time))
 
 
 def load_readable_history(meta: MetaClient) -> ReadableHistory:

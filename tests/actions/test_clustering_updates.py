@@ -1,4 +1,4 @@
-"""Writes beside a clustering that waits: refused, let through, or they take it back; new rows keep off its groups."""
+"""Writes while a clustering waits: refused, let through, or they take it back; new rows keep off its groups."""
 
 from __future__ import annotations
 

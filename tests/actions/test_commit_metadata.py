@@ -1,4 +1,4 @@
-"""What commits say beside their files: empty commits, extra metadata, and values that are carried on."""
+"""What commits say next to their files: empty commits, extra metadata, and values that are carried on."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def wider(name: str, *rows: Row) -> pa.Table:
     return rows_of(*rows).append_column(name, pa.array(["new"] * len(rows)))
 
 
-def test_a_write_beside_one_that_adds_a_column_takes_the_column_over(table: TestTable) -> None:
+def test_a_write_during_one_that_adds_a_column_takes_the_column_over(table: TestTable) -> None:
     race(table, rows_of(("a", "x", 3, 12)), wider("note", ("b", "y", 2, 21)))
 
     assert "note" in table.meta.table_schema().names
@@ -203,20 +203,20 @@ def lazy(storage: Any, options: dict[str, str], engine: LocalEngine | None = Non
 
 def race_in_tasks(table: TestTable, options: dict[str, str], theirs: tuple[Row, ...]) -> list[str]:
     """Another write begins when the files of the first are announced; what became of it."""
-    seen = []
+    outcomes = []
 
     def begin_another(verb: str, path: str) -> None:
-        if verb == "open_output" and not seen:
-            seen.append("")
+        if verb == "open_output" and not outcomes:
+            outcomes.append("")
             try:
                 lazy(table.storage, options).upsert(*theirs)
-                seen.append("committed")
+                outcomes.append("committed")
             except WriteConflict as error:
-                seen.append(str(error))
+                outcomes.append(str(error))
 
     watched = WatchedStorage(table.storage, begin_another)
     lazy(watched, options).upsert(("a", "x", 3, 12))
-    return seen[1:]
+    return outcomes[1:]
 
 
 def test_a_file_group_that_a_live_writer_has_announced_is_left_to_it(table: TestTable) -> None:
@@ -316,16 +316,16 @@ def test_a_write_that_completes_while_another_takes_it_for_dead_is_not_undone(ta
 
 def pending_then_complete(table: TestTable) -> ActionContext:
     """The table as it was while a write was pending that is complete by now."""
-    seen = []
+    contexts = []
     options = replace(WriteOptions.parse(DEFAULTS, table=table.meta.config), failed_writes_policy="LAZY")
 
     def look() -> None:
         lock = table_lock(options, table.storage, table.clock)
-        seen.append(ActionContext(table.meta, table.engine, options, lock, table.clock))
+        contexts.append(ActionContext(table.meta, table.engine, options, lock, table.clock))
 
     TestTable(table.storage, engine=InterruptedEngine(look), failed_writes_policy="LAZY").upsert(("a", "x", 3, 12))
-    assert seen[0].meta.timeline.pending().instants
-    return seen[0]
+    assert contexts[0].meta.timeline.pending().instants
+    return contexts[0]
 
 
 def test_a_rollback_that_two_processes_finish_is_completed_once(table: TestTable) -> None:

@@ -53,13 +53,13 @@ def test_a_value_that_early_releases_wrote_for_nothing_is_a_value(table: HudiTab
     assert table.scan(where="p = 'default'").count() == 1
 
 
-@pytest.mark.parametrize(("version", "told"), [("4", None), ("5", "default")])
-def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str, told: str | None) -> None:
+@pytest.mark.parametrize(("version", "value"), [("4", None), ("5", "default")])
+def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str, value: str | None) -> None:
     properties = {"hoodie.table.name": "t", "hoodie.table.version": version, "hoodie.table.partition.fields": "p"}
     dropped = TableConfig({**properties, "hoodie.datasource.write.drop.partition.columns": "true"})
 
-    assert path_values(dropped, "default", SCHEMA) == (("p", told),)
-    assert len(partition_ranges(TableConfig(properties), "default", SCHEMA)) == (1 if told is None else 2)
+    assert path_values(dropped, "default", SCHEMA) == (("p", value),)
+    assert len(partition_ranges(TableConfig(properties), "default", SCHEMA)) == (1 if value is None else 2)
 
 
 def test_a_value_that_the_path_could_not_tell_is_refused_before_anything_is_written(tmp_path: Path) -> None:

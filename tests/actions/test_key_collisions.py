@@ -38,15 +38,15 @@ def keyed(rows: list[tuple[Any, Any]]) -> pa.Table:
 
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-@pytest.mark.parametrize(("rows", "said"), COLLIDING, ids=["a comma and a name", "null", "empty"])
+@pytest.mark.parametrize(("rows", "message"), COLLIDING, ids=["a comma and a name", "null", "empty"])
 def test_an_upsert_of_rows_that_become_one_warns_with_both(
-    rows: list[tuple[Any, Any]], said: str, table_type: str
+    rows: list[tuple[Any, Any]], message: str, table_type: str
 ) -> None:
     table = TestTable(options={**COMPOSITE, "hoodie.datasource.write.table.type": table_type})
-    with pytest.warns(UserWarning, match="have the same record key") as told:
+    with pytest.warns(UserWarning, match="have the same record key") as caught:
         table.write("upsert", batch(rows))
-    assert len(told) == 1
-    assert said in str(told[0].message)
+    assert len(caught) == 1
+    assert message in str(caught[0].message)
     with pytest.warns(UserWarning, match="have the same record key"):
         table.write("upsert", batch(rows))
     assert table.read().num_rows == 1
@@ -69,10 +69,10 @@ def test_keys_that_are_there_twice_or_only_look_odd_are_no_collision(rows: list[
         table.write("upsert", batch(rows))
 
 
-def test_numbers_beside_texts_are_compared_by_their_text() -> None:
+def test_numbers_next_to_texts_are_compared_by_their_text() -> None:
     assert key_collisions(keyed([(1, "x"), (1, "x"), (2, "__null__")]), ["a", "b"]) == ""
-    said = key_collisions(keyed([("1,b:2", "3"), ("7", "7"), ("1", "2,b:3")]), ["a", "b"])
-    assert "('1,b:2', '3') and ('1', '2,b:3')" in said
+    message = key_collisions(keyed([("1,b:2", "3"), ("7", "7"), ("1", "2,b:3")]), ["a", "b"])
+    assert "('1,b:2', '3') and ('1', '2,b:3')" in message
 
 
 def test_rows_without_key_fields_and_keys_of_one_field_are_not_looked_at() -> None:

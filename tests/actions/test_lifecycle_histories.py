@@ -53,12 +53,12 @@ class Lived(Cleaned):
         else:
             self.serve(partial(restore, to=data.draw(st.sampled_from(active), "restore to")))
         there = {time for times in self.instants() for time in times}
-        self.seen = {time: rows for time, rows in self.seen.items() if time in there}
+        self.rows_at = {time: rows for time, rows in self.rows_at.items() if time in there}
 
     def check(self, retained: int = 0) -> None:
         _, active = self.instants()
         retention = load_readable_history(self.table.meta)
-        for time, rows in self.seen.items():
+        for time, rows in self.rows_at.items():
             if retention.is_readable(time):
                 assert self.table.rows(as_of=time) == rows, (
                     f"as of {time}, {'active' if time in active else 'archived'}"
@@ -86,7 +86,7 @@ def test_no_row_is_lost_or_comes_back(version: str, table_type: str, steps: list
                 else:
                     rows = table.table.rows()
                     newest = max(table.instants()[1])
-                    assert rows == table.seen.get(newest, rows), f"{operation} left {newest}"
+                    assert rows == table.rows_at.get(newest, rows), f"{operation} left {newest}"
             else:
                 table.run(operation, data)
                 assert table.table.rows() == rows, operation

@@ -1,6 +1,6 @@
 """Random histories with compactions, log compactions and rollbacks, in tables whose rows merge column by column.
 
-Rows come in the order of their ordering values: which of several late rows fills a null depends on what was folded
+Rows come in the order of their ordering values: which of several late rows fills a null depends on what was merged
 before, in real Hudi as here, and a dict can't tell it.
 """
 

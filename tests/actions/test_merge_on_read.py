@@ -71,7 +71,7 @@ def test_inserts_fill_a_small_file_without_logs_and_its_updates_go_along(version
     assert table.rows() == [("a", "x", 2, 11), ("b", "x", 1, 20), ("c", "x", 1, 30)]
 
 
-def test_inserts_beside_log_files_make_a_new_file_group(version: str) -> None:
+def test_inserts_next_to_log_files_make_a_new_file_group(version: str) -> None:
     table = MergeOnRead(version)
     table.bulk_insert(("a", "x", 1, 10))
     table.upsert(("a", "x", 2, 11))
@@ -275,12 +275,12 @@ def test_a_delete_with_a_null_among_its_ordering_values_takes_part_with_the_othe
     assert table.rows() == [("b", "x", 5, 20), ("c", "x", 5, 30)]
 
 
-# ---- beside compactions ----------------------------------------------------------------------------------------------
+# ---- during compactions ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("schedule_only", [True, False])
-def test_log_files_go_beside_a_compaction_that_begins_meanwhile(version: str, schedule_only: bool) -> None:
+def test_log_files_go_next_to_a_compaction_that_begins_meanwhile(version: str, schedule_only: bool) -> None:
     table = MergeOnRead(version, clean_failed_writes_policy="LAZY")
     table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
     table.upsert(("a", "x", 2, 11))

@@ -31,7 +31,7 @@ def test_a_row_written_back_changes_nothing(version: str, name: str, tmp_path: P
     archive_path = shared_folder() / "golden" / version / f"{name}.zip"
     with zipfile.ZipFile(archive_path) as archive:
         archive.extractall(tmp_path)
-    said = json.loads(archive_path.with_suffix(".json").read_text()).get("options", {})
+    options_of_hudi = json.loads(archive_path.with_suffix(".json").read_text()).get("options", {})
     table = MergeOnRead("9", LocalStorage(str(tmp_path / name)))
     before = TestTable.read(table)
     data = [c for c in before.column_names if not c.startswith("_hoodie_") or c == "_hoodie_is_deleted"]
@@ -39,8 +39,8 @@ def test_a_row_written_back_changes_nothing(version: str, name: str, tmp_path: P
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         options = {"hoodie.compact.inline": "false"}
-        if said.get("hoodie.index.bucket.engine") == "SIMPLE":
-            options |= {key: text for key, text in said.items() if key in INDEX}
+        if options_of_hudi.get("hoodie.index.bucket.engine") == "SIMPLE":
+            options |= {key: text for key, text in options_of_hudi.items() if key in INDEX}
         table.write_as_is("upsert", before.select(data).slice(0, 1), options)
     assert sorted(map(repr, TestTable.read(table).select(data).to_pylist())) == rows
 

@@ -39,7 +39,7 @@ def test_a_history_of_writes_and_rollbacks_ends_like_a_dict(
         if operation == "roll_back":
             if before:
                 table.roll_back_last()
-                model.rows, model.seen = before.pop()
+                model.rows, model.greatest_deleted = before.pop()
             continue
         rows = [row for row in given_rows if operation == "delete" or not model.too_late(row)]
         if operation.endswith("insert"):

@@ -155,7 +155,7 @@ def test_an_overwrite_can_be_rolled_back() -> None:
         assert table.rows() == old
 
 
-# ---- beside other writers --------------------------------------------------------------------------------------------
+# ---- with other writers ----------------------------------------------------------------------------------------------
 
 
 def overwritten_meanwhile(table: TestTable, operation: str, theirs: tuple[Any, ...], ours: tuple[Any, ...]) -> None:
@@ -248,7 +248,7 @@ def test_a_new_column_may_come_with_an_overwrite() -> None:
     assert sorted(table.read().column("note").to_pylist(), key=repr) == ["new", None]
 
 
-# ---- beside clusterings ----------------------------------------------------------------------------------------------
+# ---- during clusterings ----------------------------------------------------------------------------------------------
 
 
 def clustered(table: TestTable, *, schedule_only: bool = False) -> None:

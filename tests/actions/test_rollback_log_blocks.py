@@ -65,7 +65,7 @@ def as_it_died(table: MergeOnRead, dead: str) -> None:
 
 
 def without_markers(table: MergeOnRead, dead: str) -> None:
-    """What it was going to update stands in its inflight file."""
+    """What it was going to update is in its inflight file."""
     delete_markers(table.storage, dead)
 
 

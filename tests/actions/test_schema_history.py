@@ -89,7 +89,7 @@ def test_a_plan_of_before_a_change_is_run_under_the_schema_of_its_time(version: 
 
 
 @pytest.mark.parametrize(("source", "target"), [(6, 8), (6, 9), (8, 9), (9, 8), (8, 6), (9, 6)])
-def test_log_files_are_folded_when_the_version_changes(source: int, target: int) -> None:
+def test_log_files_are_compacted_when_the_version_changes(source: int, target: int) -> None:
     table = altered(str(source))
     schemas = list(table.schemas)
 

@@ -38,7 +38,7 @@ class Player:
         with log.open("ab") as out:
             return cls(subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=out, stderr=out), log)
 
-    def said(self, word: str) -> list[str]:
+    def batches(self, word: str) -> list[str]:
         lines = self.log.read_text().splitlines()
         return [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")]
 
@@ -82,11 +82,13 @@ class Stage:
 
     def kill_one(self, chance: random.Random) -> None:
         """kill -9 a writer and let another go on with the batch after the one it was at."""
-        at_work = [name for name in self.running() if len(self.writers[name].said("begin")) > self.begun.get(name, 0)]
+        at_work = [
+            name for name in self.running() if len(self.writers[name].batches("begin")) > self.begun.get(name, 0)
+        ]
         if at_work:
             name = chance.choice(at_work)
             self.writers[name].end()
-            begun = self.writers[name].said("begin")
+            begun = self.writers[name].batches("begin")
             self.begun[name] = len(begun)
             self.start(name, int(begun[-1].rpartition("-")[2]) + 1)
 
@@ -117,9 +119,9 @@ def perform(folder: Path, play: str, writers: int, commits: int, kills_every_s: 
     # Plans of the server, which was killed, are carried out; the next writer cleans up after everybody.
     last = finish(stage.table, play)
     order = reader.check()
-    said = [batch for player in stage.writers.values() for batch in player.said("done")]
-    assert set(said) <= set(order), "a committed batch is lost"
-    begun = [batch for player in stage.writers.values() for batch in player.said("begin")]
+    done = [batch for player in stage.writers.values() for batch in player.batches("done")]
+    assert set(done) <= set(order), "a committed batch is lost"
+    begun = [batch for player in stage.writers.values() for batch in player.batches("begin")]
     assert set(order) <= {*begun, SEED, *last}
     if kills_every_s is None:
         assert len(set(order) - set(last)) == writers * commits + 1

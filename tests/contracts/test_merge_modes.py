@@ -21,7 +21,7 @@ from pyhudi.merge.combine import ordering_columns
 from pyhudi.merge.custom import Merged
 from pyhudi.merge.pairs import combine_input, pair_merger
 from pyhudi.merge.rules import FILL_UNAVAILABLE, IGNORE_DEFAULTS, MergeRules
-from pyhudi.merge.versions import PairMerger, Versions, fold
+from pyhudi.merge.versions import PairMerger, Versions, merge_versions
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from tests.support.values.mergers import SCHEMA, NewestParts
 
@@ -98,7 +98,7 @@ def versions(rows: Sequence[dict[str, Any]], rules: MergeRules) -> Versions:
     return Versions(pa.Table.from_pylist(bare, STORED), deletes, ordering if rules.by_ordering else ())
 
 
-def seen(found: Versions) -> list[Any]:
+def content_of(found: Versions) -> list[Any]:
     """What a reader can see of merged versions: rows, deletes, ordering values."""
     rows = found.rows.to_pylist()
     values = [column.to_pylist() for column in found.ordering]
@@ -115,7 +115,7 @@ def check_associative(rules: MergeRules, triples: list[list[dict[str, Any]]]) ->
     left = merger.merge(merger.merge(a, b, Place.LOGS), c, Place.LOGS)
     right = merger.merge(a, merger.merge(b, c, Place.LOGS), Place.LOGS)
 
-    assert seen(left) == seen(right)
+    assert content_of(left) == content_of(right)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -163,7 +163,7 @@ def test_a_merged_row_keeps_an_ordering_value_that_one_of_the_two_had(name: str,
 @pytest.mark.parametrize("name", ALL)
 @given(rows=st.lists(st.tuples(st.sampled_from("abc"), a_version()), min_size=1, max_size=12))
 @EXAMPLES
-def test_combining_a_batch_is_folding_its_versions(name: str, rows: Any) -> None:
+def test_combining_a_batch_is_merging_its_versions(name: str, rows: Any) -> None:
     rules = ALL[name]
     keys, plain = zip(*rows, strict=True)
     schema = pa.schema([*SCHEMA, (RECORD_KEY, pa.string()), (PARTITION_PATH, pa.string()), (IS_DELETE, pa.bool_())])
@@ -173,13 +173,13 @@ def test_combining_a_batch_is_folding_its_versions(name: str, rows: Any) -> None
 
     combined = {row[RECORD_KEY]: row for row in combine_input(batch, rules).to_pylist()}
 
-    first, folded = fold(pa.array(keys), versions(plain, rules), pair_merger(rules), Place.INPUT)
+    first, merged = merge_versions(pa.array(keys), versions(plain, rules), pair_merger(rules), Place.INPUT)
     assert sorted(combined) == sorted(set(keys))
-    for at, version in zip(first, range(len(folded)), strict=True):
+    for at, version in zip(first, range(len(merged)), strict=True):
         found = combined[keys[at]]
-        assert found[IS_DELETE] == folded.is_delete[version]
-        if not folded.is_delete[version]:
-            wanted = folded.rows.slice(version, 1).to_pylist()[0]
+        assert found[IS_DELETE] == merged.is_delete[version]
+        if not merged.is_delete[version]:
+            wanted = merged.rows.slice(version, 1).to_pylist()[0]
             assert {name: found[name] for name in SCHEMA.names} == {name: wanted[name] for name in SCHEMA.names}
 
 

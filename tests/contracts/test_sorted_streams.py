@@ -51,8 +51,10 @@ def test_ranges_hold_what_a_stable_sort_in_memory_gives(
     found = pa.Table.from_batches([batch for share in shares for batch in share], SCHEMA)
     assert found["came"].to_pylist() == expected["came"].to_pylist()
     if keys:
-        seen = [{row for batch in share for row in batch.column(keys[0]).to_pylist()} for share in map(named, shares)]
-        assert sum(map(len, seen)) == len(set().union(*seen)), "equal first keys are in one share"
+        first_keys = [
+            {row for batch in share for row in batch.column(keys[0]).to_pylist()} for share in map(named, shares)
+        ]
+        assert sum(map(len, first_keys)) == len(set().union(*first_keys)), "equal first keys are in one share"
 
 
 def named(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

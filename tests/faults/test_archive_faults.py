@@ -24,7 +24,7 @@ KEEP = {
 
 
 def made(version: str) -> TestTable:
-    """Two runs have archived before, so that the third one folds files too."""
+    """Two runs have archived before, so that the third one merges files too."""
     options = {
         "hoodie.write.table.version": version,
         "hoodie.archive.automatic": "false",

@@ -73,7 +73,7 @@ def test_the_next_writer_takes_back_what_has_lost_its_plan(name: str) -> None:
 
 
 def test_a_writer_who_may_be_alive_keeps_its_plan() -> None:
-    """LAZY: beside a heartbeat that goes on, a plan that can't be read yet is being written."""
+    """LAZY: under a heartbeat that goes on, a plan that can't be read yet is being written."""
     action = recorded("compaction")
     path, (moment, _) = pending_bodies(action.storage.events)[0]
     table = on(action.table, action.storage.after_cut(moment, random.Random(0), luck=1.0))

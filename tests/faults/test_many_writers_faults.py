@@ -57,7 +57,7 @@ def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, s
     calls = counted.storage.log
     assert counted.rows() == after
 
-    seen = set()
+    outcomes = set()
     for kind, n in places_to_die(calls):
         attempt = copy_of(table)
         died = dies(attempt, partial(attempt.upsert, *act), kind, n)
@@ -69,7 +69,7 @@ def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, s
         found = attempt.rows()
         assert found in (before, after), where
         assert died or found == after, where
-        seen.add(found == after)
+        outcomes.add(found == after)
 
         table.clock.advance(TEN_MINUTES_MS)
         attempt.upsert(NEXT)
@@ -77,4 +77,4 @@ def test_the_next_writer_succeeds_and_leaves_nothing_behind(options: dict[str, s
         assert not attempt.meta.timeline.pending().instants, where
         for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
             assert not list(attempt.storage.walk(folder)), where
-    assert seen == {True, False}
+    assert outcomes == {True, False}

@@ -44,7 +44,7 @@ def test_a_restore_is_finished_by_the_next_writer(make: Callable[[str], TestTabl
     served(done, partial(restore, to=time))
     files = data_files(done)
 
-    seen = []
+    outcomes = []
     for attempt, where in deaths(table, lambda t: served(t, partial(restore, to=time))):
         found = attempt.rows()
         assert found in states, where
@@ -64,9 +64,9 @@ def test_a_restore_is_finished_by_the_next_writer(make: Callable[[str], TestTabl
         expected = states[0] if begun else found
         assert attempt.rows() == sorted([*expected, ("late", "x", 1, 1)], key=repr), where
         assert not attempt.meta.timeline.pending().instants, where
-        seen.append(found)
-    assert states[0] in seen
-    assert states[-1] in seen
+        outcomes.append(found)
+    assert states[0] in outcomes
+    assert states[-1] in outcomes
 
 
 def slice_of(path: str) -> tuple[str, str]:

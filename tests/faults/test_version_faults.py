@@ -24,7 +24,7 @@ def clone(table: TestTable) -> TestTable:
     return other
 
 
-def folded(version: str) -> TestTable:
+def compacted(version: str) -> TestTable:
     """Merge-on-read without log files in its newest slices: what is under way is the change of the version alone."""
     table = merge_on_read(version)
     assert isinstance(table, MergeOnRead)
@@ -40,7 +40,7 @@ def with_resized_rings(version: str) -> TestTable:
 
 
 def places(calls: list[tuple[str, str]]) -> list[tuple[FaultKind, int]]:
-    """Where to die: at every second of the calls that can be torn, and of those that fold log files at a few, for
+    """Where to die: at every second of the calls that can be torn, and of those that merge log files at a few, for
     compactions have a test of their own.
     """
     compaction = max((n for n, (_, path) in enumerate(calls, start=1) if path.startswith(".hoodie/.temp")), default=0)
@@ -57,7 +57,7 @@ def meta_files(table: TestTable) -> list[str]:
 @pytest.mark.parametrize(
     ("make", "source", "target"),
     [
-        *((make, *step) for make in (copy_on_write, folded) for step in [(6, 8), (8, 9), (9, 8), (8, 6)]),
+        *((make, *step) for make in (copy_on_write, compacted) for step in [(6, 8), (8, 9), (9, 8), (8, 6)]),
         (merge_on_read, 6, 8),
         (merge_on_read, 9, 8),
         (with_resized_rings, 6, 8),

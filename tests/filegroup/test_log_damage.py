@@ -29,8 +29,8 @@ def slice_of(storage: MemoryStorage, data: bytes, **committed: int) -> FileSlice
     """A slice of one log file; keywords: `t001` is what the instant 001 put into it."""
     path = "p/.f-0_000.log.1_0-0-0"
     storage.write(path, data)
-    said = tuple(CommittedBytes(time[1:], size) for time, size in committed.items())
-    log = LogFile(path, "p", "f-0", "000", 1, "0-0-0", len(data), committed=said)
+    writes = tuple(CommittedBytes(time[1:], size) for time, size in committed.items())
+    log = LogFile(path, "p", "f-0", "000", 1, "0-0-0", len(data), committed=writes)
     return FileSlice(FileGroupId("p", "f-0"), "000", None, (log,))
 
 
@@ -50,7 +50,7 @@ def test_several_writes_that_put_blocks_into_one_file_lack_nothing_when_theirs_a
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (block("001") + block("002")[:50], f"that 002 put into it {SIZE} are in no whole block .bytes {SIZE} to"),
         (block("001"), f"that 002 put into it {SIZE} are .* .it ends at byte {SIZE}"),
@@ -60,9 +60,9 @@ def test_several_writes_that_put_blocks_into_one_file_lack_nothing_when_theirs_a
     ],
     ids=["cut", "cut between blocks", "emptied", "a block that names another instant", "garbage behind"],
 )
-def test_the_write_whose_bytes_are_gone_is_named(data: bytes, said: str) -> None:
+def test_the_write_whose_bytes_are_gone_is_named(data: bytes, message: str) -> None:
     storage = MemoryStorage()
-    with pytest.raises(DamagedLog, match=said):
+    with pytest.raises(DamagedLog, match=message):
         scan_slice(storage, slice_of(storage, data, t001=SIZE, t002=SIZE), RULES)
 
 
@@ -93,6 +93,6 @@ def test_files_are_looked_at_by_this_process_or_by_tasks_and_warned_of_once_each
         known = LogFile(path, "p", f"f{number}-0", "000", 1, "0-0-0", SIZE, committed=log.committed)
         slices.append(FileSlice(FileGroupId("p", known.file_id), "000", None, (known,)))
     for few in (slices[:10], slices):
-        with pytest.warns(UserWarning, match="f7-0_000") as told:
+        with pytest.warns(UserWarning, match="f7-0_000") as caught:
             tell_damage(as_engine(LocalEngine(2)), storage, few, DamageRules(raises=False, advice="Go on."))
-        assert len(told) == 1
+        assert len(caught) == 1

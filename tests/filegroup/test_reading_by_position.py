@@ -1,4 +1,4 @@
-"""Slices whose log blocks say at which base rows their keys stand: merged without a look at the base file's keys."""
+"""Slices whose log blocks say at which base rows their keys are: merged without a look at the base file's keys."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MODES = (EVENT_TIME, COMMIT_TIME)
 
 def history(mode: str, version: str = "9", positions: bool = True, **more: str) -> MergeOnRead:
     """Updates, late rows, deletes and a row that was both, over a base file of thirty."""
-    said = {"write_record_merge_mode": mode, "write_record_positions": str(positions).lower(), **more}
-    table = MergeOnRead(version, **said)
+    given = {"write_record_merge_mode": mode, "write_record_positions": str(positions).lower(), **more}
+    table = MergeOnRead(version, **given)
     table.bulk_insert(*((f"k{n:02d}", "x", 10, n) for n in range(30)))
     table.upsert(*((f"k{n:02d}", "x", 20, n + 100) for n in (17, 3, 4, 5, 29)))
     table.upsert(*((f"k{n:02d}", "x", 5, n + 200) for n in (17, 8, 9)))  # late
@@ -40,15 +40,15 @@ def history(mode: str, version: str = "9", positions: bool = True, **more: str) 
 @pytest.fixture
 def read_columns(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The columns of base files that were read."""
-    seen: set[str] = set()
+    columns_read: set[str] = set()
     original = ParquetReader.batches
 
     def batches(self: ParquetReader, columns: Sequence[str] | None = None, *args: Any, **more: Any) -> Any:
-        seen.update(self.schema.names if columns is None else columns)
+        columns_read.update(self.schema.names if columns is None else columns)
         return original(self, columns, *args, **more)
 
     monkeypatch.setattr(ParquetReader, "batches", batches)
-    return seen
+    return columns_read
 
 
 def slice_of(table: MergeOnRead) -> tuple[SliceSpec, FileSlice]:
@@ -107,9 +107,9 @@ def test_positions_that_do_not_fit_the_base_file_are_passed_over(
 ):
     expected = history(EVENT_TIME, positions=False).rows()
     table = history(EVENT_TIME)
-    said = None if forged is None else np.array(forged, np.int64)
+    positions = None if forged is None else np.array(forged, np.int64)
     monkeypatch.setattr(
-        LogBlock, "positions", lambda self, base, records: said if said is None else said[: len(records)]
+        LogBlock, "positions", lambda self, base, records: positions if positions is None else positions[: len(records)]
     )
     assert table.rows() == expected
 

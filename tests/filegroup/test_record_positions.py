@@ -128,16 +128,16 @@ def test_written_positions_are_rows_of_base_files(version: str, block_format: st
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A line for each time that a write reads keys of a base file only to say where they stand."""
-    seen: list[str] = []
+    """A line for each time that a write reads keys of a base file only to say where they are."""
+    paths: list[str] = []
     original = BasePositions._looked_up
 
     def looked_up(self: BasePositions, keys: pa.Array) -> Any:
-        seen.append(self._base_file.path)
+        paths.append(self._base_file.path)
         return original(self, keys)
 
     monkeypatch.setattr(BasePositions, "_looked_up", looked_up)
-    return seen
+    return paths
 
 
 def changed(**options: str) -> MergeOnRead:

@@ -222,10 +222,10 @@ SCRIPTS = st.text(st.sampled_from("az\u0000é\ud7ff\ue000\uffff\U00010000\U0001f
 def test_a_key_range_has_the_ends_that_utf_16_units_say_however_the_keys_are_parted(
     parts: list[list[str]], skipped: int
 ) -> None:
-    ends, seen = KeyRange(), []
+    ends, added = KeyRange(), []
     for keys in parts:
         rest = pa.array(keys, pa.string()).slice(skipped)  # a part of a longer array, as batches hand them over
         ends.add(pa.chunked_array([rest[:1], rest[1:]], pa.string()))
-        seen += keys[skipped:]
+        added += keys[skipped:]
 
-    assert (ends.least, ends.greatest) == (min(seen, key=units, default=None), max(seen, key=units, default=None))
+    assert (ends.least, ends.greatest) == (min(added, key=units, default=None), max(added, key=units, default=None))

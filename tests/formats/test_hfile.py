@@ -156,12 +156,12 @@ def test_the_last_key_stands_in_the_file_info_with_all_that_hbase_puts_around_a_
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2"])
 def test_lengths_and_last_key_are_those_of_real_hudi(version: str) -> None:
-    said = ("hfile.LASTKEY", "hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
+    names = ("hfile.LASTKEY", "hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
     last_keys = set()
     with zipfile.ZipFile(shared_folder() / "golden" / version / "mdt_all_cow.zip") as archive:
         for path, reader in hfiles_in(archive):
             again = opened(written(entries_of(reader)))
-            assert [again.info.get(name) for name in said] == [reader.info.get(name) for name in said], path
+            assert [again.info.get(name) for name in names] == [reader.info.get(name) for name in names], path
             last_keys.add(reader.info.get("hfile.LASTKEY"))
     assert len(last_keys) > 9
     assert LAST_KEY_INFO in last_keys or version != "0.15.0"

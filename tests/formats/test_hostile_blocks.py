@@ -138,17 +138,17 @@ def test_positions_count_for_a_block_of_as_many_records(count: int) -> None:
 def test_positions_are_counted_before_they_take_memory() -> None:
     text = run_of_positions(1 << 31)
     assert len(text) < 700_000
-    said = output_within(
+    output = output_within(
         HERE,
         "text = run_of_positions(1 << 31)\nprint(positions_of(1000, text, 'x'), positions_of(10**6, text, 'x'))",
         memory_mb=100, cpu_s=5,
     )  # fmt: skip
-    assert said.split() == ["None", "None"]
+    assert output.split() == ["None", "None"]
 
 
 def test_an_hfile_that_inflates_takes_a_bounded_part_of_memory() -> None:
     """300 kB were 5 million rows, a gigabyte and half a minute."""
-    said = output_within(
+    output = output_within(
         HERE,
         "data = hfile_of(encode_entry(b'a', b'\\x00') * 6_000_000)\n"
         "assert len(data) < 500_000\n"
@@ -156,7 +156,7 @@ def test_an_hfile_that_inflates_takes_a_bounded_part_of_memory() -> None:
         "except CorruptFile as error: print(error)\n",
         memory_mb=600, cpu_s=20,
     )  # fmt: skip
-    assert "become 138000000 or more; at most 67108864 are read" in said
+    assert "become 138000000 or more; at most 67108864 are read" in output
 
 
 def test_blocks_of_an_hfile_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_entries_that_do_not_fit_into_their_block_are_refused(body: bytes) -> No
 def test_a_parquet_block_of_one_long_text_in_all_rows_is_refused_on_the_way() -> None:
     data = parquet_of(1000, "x" * 10_000)
     assert parquet_data.decode(data, "").column("a").to_pylist() == ["x" * 10_000] * 1000
-    said = output_within(
+    output = output_within(
         HERE,
         "data = parquet_of(2_000_000, 'x' * 1_000)\n"
         "assert len(data) < 300_000\n"
@@ -209,8 +209,8 @@ def test_a_parquet_block_of_one_long_text_in_all_rows_is_refused_on_the_way() ->
         "except CorruptFile as error: print(error)\n",
         memory_mb=1500, cpu_s=20,
     )  # fmt: skip
-    assert said.startswith("f at byte 9: ")
-    assert "at most 536870912 are read" in said
+    assert output.startswith("f at byte 9: ")
+    assert "at most 536870912 are read" in output
 
 
 def test_parquet_blocks_keep_the_notes_in_their_metadata() -> None:
@@ -227,13 +227,13 @@ def test_a_filter_that_costs_more_than_reading_the_keys_is_not_asked() -> None:
     """19 kB of filter were half a minute of hashing for a few thousand keys."""
     text = bloom_of(rows=50, hashes=1000)
     assert len(text) < 19_000
-    said = output_within(
+    output = output_within(
         HERE,
         "keys = pa.array([f'key-{n:030d}' for n in range(100_000)])\n"
         "print(BloomFilter.from_base64(bloom_of(50, 1000), DYNAMIC_V0).might_contain(keys).all())\n",
         memory_mb=300, cpu_s=5,
     )  # fmt: skip
-    assert said.strip() == "True"
+    assert output.strip() == "True"
     few = BloomFilter.from_base64(bloom_of(rows=2, hashes=30), DYNAMIC_V0)
     assert not few.might_contain(pa.array([f"k{n}" for n in range(100)])).all()
 

@@ -77,7 +77,7 @@ def test_a_schema_without_end_or_of_too_many_types_is_refused_at_every_door(door
 
 def test_hostile_schemas_take_neither_the_process_nor_time_nor_memory() -> None:
     """A recursive one ended the process, one that doubles took minutes and gigabytes."""
-    said = output_within(
+    output = output_within(
         "from tests.formats.test_hostile_schemas import *",
         "for schema in (RECURSIVE, doubling(24), doubling(60)):\n"
         "    for door in DOORS.values():\n"
@@ -86,7 +86,7 @@ def test_hostile_schemas_take_neither_the_process_nor_time_nor_memory() -> None:
         memory_mb=200,
         cpu_s=5,
     )
-    assert said.split() == ["refused"] * 12
+    assert output.split() == ["refused"] * 12
 
 
 def test_types_are_counted_through_references_up_to_the_limit() -> None:
@@ -118,7 +118,7 @@ def test_a_name_means_the_type_of_its_own_namespace_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "said"),
+    ("field", "message"),
     [
         ({"name": "\ud800", "type": "int"}, "surrogates"),
         ({"name": "a", "type": "int", "doc": "\udfff"}, "surrogates"),
@@ -131,9 +131,9 @@ def test_a_name_means_the_type_of_its_own_namespace_first() -> None:
         ({"name": "b", "type": "int"}, "twice"),
     ],
 )
-def test_what_no_schema_has_is_a_corrupt_file(field: dict[str, Any], said: str) -> None:
+def test_what_no_schema_has_is_a_corrupt_file(field: dict[str, Any], message: str) -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "b", "type": "int"}, field]}
-    with pytest.raises(CorruptFile, match=said):
+    with pytest.raises(CorruptFile, match=message):
         AvroDecoder(json.dumps(schema))
 
 

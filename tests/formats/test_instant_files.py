@@ -100,7 +100,7 @@ def test_every_avro_body_of_real_hudi_survives_the_model(shared: Path) -> None:
 
 
 def test_our_schemas_are_those_that_hudi_writes_into_its_files(shared: Path) -> None:
-    seen = set()
+    records = set()
     for body in golden_bodies(shared):
         # Tables that were upgraded hold plans of older releases.
         if body.is_avro and body.hudi == "1.2.0" and "/timeline/" in body.path and "upgrade_" not in body.table:
@@ -108,9 +108,9 @@ def test_our_schemas_are_those_that_hudi_writes_into_its_files(shared: Path) -> 
             record = schema["name"]
             assert to_parsing_canonical_form(json.loads(body_schema(record))) == to_parsing_canonical_form(schema)
             assert defaults(json.loads(body_schema(record))) == defaults(schema), record
-            seen.add(record)
+            records.add(record)
 
-    assert seen == TOP_LEVEL
+    assert records == TOP_LEVEL
 
 
 def defaults(schema: Any) -> dict[str, Any]:

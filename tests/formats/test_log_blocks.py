@@ -37,11 +37,11 @@ def _log_files(shared: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def test_blocks_of_real_hudi_are_written_again_to_the_same_bytes(shared: Path) -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, data in _log_files(shared):
         for frame in scan_frames(pa.BufferReader(data), name):
             if isinstance(frame, CorruptRange):
-                seen["corrupt"] += 1
+                counts["corrupt"] += 1
                 continue
             content = data[frame.content_offset : frame.content_offset + frame.content_size]
             again = content
@@ -53,12 +53,12 @@ def test_blocks_of_real_hudi_are_written_again_to_the_same_bytes(shared: Path) -
                 deletes = delete.decode(content, name)
                 again = delete.encode(deletes.keys, deletes.ordering)
             assert encode_block(frame.block_type, frame.header, again) == data[frame.offset : frame.end], name
-            seen[frame.block_type.name] += 1
+            counts[frame.block_type.name] += 1
 
-    assert seen["AVRO_DATA"] > 500
-    assert seen["DELETE"] > 600
-    assert seen["COMMAND"] > 20
-    assert seen["corrupt"] > 30  # the damaged logs among them
+    assert counts["AVRO_DATA"] > 500
+    assert counts["DELETE"] > 600
+    assert counts["COMMAND"] > 20
+    assert counts["corrupt"] > 30  # the damaged logs among them
 
 
 def test_the_rollback_block_has_the_bytes_that_hudi_writes() -> None:

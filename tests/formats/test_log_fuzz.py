@@ -106,7 +106,7 @@ def test_a_block_cut_or_torn_hides_only_itself_and_never_the_blocks_before_or_be
         storage.write("log", first + second[:cut] + third)
         found = list(scan_log(storage, "log"))
         kinds = [f.frame.block_type if isinstance(f, LogBlock) else None for f in found]
-        # Hudi drops a sound block that garbage follows: no magic stands where the next block should begin.
+        # Hudi drops a sound block that garbage follows: no magic is where the next block should begin.
         if second[:cut].startswith(b"#HUDI#"):
             assert kinds == [BlockType.AVRO_DATA, None, BlockType.PARQUET_DATA], cut
         else:

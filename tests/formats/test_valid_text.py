@@ -1,4 +1,4 @@
-"""Text that is not UTF-8 is found wherever it stands, and only where a row has it."""
+"""Text that is not UTF-8 is found wherever it is, and only where a row has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, modules that they name exist, nothing of a private machine stands in the project."""
+"""The pages: links lead somewhere, modules that they name exist, nothing of a private machine is in the project."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ HONOURED = [
     for scope in sorted(spec.scopes)
 ]
 # Options that say something about another one only.
-BESIDE = {
+NEEDED = {
     "hoodie.datasource.write.commitmeta.key.prefix": {"text.of": "the caller"},
     "hoodie.orc.compression.codec": {"hoodie.table.base.file.format": "ORC"},
     "hoodie.orc.max.file.size": {"hoodie.table.base.file.format": "ORC"},
@@ -62,14 +62,14 @@ def other_values(spec: OptionSpec) -> list[str]:
 
 @pytest.mark.parametrize(("spec", "scope"), HONOURED)
 def test_giving_an_honoured_option_changes_what_the_call_asks_for(spec: OptionSpec, scope: OptionScope) -> None:
-    beside = BESIDE.get(spec.key, {})
-    plain = PARSE[scope](beside)
+    needed = NEEDED.get(spec.key, {})
+    plain = PARSE[scope](needed)
 
     def does_something(text: str) -> bool:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", HudiOptionWarning)
-                given = PARSE[scope]({**beside, spec.key: text})
+                given = PARSE[scope]({**needed, spec.key: text})
         except (ConfigError, HudiOptionWarning) as answer:
             return spec.key in str(answer)
         return bool((replace(given, explicit=plain.explicit) if scope is OptionScope.WRITE else given) != plain)

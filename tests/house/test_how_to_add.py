@@ -1,4 +1,4 @@
-"""The pages in docs/contributing: their code runs as it stands there, and does what the page says."""
+"""The pages in docs/contributing: their code runs as it is there, and does what the page says."""
 
 from __future__ import annotations
 

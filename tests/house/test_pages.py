@@ -1,4 +1,4 @@
-"""The examples of the pages run as they stand, one page after the other, as a reader of all of them would run them."""
+"""The examples of the pages run as they are, one page after the other, as a reader of all of them would run them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_the_examples_of_all_pages_run_one_after_the_other(
     assert ended["reading"]["table"].scan(where="id = 7 AND fare = 70.0").count() == 1
     assert ended["savepoints"]["table"].scan(["fare"], "id = 'a'").to_arrow().to_pylist() == [{"fare": 9.0}]
     assert ended["clustering"]["table"].scan().count() == 4000
-    told = capsys.readouterr().out
-    assert "would delete: 2 files" in told  # cleaning
-    assert "0 partitions expired" in told  # overwriting
+    output = capsys.readouterr().out
+    assert "would delete: 2 files" in output  # cleaning
+    assert "0 partitions expired" in output  # overwriting
 
 
 def test_the_examples_that_take_a_readers_own_table_run(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ PRIVATE = {
     "CleanDraft": "PlannedClean",
     "Coming": "LogRows",
     "Door": "OptionScope",
+    "Folding": "CompactionService",
     "Leaving": "ReplacedBaseRows",
     "Order": "PreparedWrite",
     "Quieted": "RolledBackAndCompacted",
@@ -36,6 +38,8 @@ PRIVATE = {
     "draft_clean": "plan_clean",
     "drafting": "planner",
     "files_there": "stale_read_if_missing",
+    "fold": "merge, merge_versions",
+    "folded": "merged, compacted",
     "forget_completed": "delete_leftovers",
     "going": "to_delete",
     "gone": "what happened: deleted, replaced, rolled_back",
@@ -59,6 +63,8 @@ PRIVATE = {
     "replaced_groups": "groups_replaced_by, load_replaced_groups",
     "rivals": "duplicate_key_rows",
     "row_marks": "keys_and_deletes",
+    "said": "what it holds: fields, given, message",
+    "seen": "what it holds: names, known, outcomes",
     "stacked": "concat_rows",
     "steady_read": "consistent_read",
     "told": "parsed",
@@ -69,6 +75,14 @@ PRIVATE = {
 WHOLE = {"whole": "single_array"}
 
 LINES_MAX = 14
+
+# What the prose of code, tests and pages says in plainer words: the pattern of a word → what to say.
+PLAINER = {
+    r"besides?": "next to, with, as well as, while",
+    r"fold(s|ed|ing)?": "merge, compact",
+    r"st(and|ands|ood|anding)(?!-in| in for| for| still)": "is",
+}
+PROSE = ("pyhudi", "pyspark_hudi", "tests", "docs", "changes", "bench", "fuzz", "mutants")
 
 
 def identifiers(path: str, tree: ast.Module) -> Iterator[str]:
@@ -140,3 +154,45 @@ def test_prose_says_what_happened_instead_of_gone_and_who_called_instead_of_aske
     ]
 
     assert len(lines) <= LINES_MAX, lines
+
+
+def prose() -> Iterator[tuple[str, int, str]]:
+    """Every line of code, tests and pages, with its file and number; the words of this test are its own."""
+    files = [file for folder in PROSE for kind in ("*.py", "*.md", "*.java") for file in (ROOT / folder).rglob(kind)]
+    for file in sorted([*ROOT.glob("*.md"), *files]):
+        if file != Path(__file__):
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                yield file.relative_to(ROOT).as_posix(), number, line
+
+
+def plainer(line: str) -> list[str]:
+    """What to say instead of the words of a line that have a plainer one."""
+    return [say for word, say in PLAINER.items() if re.search(rf"\b{word}\b", line, re.IGNORECASE)]
+
+
+def test_prose_of_code_tests_and_pages_takes_the_plainer_word():
+    assert [f"{path}:{number}: say {say}" for path, number, line in prose() for say in plainer(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "count"),
+    [
+        ("Besides this, the marker stands in the folder.", 2),
+        ("Log files are folded.", 1),
+        ("A star stands for any text; a stand-in stands still.", 0),
+        ("folders", 0),
+    ],
+)
+def test_a_word_that_has_a_plainer_one_is_found(line: str, count: int):
+    assert len(plainer(line)) == count
+
+
+def test_no_identifier_of_the_tests_is_called_by_what_somebody_did():
+    found = [
+        f"{file.relative_to(ROOT)}: {name}"
+        for folder in ("tests", "bench", "fuzz", "mutants")
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for name in sorted({"said", "seen", "told"} & {*identifiers(file.name, ast.parse(file.read_text()))})
+    ]
+
+    assert found == []

@@ -60,5 +60,5 @@ def test_pyhudi_and_real_hudi_run_each_others_compactions(version: int, judge: J
     assert ours.log_compact(options={"hoodie.log.compaction.blocks.threshold": 2}).runs
     upsert(table, story, range(45, 55), 92)
     returned = judge.rows(table, hudi)
-    assert_pyhudi_reads(table, returned, "PyHudi folded log blocks")
+    assert_pyhudi_reads(table, returned, "PyHudi merged log blocks")
     judge.check(table, hudi, steps=["as_of", "hudi_rs", "upsert", "compaction"], options=dict(story.check_options))

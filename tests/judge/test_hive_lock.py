@@ -1,4 +1,4 @@
-"""The lock at a Hive metastore beside real Hudi: HiveMetastoreBasedLockProvider and ours exclude each other.
+"""The lock at a Hive metastore with real Hudi: HiveMetastoreBasedLockProvider and ours exclude each other.
 
 Real: Hudi's provider with its Hive client (2.3, as Spark brings it), and the metastore (`make servers`).
 """

@@ -90,5 +90,5 @@ def test_every_point_in_time_of_hudis_table_reads_equal(version: int, judge: Jud
     ours = HudiTable.open(str(table))
     for instant in ours.timeline.commits():
         theirs = judge.rows(table, hudi, as_of=instant.requested_time)
-        told = differences(theirs, ours.scan(as_of=instant.requested_time).to_arrow())
-        assert not told, f"as of {instant.requested_time}: {told[:6]}"
+        found = differences(theirs, ours.scan(as_of=instant.requested_time).to_arrow())
+        assert not found, f"as of {instant.requested_time}: {found[:6]}"

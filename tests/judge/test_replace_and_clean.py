@@ -73,8 +73,8 @@ class Turns:
         """Both read the same as of every instant that is left to read."""
         for instant in [i.requested_time for i in self.ours.timeline.commits()][-3:]:
             theirs = self.judge.rows(self.path, self.hudi, as_of=instant)
-            told = differences(theirs, self.ours.scan(as_of=instant).to_arrow())
-            assert not told, f"{where}, as of {instant}: {told[:6]}"
+            found = differences(theirs, self.ours.scan(as_of=instant).to_arrow())
+            assert not found, f"{where}, as of {instant}: {found[:6]}"
 
     def cleans(self) -> list[str]:
         return [i.requested_time for i in self.ours.timeline.completed() if i.action is ActionKind.CLEAN]

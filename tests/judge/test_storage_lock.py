@@ -1,4 +1,4 @@
-"""The storage-based lock beside real Hudi: it excludes both, passes between both, and guards both one's writes.
+"""The storage-based lock with real Hudi: it excludes both, passes between both, and guards both one's writes.
 
 Real Hudi's, unchanged: StorageBasedLockProvider with its file, owners, renewal, expiry and states, and all of Spark's
 writes. Ours, not Hudi's: the class behind it that gets and conditionally puts the lock file (S3StorageLockClient.java
@@ -169,8 +169,8 @@ def test_a_lock_whose_holder_hangs_passes_to_the_other_and_the_holder_does_not_t
 
 def lease_in(table: Storage) -> tuple[str, bool]:
     """Whose the lock file says the lock is, and whether it was given back."""
-    said = json.loads(table.read(LOCK_PATH))
-    return said["owner"], said["expired"]
+    fields = json.loads(table.read(LOCK_PATH))
+    return fields["owner"], fields["expired"]
 
 
 def seconds_until_taken(ours: LockProvider, hudi: Holder) -> dict[str, float]:

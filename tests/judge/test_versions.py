@@ -138,7 +138,7 @@ BY_ID = {"options": {"hoodie.schema.on.read.enable": "true"}}
     ("source", "target"),
     [pytest.param(6, 6, marks=slow), pytest.param(9, 6, marks=slow), pytest.param(8, 8, marks=slow)],
 )
-def test_log_files_of_a_schema_history_are_read_and_folded_by_column_id(
+def test_log_files_of_a_schema_history_are_read_and_compacted_by_column_id(
     source: int, target: int, judge: Judge, tmp_path: Path
 ) -> None:
     table, writer = tmp_path / "t", HUDI_OF_TABLE_VERSION[source]
@@ -166,7 +166,7 @@ def test_log_files_of_a_schema_history_are_read_and_folded_by_column_id(
 
     after = judge.rows(table, HUDI_OF_TABLE_VERSION[target], **BY_ID)
     assert plain(after) == plain(before)
-    assert_pyhudi_reads(table, after, "folded log files")
+    assert_pyhudi_reads(table, after, "compacted log files")
 
 
 def plain(found: list[dict[str, object]]) -> list[tuple[object, ...]]:

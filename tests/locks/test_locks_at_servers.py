@@ -1,4 +1,4 @@
-"""Locks at servers: DynamoDB (moto's), ZooKeeper (in Spark's jars, beside Curator), a metastore of locks only."""
+"""Locks at servers: DynamoDB (moto's), ZooKeeper (in Spark's jars, next to Curator), a metastore of locks only."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 
 
 def hudis_file(storage: Storage, *, expired: bool, valid_until_ms: int) -> None:
-    said = {"expired": expired, "validUntil": valid_until_ms, "owner": "6d3f8e0a-1b2c-4d5e-8f90-aabbccddeeff"}
-    storage.write(LOCK_PATH, json.dumps(said, separators=(",", ":")).encode())
+    fields = {"expired": expired, "validUntil": valid_until_ms, "owner": "6d3f8e0a-1b2c-4d5e-8f90-aabbccddeeff"}
+    storage.write(LOCK_PATH, json.dumps(fields, separators=(",", ":")).encode())
 
 
 def test_the_bytes_are_hudis() -> None:
@@ -62,10 +62,10 @@ def test_a_lock_that_hudi_has_given_back_is_free(storage: Storage) -> None:
 
     lock = lock_of(storage, FixedClock(NOW_MS))
     assert lock.try_acquire(0)
-    said = json.loads(storage.read(LOCK_PATH))
-    assert (said["expired"], said["validUntil"] - NOW_MS >= 300_000) == (False, True)
+    fields = json.loads(storage.read(LOCK_PATH))
+    assert (fields["expired"], fields["validUntil"] - NOW_MS >= 300_000) == (False, True)
     lock.release()
-    assert json.loads(storage.read(LOCK_PATH)) == {**said, "expired": True}
+    assert json.loads(storage.read(LOCK_PATH)) == {**fields, "expired": True}
 
 
 def test_a_renewal_puts_the_end_further_away(storage: Storage) -> None:

@@ -52,8 +52,8 @@ def test_a_foreign_lock_on_the_guard_is_waited_for_and_named(tmp_path: Path) -> 
     with open(tmp_path / GUARD) as guard:
         fcntl.flock(guard, fcntl.LOCK_SH)
         began = time.monotonic()
-        lock, said = lock_of("STORAGE", storage), r"nobody \(.*table_lock\.json\.tmp: another process"
-        with pytest.raises(LockTimeout, match=said), hold(lock, 0.1):
+        lock, message = lock_of("STORAGE", storage), r"nobody \(.*table_lock\.json\.tmp: another process"
+        with pytest.raises(LockTimeout, match=message), hold(lock, 0.1):
             pass
         assert time.monotonic() - began < 30
         with pytest.raises(FileBusy):
@@ -170,12 +170,12 @@ def test_a_holders_text_is_escaped_shortened_and_without_credentials(provider: s
     with pytest.raises(LockTimeout) as caught, hold(lock_of(provider, storage), 0):
         pass
 
-    said = str(caught.value)
-    assert "s3://***@bucket" in said
-    assert r"\x1b[2J\r\nINFO" in said
-    assert "SECRET" not in said
-    assert said.isprintable()
-    assert len(said) < 1000
+    message = str(caught.value)
+    assert "s3://***@bucket" in message
+    assert r"\x1b[2J\r\nINFO" in message
+    assert "SECRET" not in message
+    assert message.isprintable()
+    assert len(message) < 1000
 
 
 LARGE = """
@@ -195,16 +195,16 @@ except HudiError as error:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 @pytest.mark.parametrize(
-    ("provider", "path", "said"), [("FILESYSTEM", LOCK, "False True"), ("STORAGE", LOCK_PATH, "CorruptFile")]
+    ("provider", "path", "output"), [("FILESYSTEM", LOCK, "False True"), ("STORAGE", LOCK_PATH, "CorruptFile")]
 )
-def test_a_lock_file_of_many_gigabytes_is_not_read(provider: str, path: str, said: str, tmp_path: Path) -> None:
+def test_a_lock_file_of_many_gigabytes_is_not_read(provider: str, path: str, output: str, tmp_path: Path) -> None:
     (tmp_path / path).parent.mkdir(parents=True)
     with open(tmp_path / path, "wb") as file:
         file.truncate(100 << 30)
     done = subprocess.run(
         [sys.executable, "-c", LARGE, str(tmp_path), provider], capture_output=True, text=True, timeout=300, check=False
     )
-    assert (done.stdout.strip(), done.returncode) == (said, 0), done.stderr
+    assert (done.stdout.strip(), done.returncode) == (output, 0), done.stderr
 
 
 def test_a_folder_at_the_lock_file_is_an_error_of_ours(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_property_with_the_prefix_counts_before_the_one_without() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "mode"),
+    ("older", "mode"),
     [
         ("IGNORE_DEFAULTS", IGNORE_DEFAULTS),
         ("ignore_defaults", IGNORE_DEFAULTS),
@@ -58,8 +58,8 @@ def test_the_property_with_the_prefix_counts_before_the_one_without() -> None:
         ("", ""),
     ],
 )
-def test_partial_update_modes_have_older_names(said: str, mode: str) -> None:
-    found = rules({MODE: said})
+def test_partial_update_modes_have_older_names(older: str, mode: str) -> None:
+    found = rules({MODE: older})
 
     assert found.partial_update_mode == mode
     assert found.needs_pairs == bool(mode)
@@ -78,14 +78,16 @@ def test_the_marker_of_unavailable_values_has_an_older_name(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "told"),
+    ("classes", "message"),
     [((), "no class was given"), (("tests.merge.test_rules:Other",), "none of .*:Other has this id")],
 )
-def test_a_merger_that_nobody_has_is_told_with_the_classes_that_were_given(classes: tuple[str, ...], told: str) -> None:
+def test_a_merger_that_nobody_has_is_told_with_the_classes_that_were_given(
+    classes: tuple[str, ...], message: str
+) -> None:
     made = new_table_properties(NewTable("t", record_key_fields=("id",)))
     stored = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.record.merge.strategy.id": CUSTOM_STRATEGY}
 
-    with pytest.raises(UnsupportedTable, match=told):
+    with pytest.raises(UnsupportedTable, match=message):
         merge_rules(TableConfig({**made, **stored}), classes)
 
 

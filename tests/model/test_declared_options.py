@@ -44,7 +44,7 @@ class Tea:
     cups: int = option("hoodie.tea.cups", 2, "How many cups.", minimum=1)
     sugar: float = option("hoodie.tea.sugar", 1e-9, "How sweet.")
     herbs: tuple[str, ...] = option("hoodie.tea.herbs", (), "What is in it.")
-    shelf: tuple[str, ...] = option("hoodie.tea.shelf", (), "Where it stands.", kind=Kind.TEXT, convert=names_of)
+    shelf: tuple[str, ...] = option("hoodie.tea.shelf", (), "Where it is.", kind=Kind.TEXT, convert=names_of)
     name: str | None = option("hoodie.tea.name", None, "What it is called.", choices=("earl", "jasmine"))
     guests: int | None = option("hoodie.tea.guests", None, "Who comes.", kind=Kind.INTEGER)
     steep_s: float = milliseconds("hoodie.tea.steep.ms", 90.0, "How long, in milliseconds.")

@@ -124,7 +124,7 @@ def test_slash_separated_dates_are_remembered_by_every_version(version: int) -> 
     assert TableConfig(new_table_properties(table)).slash_separated_dates
 
 
-def test_a_payload_of_ones_own_is_kept_beside_the_mode_custom() -> None:
+def test_a_payload_of_ones_own_is_kept_with_the_mode_custom() -> None:
     properties = new_table_properties(NewTable("t", payload_class="org.example.Own"))
 
     assert properties["hoodie.record.merge.mode"] == "CUSTOM"

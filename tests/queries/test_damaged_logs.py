@@ -23,9 +23,9 @@ def test_a_query_warns_once_of_a_damaged_log_file_and_returns_the_rows_without_i
     log = damaged(tmp_path, kind, version)
     instant = HudiTable.open(tmp_path).timeline.last_commit()
     assert instant is not None
-    with pytest.warns(UserWarning, match="is damaged") as told:
+    with pytest.warns(UserWarning, match="is damaged") as caught:
         assert values(tmp_path) == OLD
-    (warning,) = told
+    (warning,) = caught
     assert all(word in str(warning.message) for word in (log.name, instant.requested_time, "bytes"))
     assert warning.filename == str(Path(values.__code__.co_filename)), "the caller's line"
 
@@ -51,10 +51,10 @@ def test_several_slices_that_are_read_side_by_side_warn_of_each_file_in_the_call
     damaged(tmp_path, "cut in half", partitions=("x", "y", "z"))
     for log in log_files(tmp_path):
         log.write_bytes(b"")
-    with pytest.warns(UserWarning, match="is damaged") as told:
+    with pytest.warns(UserWarning, match="is damaged") as caught:
         values(tmp_path)
-    assert len({str(one.message) for one in told}) == len(told) == 3
-    assert {one.filename for one in told} == {str(Path(values.__code__.co_filename))}
+    assert len({str(one.message) for one in caught}) == len(caught) == 3
+    assert {one.filename for one in caught} == {str(Path(values.__code__.co_filename))}
 
 
 @pytest.mark.parametrize("kind", DAMAGES)

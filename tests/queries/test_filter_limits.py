@@ -52,10 +52,10 @@ def refused(where: object) -> str:
     """What is said; never long, and always printable."""
     with pytest.raises(ConfigError) as caught:
         kept(where)
-    said = str(caught.value)
-    assert len(said) < 2000
-    assert said.encode().decode() == said
-    return said
+    message = str(caught.value)
+    assert len(message) < 2000
+    assert message.encode().decode() == message
+    return message
 
 
 def run_apart(code: str) -> None:
@@ -74,10 +74,10 @@ assert kept([("i", ">", -n) for n in range(1, 9_990)]) == [0, 1, 2]
 
 
 def test_more_comparisons_than_the_limit_are_refused_and_the_list_that_does_it_is_named() -> None:
-    said = refused(" OR ".join(f"i < {n}" for n in range(MAX_TERMS + 1)))
+    message = refused(" OR ".join(f"i < {n}" for n in range(MAX_TERMS + 1)))
 
-    assert f"more than {MAX_TERMS} comparisons" in said
-    assert "IN (1, 2, 3)" in said
+    assert f"more than {MAX_TERMS} comparisons" in message
+    assert "IN (1, 2, 3)" in message
 
 
 @pytest.mark.parametrize(("column", "value"), [("i", "{}"), ("f", "{}.5"), ("d", "{}.25"), ("s", "'{}'")])

@@ -45,7 +45,7 @@ def test_numbers_of_a_partition_with_leading_zeros_are_those_in_its_files(tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "value"),
     [
         ("7", 7),
         ("0", 0),
@@ -56,13 +56,13 @@ def test_numbers_of_a_partition_with_leading_zeros_are_those_in_its_files(tmp_pa
     ],
 )
 def test_only_a_number_as_a_generator_writes_it_tells_the_value_of_an_integer_column(
-    text: str, told: int | None
+    text: str, value: int | None
 ) -> None:
     config = TableConfig({"hoodie.table.name": "t", "hoodie.table.version": "9", "hoodie.table.partition.fields": "n"})
     schema = pa.schema([("n", pa.int32())])
 
-    assert parsed_path_values(config, text, schema) == (() if told is None else (("n", text),))
+    assert parsed_path_values(config, text, schema) == (() if value is None else (("n", text),))
     known = partition_ranges(config, text, schema).get(Column(("n",)))
     assert (None if known is None else (known.low, known.high, known.may_be_null)) == (
-        None if told is None else (told, told, False)
+        None if value is None else (value, value, False)
     )

@@ -1,6 +1,6 @@
 """Schema on read on merge-on-read tables: base file and log blocks of one slice, each under the schema of its time.
 
-PyHudi does not write schema histories, so the tests put one beside a table that it wrote, as ALTER TABLE would have.
+PyHudi does not write schema histories, so the tests add one to a table that it wrote, as ALTER TABLE would have.
 """
 
 from __future__ import annotations

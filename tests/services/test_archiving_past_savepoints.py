@@ -113,10 +113,10 @@ def test_what_replaced_savepointed_files_stays_until_cleaning_took_them(
 def test_an_overwrite_that_completes_after_a_clean_by_versions_stays(version: str) -> None:
     table = new_table(version)
     table.upsert(("b", "y", 1, 1))
-    beside = TestTable(table.storage, table.options)
-    table.engine = InterruptedEngine(lambda: run(beside, clean, **ONE_VERSION))
+    other = TestTable(table.storage, table.options)
+    table.engine = InterruptedEngine(lambda: run(other, clean, **ONE_VERSION))
     overwrite = table.write("insert_overwrite", rows_of_one("new")).instant_time
-    table.engine = beside.engine
+    table.engine = other.engine
     cleaned = [i.requested_time for i in table.meta.timeline.of([ActionKind.CLEAN])]
     assert len(cleaned) == 1
     assert cleaned[0] > overwrite

@@ -1,4 +1,4 @@
-"""Random histories with every service beside the cleaner: whatever may be read is read as it was written."""
+"""Random histories with every service and the cleaner: whatever may be read is read as it was written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_whatever_may_be_read_is_as_it_was(
             else:
                 history.run(operation, data)
         except (WriteConflict, TableError):
-            continue  # refused beside a plan that waits, or saved already: nothing has happened
+            continue  # refused while a plan waits, or saved already: nothing has happened
         history.note()
     history.serve(clean, **POLICIES[0])
     history.check()

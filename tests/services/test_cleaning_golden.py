@@ -40,7 +40,7 @@ def test_cleaning_changes_no_row_that_can_be_read(version: str, name: str, tmp_p
         archive.extractall(tmp_path)
     table = TestTable(LocalStorage(str(tmp_path / name)))
     before = rows_of(table)
-    seen = {i.requested_time: rows_of(table, i.requested_time) for i in readable(table)}
+    rows_at = {i.requested_time: rows_of(table, i.requested_time) for i in readable(table)}
 
     deleted = 0
     for policy in POLICIES:
@@ -51,7 +51,7 @@ def test_cleaning_changes_no_row_that_can_be_read(version: str, name: str, tmp_p
         deleted += sum(run.files_deleted for run in result.runs)
         assert rows_of(table) == before
         for instant in readable(table):
-            assert rows_of(table, instant.requested_time) == seen[instant.requested_time], instant
+            assert rows_of(table, instant.requested_time) == rows_at[instant.requested_time], instant
     if name.startswith(("cow_operations", "mdt_all_cow", "history_")):
         assert deleted
 

@@ -148,7 +148,7 @@ def test_what_a_filter_left_out_is_not_archived_away() -> None:
     assert replaced not in commits(table)
 
 
-def test_a_filter_is_refused_beside_incremental_cleaning_as_in_hudi() -> None:
+def test_a_filter_is_refused_with_incremental_cleaning_as_in_hudi() -> None:
     with pytest.raises(ConfigError, match=r"Set hoodie\.clean\.incremental\.enabled=false"):
         WriteOptions.parse({"hoodie.cleaner.partition.filter.selected": "x"})
     with pytest.raises(ConfigError, match="no regular expression"):

@@ -1,4 +1,4 @@
-"""Cleaning beside savepoints, other writers and dead ones: nothing goes that somebody still needs."""
+"""Cleaning with savepoints, other writers and dead ones: nothing goes that somebody still needs."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ STEPS = st.lists(
 def test_the_table_holds_what_was_written(steps: Any, version: str, table_type: str) -> None:
     table = Clustered(version, table_type, clustering_updates_strategy="ALLOW")
     expected: dict[str, Row] = {}
-    seen: list[tuple[Instant, dict[str, Row]]] = []
+    states: list[tuple[Instant, dict[str, Row]]] = []
     for ts, (what, *arguments) in enumerate([("insert", [0, 3, 5, 8]), *steps], start=1):
         before = dict(expected)
         if what in ("upsert", "insert", "delete"):
@@ -65,16 +65,16 @@ def test_the_table_holds_what_was_written(steps: Any, version: str, table_type: 
                 table.cluster()
         elif what == "compact" and table_type == "MERGE_ON_READ":
             table.compact_now()
-        elif what == "roll back" and len(seen) > 1 and not table.pending():
-            expected = _rolled_back(table, seen, expected)
+        elif what == "roll back" and len(states) > 1 and not table.pending():
+            expected = _rolled_back(table, states, expected)
         assert table.rows() == sorted(expected.values()), (what, arguments)
         last = table.meta.timeline.last_commit()
         assert last is not None
-        if not seen or seen[-1][0] != last or before != expected:
-            seen = [(instant, rows) for instant, rows in seen if instant.requested_time < last.requested_time]
-            seen.append((last, dict(expected)))
+        if not states or states[-1][0] != last or before != expected:
+            states = [(instant, rows) for instant, rows in states if instant.requested_time < last.requested_time]
+            states.append((last, dict(expected)))
     if version != "6":  # completion of version 6 is a file's time, which tests are too fast for
-        for instant, rows in seen:
+        for instant, rows in states:
             assert table.rows(as_of=instant.requested_time) == sorted(rows.values())
 
 
@@ -94,7 +94,7 @@ def _write(table: Clustered, what: str, numbers: list[int], ts: int, expected: d
 
 
 def _rolled_back(
-    table: Clustered, seen: list[tuple[Instant, dict[str, Row]]], expected: dict[str, Row]
+    table: Clustered, states: list[tuple[Instant, dict[str, Row]]], expected: dict[str, Row]
 ) -> dict[str, Row]:
     """Undo the newest instant; clusterings and compactions leave the rows as they are."""
     try:
@@ -103,4 +103,4 @@ def _rolled_back(
         return expected
     last = table.meta.timeline.last_commit()
     assert last is not None
-    return dict(next(rows for instant, rows in reversed(seen) if instant.requested_time <= last.requested_time))
+    return dict(next(rows for instant, rows in reversed(states) if instant.requested_time <= last.requested_time))

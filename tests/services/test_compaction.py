@@ -1,4 +1,4 @@
-"""Compaction of tables in memory: what is folded, what plans and commits say, writes meanwhile."""
+"""Compaction of tables in memory: what is compacted, what plans and commits say, writes meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.support.tables.small import TestTable
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("block_format", BLOCK_FORMATS)
-def test_a_compaction_folds_log_files_into_base_files_and_changes_no_row(version: str, block_format: str) -> None:
+def test_a_compaction_merges_log_files_into_base_files_and_changes_no_row(version: str, block_format: str) -> None:
     table = Compacted(version, logfile_data_block_format=block_format).start()
     before = table.rows(EVERYTHING)
     result = table.compact()
@@ -48,7 +48,7 @@ def test_a_compaction_folds_log_files_into_base_files_and_changes_no_row(version
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_commit_says_what_was_folded(version: str) -> None:
+def test_the_commit_says_what_was_compacted(version: str) -> None:
     table = Compacted(version).start()
     result = table.compact()
     last = table.meta.timeline.last_commit()

@@ -147,7 +147,7 @@ def test_a_write_only_schedules_when_it_is_told_so() -> None:
     assert table.rows() == [("a", "x", 2, 2)]
 
 
-def test_a_write_folds_log_blocks_when_it_is_told_so() -> None:
+def test_a_write_merges_log_blocks_when_it_is_told_so() -> None:
     table = Compacted("9", log_compaction_inline="true", log_compaction_blocks_threshold="3")
     results = [table.upsert(("a", "x", n, n)) for n in range(5)]
     assert [bool(result.compacted) for result in results] == [False, False, False, True, False]

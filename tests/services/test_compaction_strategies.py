@@ -47,7 +47,7 @@ def names(operations: tuple[CompactionOperation, ...]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "seen", "due"),
+    ("trigger", "counts", "due"),
     [
         ("NUM_COMMITS", DeltaCommits(4, 9, 9e9), False),
         ("NUM_COMMITS", DeltaCommits(5, 0, 0), True),
@@ -64,8 +64,8 @@ def names(operations: tuple[CompactionOperation, ...]) -> str:
         ("NUM_OR_TIME", DeltaCommits(1, 1, 3600), True),
     ],
 )
-def test_a_trigger_waits_for_commits_and_seconds(trigger: str, seen: DeltaCommits, due: bool) -> None:
-    assert is_due(seen, options(trigger=trigger)) is due
+def test_a_trigger_waits_for_commits_and_seconds(trigger: str, counts: DeltaCommits, due: bool) -> None:
+    assert is_due(counts, options(trigger=trigger)) is due
 
 
 def instant(time: str, action: ActionKind, completed: str | None = None) -> Instant:
@@ -84,19 +84,19 @@ def test_delta_commits_count_from_the_last_compaction_by_completion() -> None:
             instant("20240101000900000", ActionKind.DELTACOMMIT),
         )
     )
-    seen = delta_commits(timeline, datetime(2024, 1, 1, 1, 2, tzinfo=timezone.utc))
-    assert seen == DeltaCommits(since_compaction=3, since_request=1, elapsed_s=3600.0)
+    counts = delta_commits(timeline, datetime(2024, 1, 1, 1, 2, tzinfo=timezone.utc))
+    assert counts == DeltaCommits(since_compaction=3, since_request=1, elapsed_s=3600.0)
 
 
 def test_without_a_compaction_all_delta_commits_count_and_time_runs_from_the_first() -> None:
     timeline = Timeline((instant("20240101000000000", ActionKind.DELTACOMMIT, "20240101000001000"),))
-    seen = delta_commits(timeline, datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc))
-    assert seen == DeltaCommits(1, 1, 60.0)
+    counts = delta_commits(timeline, datetime(2024, 1, 1, 0, 1, tzinfo=timezone.utc))
+    assert counts == DeltaCommits(1, 1, 60.0)
 
 
 def test_an_empty_timeline_triggers_nothing() -> None:
-    seen = delta_commits(Timeline(), datetime(2024, 1, 1, tzinfo=timezone.utc))
-    assert not any(is_due(seen, options(trigger=t, delta_seconds_max=0)) for t in ("NUM_OR_TIME", "TIME_ELAPSED"))
+    counts = delta_commits(Timeline(), datetime(2024, 1, 1, tzinfo=timezone.utc))
+    assert not any(is_due(counts, options(trigger=t, delta_seconds_max=0)) for t in ("NUM_OR_TIME", "TIME_ELAPSED"))
 
 
 # ---- strategies

@@ -34,7 +34,7 @@ def state(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("rewrite", ["compact", "log compact", "cluster"])
 @pytest.mark.parametrize("kind", DAMAGES)
-def test_a_service_refuses_to_fold_a_damaged_log_file_before_it_plans_anything(
+def test_a_service_refuses_to_compact_a_damaged_log_file_before_it_plans_anything(
     tmp_path: Path, kind: str, rewrite: str
 ) -> None:
     log = damaged(tmp_path, kind, updates=3)
@@ -45,7 +45,7 @@ def test_a_service_refuses_to_fold_a_damaged_log_file_before_it_plans_anything(
 
 
 @pytest.mark.parametrize("rewrite", ["compact", "cluster"])
-def test_a_damaged_log_file_of_a_table_of_version_6_is_not_folded(tmp_path: Path, rewrite: str) -> None:
+def test_a_damaged_log_file_of_a_table_of_version_6_is_not_compacted(tmp_path: Path, rewrite: str) -> None:
     damaged(tmp_path, "cut in half", "6")
     with pytest.raises(DamagedLog):
         REWRITES[rewrite](HudiTable.open(tmp_path), {})
@@ -72,11 +72,11 @@ def test_whoever_gives_the_lost_rows_up_may_write_the_others_back(tmp_path: Path
         assert values(tmp_path) == left
 
 
-def test_a_service_that_may_fold_damaged_log_files_says_which(tmp_path: Path) -> None:
+def test_a_service_that_may_compact_damaged_log_files_says_which(tmp_path: Path) -> None:
     log = damaged(tmp_path, "emptied")
-    with pytest.warns(UserWarning, match="is damaged") as told:
+    with pytest.warns(UserWarning, match="is damaged") as caught:
         HudiTable.open(tmp_path).compact(options=GIVE_UP)
-    assert log.name in str(told[0].message)
+    assert log.name in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert values(tmp_path) == OLD
@@ -111,8 +111,8 @@ def test_a_table_with_a_damaged_log_file_keeps_its_version(tmp_path: Path, kind:
 def test_a_write_over_a_damaged_log_file_is_complete_and_its_compaction_is_not(tmp_path: Path) -> None:
     log = damaged(tmp_path, "cut in half")
     more = {**OPTIONS, "hoodie.compact.inline": "true", "hoodie.compact.inline.max.delta.commits": "1"}
-    with pytest.warns(UserWarning, match="the compaction after it failed.*is damaged") as told:
+    with pytest.warns(UserWarning, match="the compaction after it failed.*is damaged") as caught:
         HudiTable.open(tmp_path).upsert([{"id": "b", "p": "x", "ts": 9, "v": 5}], options=more)
-    assert any(log.name in str(one.message) for one in told)
+    assert any(log.name in str(one.message) for one in caught)
     with pytest.warns(UserWarning, match="is damaged"):
         assert values(tmp_path) == {"a": 1, "b": 5}

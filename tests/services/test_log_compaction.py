@@ -1,4 +1,4 @@
-"""Log compaction of tables in memory: blocks are folded, base files stay."""
+"""Log compaction of tables in memory: blocks are merged, base files stay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("block_format", BLOCK_FORMATS)
-def test_a_log_compaction_folds_blocks_and_changes_no_row(version: str, block_format: str) -> None:
+def test_a_log_compaction_merges_blocks_and_changes_no_row(version: str, block_format: str) -> None:
     table = Compacted(version, logfile_data_block_format=block_format).start()
     before, bases, logs = table.rows(EVERYTHING), table.base_names(), table.logs()
     result = table.log_compact()
@@ -41,7 +41,7 @@ def test_a_log_compaction_folds_blocks_and_changes_no_row(version: str, block_fo
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_log_compaction_that_waits_folds_what_it_planned(version: str) -> None:
+def test_a_log_compaction_that_waits_merges_what_it_planned(version: str) -> None:
     table = Compacted(version).start()
     scheduled = table.log_compact(schedule_only=True).scheduled
     table.upsert(("a", "x", 3, 12))

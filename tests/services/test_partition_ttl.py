@@ -133,10 +133,10 @@ def test_the_table_object_expires_partitions(tmp_path: Any) -> None:
     assert table.to_arrow().num_rows == 0
 
 
-@pytest.mark.parametrize("said", ["commitTime=yesterday\n", "commitTime=99999999999999999\n", "a=\\uXXXX\n", "\x00"])
-def test_a_partition_with_damaged_metadata_stays_and_the_others_expire(said: str) -> None:
+@pytest.mark.parametrize("content", ["commitTime=yesterday\n", "commitTime=99999999999999999\n", "a=\\uXXXX\n", "\x00"])
+def test_a_partition_with_damaged_metadata_stays_and_the_others_expire(content: str) -> None:
     table = aged()
-    table.storage.write("x/.hoodie_partition_metadata", said.encode())
+    table.storage.write("x/.hoodie_partition_metadata", content.encode())
     with pytest.warns(UserWarning, match="'x' can't say how old it is"):
         result = expire(table, 99, management_strategy_type="KEEP_BY_CREATION_TIME")
     assert paths(result) == ["y"]

@@ -24,9 +24,9 @@ def table_of(table_type: str, options: dict[str, str]) -> Clustered:
     return table
 
 
-def write_beside_clustering(table: Clustered, options: dict[str, str], dead: bool = False) -> list[str]:
+def write_during_clustering(table: Clustered, options: dict[str, str], dead: bool = False) -> list[str]:
     """An upsert of "a" whose tasks wait until a clustering of all file groups is done; what became of that."""
-    told: list[str] = []
+    outcomes: list[str] = []
 
     def cluster() -> None:
         if dead:
@@ -34,24 +34,24 @@ def write_beside_clustering(table: Clustered, options: dict[str, str], dead: boo
             table.storage.delete(heartbeat_path(writer.requested_time))
         try:
             table.cluster(**options)
-            told.append("done")
+            outcomes.append("done")
         except WriteConflict as error:
-            told.append(str(error))
+            outcomes.append(str(error))
 
     slow = TestTable(table.storage, table.options, engine=InterruptedEngine(cluster), failed_writes_policy="LAZY")
     try:
         slow.upsert(("a", "x", 2, 22))
-        told.append("written")
+        outcomes.append("written")
     except WriteConflict as error:
-        told.append(str(error))
-    return told
+        outcomes.append(str(error))
+    return outcomes
 
 
 @pytest.mark.parametrize("table_type", TYPES)
 def test_a_preferred_writer_commits_and_the_clustering_gives_way(table_type: str) -> None:
     table = table_of(table_type, PREFER)
 
-    clustering, write = write_beside_clustering(table, PREFER)
+    clustering, write = write_during_clustering(table, PREFER)
 
     assert "prefers writers" in clustering
     assert write == "written"
@@ -63,7 +63,7 @@ def test_a_preferred_writer_commits_and_the_clustering_gives_way(table_type: str
 def test_without_the_preference_the_one_that_completes_last_gives_way(table_type: str) -> None:
     table = table_of(table_type, SIMPLE)
 
-    clustering, write = write_beside_clustering(table, SIMPLE)
+    clustering, write = write_during_clustering(table, SIMPLE)
 
     assert clustering == "done"
     assert "changed file groups" in write
@@ -72,14 +72,14 @@ def test_without_the_preference_the_one_that_completes_last_gives_way(table_type
 
 def test_a_dead_writer_is_not_waited_for() -> None:
     table = table_of("COPY_ON_WRITE", PREFER)
-    assert write_beside_clustering(table, PREFER, dead=True)[0] == "done"
+    assert write_during_clustering(table, PREFER, dead=True)[0] == "done"
 
 
 def test_a_writer_of_other_file_groups_is_not_waited_for() -> None:
     table = table_of("COPY_ON_WRITE", PREFER)
-    told: list[Any] = []
-    engine = InterruptedEngine(lambda: told.append(table.cluster(**PREFER)))
+    clusterings: list[Any] = []
+    engine = InterruptedEngine(lambda: clusterings.append(table.cluster(**PREFER)))
     slow = TestTable(table.storage, table.options, engine=engine, failed_writes_policy="LAZY")
     slow.upsert(("c", "y", 1, 1))
-    assert len(told[0].runs) == 1
+    assert len(clusterings[0].runs) == 1
     assert table.rows() == [("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "y", 1, 1)]

@@ -40,7 +40,7 @@ def test_snapshot_and_time_travel_are_the_same_in_every_version(
 
 
 @pytest.mark.parametrize(("source", "target"), [(6, 8), (8, 9), (9, 8), (8, 6)])
-def test_log_files_are_folded_before_the_version_changes(source: int, target: int) -> None:
+def test_log_files_are_compacted_before_the_version_changes(source: int, target: int) -> None:
     table = merge_on_read(str(source))
 
     result = take_to(table.storage, target)

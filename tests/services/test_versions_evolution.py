@@ -90,7 +90,7 @@ def change_logs(storage: Storage) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize(("source", "target"), [(6, 9), (9, 6)])
-def test_log_files_of_a_table_that_records_changes_are_folded(source: int, target: int) -> None:
+def test_log_files_of_a_table_that_records_changes_are_compacted(source: int, target: int) -> None:
     """Queries of changes pass over compactions, so none of them needs a change log."""
     table = MergeOnRead(str(source))
     table.insert(("a", "x", 1, 1), ("b", "x", 1, 2))

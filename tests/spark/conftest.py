@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.servers.process import free_port
 from tests.support.source import ROOT
-from tests.support.spark.sessions import CONF, FLAVOUR
+from tests.support.spark.sessions import CONF, FLAVOUR, JVM_OPTIONS
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 
@@ -50,9 +50,7 @@ def java() -> None:
         from pyhudi.spark.java import java_home
 
         os.environ["JAVA_HOME"] = str(java_home())
-    # Tests are over before Java's second compiler pays: without it the JVM takes 26 instead of 46 s of processor time
-    # for tests/spark/test_first_write.py.
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM_OPTIONS)
 
 
 @pytest.fixture(scope="session")

@@ -21,9 +21,9 @@ def test_the_driver_is_warned_when_a_frame_is_made_and_its_rows_are_those_withou
     spark: Any, tmp_path: Path, kind: str
 ) -> None:
     log = damaged(tmp_path, kind)
-    with pytest.warns(UserWarning, match="is damaged") as told:
+    with pytest.warns(UserWarning, match="is damaged") as caught:
         frame = read_frame(spark, str(tmp_path), {})
-    assert [log.name in str(one.message) for one in told] == [True]
+    assert [log.name in str(one.message) for one in caught] == [True]
     rows = collect_arrow(frame.select("id", "v")).to_pylist()
     assert {row["id"]: row["v"] for row in rows} == OLD
     with pytest.raises(DamagedLog):
@@ -38,7 +38,7 @@ def test_the_data_source_fails_for_damaged_log_files_if_it_shall(spark: Any, tmp
     assert spark.read.format("hudi").load(str(tmp_path)).count() == len(OLD)
 
 
-def test_tasks_of_spark_fold_no_damaged_log_file(spark: Any, tmp_path: Path) -> None:
+def test_tasks_of_spark_merge_no_damaged_log_file(spark: Any, tmp_path: Path) -> None:
     damaged(tmp_path, "cut in half")
     table = HudiTable.open(tmp_path, spark=spark)
     with pytest.raises(DamagedLog):

@@ -166,10 +166,10 @@ def test_arrange_sorts_the_whole_frame_or_each_task(engine: Any) -> None:
 
     whole = engine.collect(engine.arrange(shuffled, sort_by=["id"], scope="global"))
     pieces = engine.arrange(shuffled, partition_by=["slot"], sort_by=["slot", "id"])
-    seen = engine.collect(engine.map(pieces, _first_of_each_run, pa.schema([("slot", pa.int32())])))
+    found = engine.collect(engine.map(pieces, _first_of_each_run, pa.schema([("slot", pa.int32())])))
 
     assert whole.column("id").to_pylist() == list(range(2_000))
-    assert sorted(seen.column("slot").to_pylist()) == list(range(20))
+    assert sorted(found.column("slot").to_pylist()) == list(range(20))
 
 
 def _first_of_each_run(context: TaskContext, batches: Iterator[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:

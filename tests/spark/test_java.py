@@ -16,8 +16,8 @@ def test_the_launcher_starts_java_without_the_vector_module(tmp_path: Path) -> N
     same = java_home(tmp_path / "java home")
 
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-Dx=a b", "-XshowSettings:properties"]
-    told = subprocess.run([*command, "-version"], capture_output=True, text=True, check=True)
+    shown = subprocess.run([*command, "-version"], capture_output=True, text=True, check=True)
 
     assert same == home
-    assert "x = a b" in told.stderr
-    assert int(told.stderr.split("java.specification.version = ")[1].split()[0]) >= 17
+    assert "x = a b" in shown.stderr
+    assert int(shown.stderr.split("java.specification.version = ")[1].split()[0]) >= 17

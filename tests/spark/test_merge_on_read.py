@@ -90,7 +90,7 @@ def test_this_process_and_spark_write_the_same_log_files(
     assert found(spark, ours, ["id", "amount"]) == scanned(ours, columns=["id", "amount"])
     assert any(HudiTable.open(ours).scan().files().column("log_files").to_pylist())
     named = [check_positions(open_storage(str(tmp_path / engine))) > 0 for engine in ("local", "spark")]
-    assert named == [index == "SIMPLE" and version != "6"] * 2, "log blocks say where their keys stand"
+    assert named == [index == "SIMPLE" and version != "6"] * 2, "log blocks say where their keys are"
 
 
 def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: 
     base_rows = scanned(path, query_type="read_optimized")
     table = HudiTable.open(path, spark=spark)
 
-    folded = table.log_compact(options={**BY_SPARK, "hoodie.log.compaction.blocks.threshold": "2"})
-    assert folded.runs
+    compacted = table.log_compact(options={**BY_SPARK, "hoodie.log.compaction.blocks.threshold": "2"})
+    assert compacted.runs
     assert contents(path) == merged
     assert found(spark, path) == scanned(path)
     assert found(spark, path, hoodie_datasource_query_type="read_optimized") == base_rows
@@ -118,7 +118,7 @@ def test_spark_compacts_and_every_query_answers_as_before(spark: Any, tmp_path: 
     assert len(found(spark, path, as_of_instant=moments[0])) == 300
 
 
-def test_log_files_of_older_schemas_are_read_and_folded_by_column_id(spark: Any, tmp_path: Path) -> None:
+def test_log_files_of_older_schemas_are_read_and_compacted_by_column_id(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     altered("9", open_storage(path))
 
@@ -235,8 +235,8 @@ def test_a_script_reads_and_writes_log_files_by_format_hudi(spark: Any, tmp_path
             frame = SparkEngine(spark).from_arrow(table)
             options = {**MERGE_ON_READ, **BY_SPARK, OPERATION: operation}
             frame.write.format("hudi").options(**options).mode("append").save(path)
-        seen = spark.read.format("hudi").load(path)
-        assert seen.where("ts = 7").count() == 30
-        assert seen.select("id").distinct().count() == 340
+        read = spark.read.format("hudi").load(path)
+        assert read.where("ts = 7").count() == 30
+        assert read.select("id").distinct().count() == 340
     finally:
         pyhudi.disable(spark)

@@ -31,7 +31,7 @@ def secrets(keys: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture
-def told(spark: Any, keys: dict[str, str]) -> Iterator[Any]:
+def session_with_keys(spark: Any, keys: dict[str, str]) -> Iterator[Any]:
     """A session that knows the server."""
     for key, text in keys.items():
         spark.conf.set(f"spark.hadoop.{key}", text)
@@ -41,21 +41,24 @@ def told(spark: Any, keys: dict[str, str]) -> Iterator[Any]:
 
 
 def test_the_sessions_keys_count_and_those_of_the_call_before_them(
-    told: Any, keys: dict[str, str], secrets: dict[str, str]
+    session_with_keys: Any, keys: dict[str, str], secrets: dict[str, str]
 ) -> None:
-    assert store_options(told, secrets).items() >= keys.items()
-    assert store_options(told, {"fs.s3a.access.key": "other", "hoodie.table.name": "t"})["fs.s3a.access.key"] == "other"
+    assert store_options(session_with_keys, secrets).items() >= keys.items()
+    assert (
+        store_options(session_with_keys, {"fs.s3a.access.key": "other", "hoodie.table.name": "t"})["fs.s3a.access.key"]
+        == "other"
+    )
     assert store_options(None, {"path": "s3a://lake/t", **keys}) == keys
 
 
-def test_rows_of_a_session_come_and_go_by_its_keys(told: Any, secrets: dict[str, str]) -> None:
-    pyhudi.enable(told)
+def test_rows_of_a_session_come_and_go_by_its_keys(session_with_keys: Any, secrets: dict[str, str]) -> None:
+    pyhudi.enable(session_with_keys)
     path = "s3a://lake/by-session"
-    frame = told.createDataFrame([("a", 1), ("b", 2)], "id string, v int")
+    frame = session_with_keys.createDataFrame([("a", 1), ("b", 2)], "id string, v int")
     frame.write.format("hudi").options(**OPTIONS, **secrets).mode("append").save(path)
-    write_hudi(path, told.createDataFrame([("b", 3)], "id string, v int"), storage_options=secrets)
+    write_hudi(path, session_with_keys.createDataFrame([("b", 3)], "id string, v int"), storage_options=secrets)
 
-    table = HudiTable.open(path, spark=told, storage_options=secrets)
+    table = HudiTable.open(path, spark=session_with_keys, storage_options=secrets)
     assert sorted(map(tuple, table.to_arrow(["id", "v"]).to_pandas().values.tolist())) == [("a", 1), ("b", 3)]
 
 

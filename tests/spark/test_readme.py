@@ -1,4 +1,4 @@
-"""The Spark example of the README, run as it stands but for the session and the folder."""
+"""The Spark example of the README, run as it is but for the session and the folder."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 from pyhudi.spark.worker_python import name_own_python
 from tests.support.source import ROOT
-from tests.support.spark.sessions import FLAVOUR
+from tests.support.spark.sessions import FLAVOUR, JVM_OPTIONS
 
 KEY = "spark.sql.execution.pyspark.python"
 
@@ -54,6 +54,7 @@ def test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi(tmp_path: Path,
     bare.chmod(0o755)
     environment = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
     environment |= {"PATH": f"{bare.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment["SPARK_SUBMIT_OPTS"] = JVM_OPTIONS
     environment["SPARK_TESTING"] = "1"  # a Connect server's port is a free one: this session's has the usual one
 
     played = subprocess.run(

@@ -18,9 +18,8 @@ from tests.support.spark.sessions import classic_unless
 
 STEPS: list[tuple[str, pa.Table, dict[str, str]]] = [
     ("bulk_insert", rows(0, 600, 1), {}),
-    ("upsert", rows(500, 900, 2), {}),
-    ("upsert", pa.concat_tables([rows(0, 50, 3), rows(0, 50, 2)]), {}),
-    ("upsert", rows(0, 30, 0), {}),
+    # Updates and inserts, keys twice with the newer row first, and rows that are older than the stored ones.
+    ("upsert", pa.concat_tables([rows(500, 900, 2), rows(0, 50, 3), rows(0, 50, 2), rows(50, 80, 0)]), {}),
     ("insert", rows(900, 950, 1), {}),
     ("delete", rows(100, 200, 9), {}),
     ("upsert", rows(200, 220, 9, _hoodie_is_deleted=pa.array([i % 2 == 0 for i in range(20)])), {}),

@@ -35,8 +35,8 @@ def test_a_signature_is_enough_and_is_never_shown(start_server: StartServer) -> 
         try:
             act("f")
         except HudiError as error:
-            said = f"{error!r} {error.__cause__!r}"
-            assert not [text for text in (secret, urllib.parse.quote(secret, safe="")) if text in said]
+            message = f"{error!r} {error.__cause__!r}"
+            assert not [text for text in (secret, urllib.parse.quote(secret, safe="")) if text in message]
 
 
 def signed(server: ObjectStoreServer, uri: str, signature: str) -> Storage:

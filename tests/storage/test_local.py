@@ -33,7 +33,7 @@ def test_of_many_creators_exactly_one_wins(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["lock"]
 
 
-def test_a_reader_beside_a_writer_sees_whole_files_only(tmp_path: Path) -> None:
+def test_a_reader_next_to_a_writer_sees_whole_files_only(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     contents = [bytes([number]) * 200_000 for number in (1, 2)]
     storage.write("f", contents[0])
@@ -47,12 +47,12 @@ def test_a_reader_beside_a_writer_sees_whole_files_only(tmp_path: Path) -> None:
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
-        seen = {storage.read("f") for _ in range(200)}
+        found = {storage.read("f") for _ in range(200)}
     finally:
         stop.set()
         writer.join()
 
-    assert seen <= set(contents)
+    assert found <= set(contents)
 
 
 def test_temporary_files_of_a_dead_writer_are_not_listed(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_folders_are_made_with_those_above(tmp_path: Path) -> None:
 
 
 def test_what_hadoop_remembers_of_a_file_is_forgotten_when_the_file_changes(tmp_path: Path) -> None:
-    """Hadoop's local file system keeps checksums in `.<name>.crc` and refuses a file that changed beside its own."""
+    """Hadoop's local file system keeps checksums in `.<name>.crc` and refuses a file that does not fit its own."""
     storage = LocalStorage(str(tmp_path))
     for change in (
         lambda: storage.write("hoodie.properties", b"new"),

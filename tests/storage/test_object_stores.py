@@ -246,7 +246,7 @@ def test_no_credential_is_in_any_message(
     server: ObjectStoreServer, storage: Storage, caplog: pytest.LogCaptureFixture
 ) -> None:
     refused = open_storage(f"{server.elsewhere}/table", server.options)
-    said = [repr(storage), repr(refused), str(storage), repr(versioned_files(storage))]
+    texts = [repr(storage), repr(refused), str(storage), repr(versioned_files(storage))]
     for act in (
         lambda: refused.write("f", b"x"),
         lambda: refused.create_new("f", b"x"),
@@ -257,9 +257,9 @@ def test_no_credential_is_in_any_message(
         try:
             act()
         except HudiError as error:
-            said += [str(error), repr(error), str(error.__cause__)]
-    assert len(said) > 6
-    assert not [text for text in (*said, caplog.text) if server.secret and server.secret in text]
+            texts += [str(error), repr(error), str(error.__cause__)]
+    assert len(texts) > 6
+    assert not [text for text in (*texts, caplog.text) if server.secret and server.secret in text]
 
 
 def test_rows_are_read_in_batches(storage: Storage) -> None:

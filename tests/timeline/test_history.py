@@ -174,20 +174,20 @@ def made() -> LsmHistory:
 @settings(max_examples=25, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 4), min_size=1, max_size=14),
-    fold=st.integers(2, 4),
+    batch_size=st.integers(2, 4),
     kept=st.integers(1, 3),
     bounds=st.tuples(st.integers(0, 60), st.integers(0, 60)),
 )
-def test_whatever_is_folded_and_cleaned_every_range_of_time_is_read_whole(
-    sizes: list[int], fold: int, kept: int, bounds: tuple[int, int]
+def test_whatever_is_merged_and_cleaned_every_range_of_time_is_read_whole(
+    sizes: list[int], batch_size: int, kept: int, bounds: tuple[int, int]
 ) -> None:
     history, model = made(), list[str]()
     for size in sizes:
         batch = [f"{100 + len(model) + n}" for n in range(size)]
         history.append(rows(*batch))
         model += batch
-        folded = history.compact(fold, 1 << 30)
-        history.clean(kept + len(folded))
+        merged = history.compact(batch_size, 1 << 30)
+        history.clean(kept + len(merged))
 
     since, until = (f"{100 + bound}" for bound in bounds)
     assert [i.requested_time for i in history.times()] == model
@@ -195,7 +195,7 @@ def test_whatever_is_folded_and_cleaned_every_range_of_time_is_read_whole(
     assert [i.requested_time for i in history.times(since, until)] == [t for t in model if since <= t <= until]
     assert [i.instant for i in history.instants(since, until)] == list(reversed(history.times(since, until)))
     levels = [file.level for file in history.files()]
-    assert all(levels.count(level) < fold for level in set(levels))
+    assert all(levels.count(level) < batch_size for level in set(levels))
 
 
 def test_a_level_of_ten_files_becomes_one_file_of_the_next() -> None:

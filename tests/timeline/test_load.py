@@ -34,7 +34,7 @@ _TAKEN_AWAY = re.compile(r"(?:gone: |rollback of |rollback_to_instant\(.*?|remov
 _ARCHIVED = ("history_", "mdt_compacted_", "upgrade_")
 
 
-def said(step: str) -> set[tuple[str, str, str]]:
+def expected_of(step: str) -> set[tuple[str, str, str]]:
     """(action, requested time, completion time or "") of the completed instants that a step says it made."""
     made = step.rpartition("-> ")[2] if "-> " in step else ""
     if "FAILED" in step or "failed in pre-commit" in step:
@@ -54,7 +54,7 @@ def test_golden_timelines_hold_what_their_steps_made(golden_timelines: Timelines
     for name, storage, description in golden_timelines():
         config = load_table_config(storage)
         gone = set().union(*(taken_away(step) for step in description["steps"]))
-        made = set().union(*(said(step) for step in description["steps"]))
+        made = set().union(*(expected_of(step) for step in description["steps"]))
         expected = {instant for instant in made if instant[1] not in gone}
         found = {
             (i.action.value, i.requested_time, i.completion_time or "")

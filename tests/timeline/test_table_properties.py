@@ -135,7 +135,7 @@ def test_an_update_that_dies_at_any_call_shows_old_or_new_and_the_next_one_puts_
     old = properties()
     new = {**old, KEY: "files"}
     calls = _calls_of(lambda storage: update_table_config(storage, {KEY: "files"}, clock=clock()), table())
-    seen = set()
+    outcomes = set()
     for kind in ("before", "after", "torn"):
         for n in range(1, calls + 1):
             storage = table()
@@ -146,12 +146,12 @@ def test_an_update_that_dies_at_any_call_shows_old_or_new_and_the_next_one_puts_
 
             found = load_table_config(storage.clone(), clock()).properties
             assert found in (old, new), (kind, n)
-            seen.add(found == new)
+            outcomes.add(found == new)
 
             after = update_table_config(storage, {"hoodie.next": "1"}, clock=clock())
             assert after.properties == {**found, "hoodie.next": "1"}, (kind, n)
             assert is_clean(storage)
-    assert seen == {True, False}
+    assert outcomes == {True, False}
 
 
 def test_recovery_that_dies_at_any_call_is_recovered_by_the_next() -> None:
@@ -228,7 +228,7 @@ def test_a_missing_checksum_is_corrupt() -> None:
         load_table_config(storage, clock())
 
 
-def test_a_damaged_file_beside_a_damaged_backup_is_not_touched_by_an_update() -> None:
+def test_a_damaged_file_with_a_damaged_backup_is_not_touched_by_an_update() -> None:
     storage = table()
     storage.write(PROPERTIES_PATH, b"hoodie.table.na")
     storage.write(PROPERTIES_BACKUP_PATH, b"hoodie")

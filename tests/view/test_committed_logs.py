@@ -70,9 +70,9 @@ def test_the_history_says_what_archived_writes_put_into_a_log_file(version: str)
     meta = table.meta
     since = meta.timeline.active_since
     assert since is not None
-    said = ArchivedLogWrites(meta.storage, meta.config, since)
+    archived_writes = ArchivedLogWrites(meta.storage, meta.config, since)
     logs = [log for s in FileSystemView.load(meta).all_slices() for log in s.log_files]
-    archived_bytes = {one.instant_time: one.size_bytes for log in logs for one in said(log)}
+    archived_bytes = {one.instant_time: one.size_bytes for log in logs for one in archived_writes(log)}
     updates = set(history(table)[1:])
     assert updates
     assert set(archived_bytes) == updates

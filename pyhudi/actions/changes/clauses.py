@@ -52,11 +52,11 @@ class BoundClause:
     condition: pc.Expression | None
     assignments: tuple[Assignment, ...] = ()
 
-    def holds(self, seen: ClauseRows) -> Mask:
+    def holds(self, clause_rows: ClauseRows) -> Mask:
         """Which rows the condition is true for."""
         if self.condition is None:
-            return np.ones(len(seen), np.bool_)
-        return mask_of(computed(self.condition, seen.rows, "The condition"))
+            return np.ones(len(clause_rows), np.bool_)
+        return mask_of(computed(self.condition, clause_rows.rows, "The condition"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Columns:
     shown: pa.Schema
     source: pa.Schema | None = None
 
-    def seen(self, when: When) -> pa.Schema:
+    def schema_of(self, when: When) -> pa.Schema:
         """What a clause of this kind sees."""
         target = None if when is When.NOT_MATCHED else self.shown
         source = None if when is When.NOT_MATCHED_BY_SOURCE else self.source
@@ -101,18 +101,18 @@ def bound_clauses(clauses: Sequence[Clause], columns: Columns) -> tuple[BoundCla
 
 
 def _bound(clause: Clause, columns: Columns) -> BoundClause:
-    seen = columns.seen(clause.when)
+    schema = columns.schema_of(clause.when)
     condition = None
     if clause.condition is not None:
-        condition = to_arrow(bind(parse_where(clause.condition), seen), seen)
-        kind = computed(condition, seen.empty_table(), "The condition").type
+        condition = to_arrow(bind(parse_where(clause.condition), schema), schema)
+        kind = computed(condition, schema.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
             raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
-    made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, seen)
+    made = {"update": _updates, "insert": _inserts, "delete": lambda *_: ()}[clause.does](clause, columns, schema)
     return BoundClause(clause.when, clause.does, condition, tuple(made))
 
 
-def _updates(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assignment]:
+def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     if clause.values is None:
         assert columns.source is not None
         shared = [name for name in columns.stored.names if name in columns.source.names and name not in columns.fixed]
@@ -125,10 +125,10 @@ def _updates(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assi
             f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
             "change. Delete the row and insert it again."
         )
-    return [assignment(columns.column(name), value, seen) for name, value in clause.values.items()]
+    return [assignment(columns.column(name), value, schema) for name, value in clause.values.items()]
 
 
-def _inserts(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assignment]:
+def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
     assert columns.source is not None
     shared = [name for name in columns.stored.names if name in columns.source.names]
     given: dict[str, object]
@@ -146,4 +146,4 @@ def _inserts(clause: Clause, columns: Columns, seen: pa.Schema) -> Iterable[Assi
     missing = [column.name for column in columns.stored if not column.nullable and column.name not in given]
     if missing:
         raise ConfigError(f"New rows need values for {', '.join(missing)}, which can't be null.")
-    return [assignment(columns.column(name), value, seen) for name, value in given.items()]
+    return [assignment(columns.column(name), value, schema) for name, value in given.items()]

@@ -63,8 +63,8 @@ class ChangeSlot:
     def _without_source(self, slot: int) -> Iterator[pa.RecordBatch]:
         read = self.reads[slot]
         for stored, shown in self.stored.batches(read):
-            seen = ClauseRows(shown, merging=self.merging)
-            yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), seen)
+            clause_rows = ClauseRows(shown, merging=self.merging)
+            yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = single_array(arrived.column(RECORD_KEY))
@@ -87,23 +87,25 @@ class ChangeSlot:
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
-    def _changed(self, when: When, rows: pa.Table, seen: ClauseRows) -> Iterator[pa.RecordBatch]:
+    def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
         left = np.ones(len(rows), np.bool_)
         for number, clause in enumerate(self.clauses):
             if clause.when is not when or not left.any():
                 continue
-            taken = left & clause.holds(seen)
+            taken = left & clause.holds(clause_rows)
             left &= ~taken
             if not taken.any():
                 continue
             mine = rows.filter(pa.array(taken))
-            for batch in self._made(number, clause, mine, seen.filter(taken)):
+            for batch in self._made(number, clause, mine, clause_rows.filter(taken)):
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
-    def _made(self, number: int, clause: BoundClause, rows: pa.Table, seen: ClauseRows) -> Iterator[pa.RecordBatch]:
+    def _made(
+        self, number: int, clause: BoundClause, rows: pa.Table, clause_rows: ClauseRows
+    ) -> Iterator[pa.RecordBatch]:
         count = len(rows)
-        values = {assigned.column.name: assigned.of(seen) for assigned in clause.assignments}
+        values = {assigned.column.name: assigned.of(clause_rows) for assigned in clause.assignments}
         for name, column in values.items():
             check_text_column(name, column)  # functions of the caller's make them
         data = []

@@ -86,21 +86,21 @@ class Assignment:
     column: pa.Field
     value: pa.Scalar | pc.Expression | Callable[..., object]
 
-    def of(self, seen: ClauseRows) -> pa.ChunkedArray:
+    def of(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
         """The column for these rows. Raises ConfigError, SchemaMismatch when values don't fit the column."""
         if isinstance(self.value, pa.Scalar):
-            return pa.chunked_array([pa.repeat(self.value, len(seen))])
+            return pa.chunked_array([pa.repeat(self.value, len(clause_rows))])
         if isinstance(self.value, pc.Expression):
-            found = computed(self.value, seen.rows, f"set={self.column.name!r}")
+            found = computed(self.value, clause_rows.rows, f"set={self.column.name!r}")
         else:
-            found = self._called(seen)
+            found = self._called(clause_rows)
         return _fitted(found, self.column)
 
-    def _called(self, seen: ClauseRows) -> pa.ChunkedArray:
+    def _called(self, clause_rows: ClauseRows) -> pa.ChunkedArray:
         assert callable(self.value)
-        found = self.value(*seen.sides)
+        found = self.value(*clause_rows.sides)
         if isinstance(found, pa.Scalar):
-            return pa.chunked_array([pa.repeat(found, len(seen))])
+            return pa.chunked_array([pa.repeat(found, len(clause_rows))])
         if isinstance(found, pa.Array):
             found = pa.chunked_array([found])
         if not isinstance(found, pa.ChunkedArray):
@@ -111,14 +111,15 @@ class Assignment:
                     f"The function for the column {self.column.name!r} returned {type(found).__name__}; expected an "
                     f"Arrow array of {self.column.type}: {error}."
                 ) from error
-        if len(found) != len(seen):
+        if len(found) != len(clause_rows):
             raise ConfigError(
-                f"The function for the column {self.column.name!r} returned {len(found)} values for {len(seen)} rows."
+                f"The function for the column {self.column.name!r} returned {len(found)} values for "
+                f"{len(clause_rows)} rows."
             )
         return found
 
 
-def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
+def assignment(column: pa.Field, value: object, schema: pa.Schema) -> Assignment:
     """Check what a caller wants to set a column to.
 
     Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
@@ -127,7 +128,7 @@ def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
     """
     if isinstance(value, str):
         side, dot, name = value.partition(".")
-        packed = seen.field(side).type if dot and side in (SOURCE, TARGET) and side in seen.names else None
+        packed = schema.field(side).type if dot and side in (SOURCE, TARGET) and side in schema.names else None
         if packed is not None and pa.types.is_struct(packed):
             if packed.get_field_index(name) >= 0:
                 value = pc.field(side, name)
@@ -141,7 +142,7 @@ def assignment(column: pa.Field, value: object, seen: pa.Schema) -> Assignment:
         check_expressions([value], f"set={column.name!r}")
         checked = Assignment(column, value)
         # Types are told by no rows at all; values that don't fit are found when there are some.
-        _fitted(computed(value, seen.empty_table(), f"set={column.name!r}"), column)
+        _fitted(computed(value, schema.empty_table(), f"set={column.name!r}"), column)
         return checked
     if callable(value):
         return Assignment(column, value)

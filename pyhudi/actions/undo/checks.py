@@ -2,7 +2,7 @@
 would be lost.
 
     a new version of a base file    needs the version before it
-    a compaction                    needs the base and log files that it folded
+    a compaction                    needs the base and log files that it merged
     a replacecommit                 needs a file of each group that it replaced
 
 What another write that is undone too has made need not be there. Source: docs/formats/timeline.md, "Rollback",

@@ -82,7 +82,7 @@ class BulkInsert:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 
     def _arranged(self, rows: Frame, keygen: KeyGenerator, context: ActionContext) -> Frame:
-        """The rows in the order of the sort mode; keys stay beside them when they were needed for it."""
+        """The rows in the order of the sort mode; keys stay with them when they were needed for it."""
         engine, options = context.engine, context.options
         mode, chosen = options.bulk_insert_sort_mode.upper(), options.bulk_insert_sort_columns
         missing = [name for name in chosen if name not in engine.schema(rows).names]

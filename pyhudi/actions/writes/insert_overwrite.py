@@ -95,7 +95,7 @@ class InsertOverwrite(Generic[PlanT]):
         return context.options.replacing.static_partitions or None
 
     def _replaced(self, written: Iterable[str], context: ActionContext) -> Groups:
-        """The groups that go, when rows go to the partitions `written`. Raises ConfigError for rows beside them."""
+        """The groups that go, when rows go to the partitions `written`. Raises ConfigError for rows of others."""
         named = self._named(context)
         if not named:
             return existing_groups(context, written if named is None else None)

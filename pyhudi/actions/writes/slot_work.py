@@ -126,7 +126,7 @@ class WriteSlot:
                 yield self._fitted(rows)
 
     def _fitted(self, rows: Rows) -> Rows:
-        """Data columns in the table's types, keys and delete flags beside them."""
+        """Data columns in the table's types, with keys and delete flags."""
         control: list[str] = [name for name in _CONTROL if name in rows.schema.names]
         data = [n for n in rows.schema.names if n not in CONTROL_COLUMNS and n not in (RECORD_KEY, PARTITION_PATH)]
         if not data:

@@ -193,7 +193,7 @@ def _more(count: int, inner: _Type, path: str) -> int:
 
 
 def _full_name(named: Body, namespace: str) -> tuple[str, str]:
-    """Full name of a record, enum or fixed, and the namespace that its inner names stand in."""
+    """Full name of a record, enum or fixed, and the namespace that its inner names are in."""
     name = named.get("name")
     if not isinstance(name, str) or not name:
         raise CorruptFile(f"Avro schema: a {named.get('type')} without a name.")

@@ -2,7 +2,7 @@
 
     "Obj\\x01" | header map {"avro.schema": JSON} | sync (16 bytes) | count 1 | byte length | record | sync
 
-No `avro.codec` entry stands in the header. The sync marker is a digest of the record, so the same body always gives
+The header has no `avro.codec` entry. The sync marker is a digest of the record, so the same body always gives
 the same bytes. Source: docs/formats/timeline.md, "Bodies"; Avro specification 1.11, "Object Container Files".
 """
 

@@ -1,7 +1,7 @@
 """Many Avro binaries of one schema → one Arrow batch, column by column.
 
 One position is kept per record; each field is read for all records at once, nulls by reading only the positions that
-have a value, arrays and maps in waves (the k-th item of every record). At the end each position must stand at the end
+have a value, arrays and maps in waves (the k-th item of every record). At the end each position must be at the end
 of its record, which checks the whole walk. Chunks of 16 Ki records stay in the processor's cache.
 
 Source: Avro specification 1.11, "Binary encoding".

@@ -103,15 +103,15 @@ def avro_name(name: str) -> str:
 
 def _record(fields: Iterable[pa.Field], name: str, namespace: str, path: str, problems: list[str]) -> AvroObject:
     full_name = f"{namespace}.{name}"
-    seen: set[str] = set()
+    names: set[str] = set()
     avro_fields = []
     for field in fields:
         where = f"{path}.{field.name}" if path else field.name
         if not _is_legal_column_name(field.name):
             problems.append(f"column {where!r}: Avro allows letters, digits and underscores in names, no digit first")
-        if field.name in seen:
+        if field.name in names:
             problems.append(f"column {where!r} is there twice")
-        seen.add(field.name)
+        names.add(field.name)
         avro_fields.append(_field(field, full_name, where, problems))
     return {"type": "record", "name": name, "namespace": namespace, "fields": avro_fields}
 

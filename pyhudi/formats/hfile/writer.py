@@ -30,7 +30,7 @@ class Sink(Protocol):
 class HFileWriter:
     """One HFile being written.
 
-    Args: sink: with `write`; info: entries of the file info beside those that every file has, such as `schema`;
+    Args: sink: with `write`; info: entries of the file info in addition to those that every file has, such as `schema`;
           codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this;
           created_ms: when the file was made.
     """

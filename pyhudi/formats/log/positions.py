@@ -1,8 +1,8 @@
 """Record positions of a log block: at which rows of the base file the keys of its records are.
 
-They stand in the block's header, or, in a block of Parquet, as notes in the metadata of the Parquet file, where Hudi
+They are in the block's header, or, in a block of Parquet, as notes in the metadata of the Parquet file, where Hudi
 does not look: after an incremental query Hudi 1.2.0 drops rows of such a block by the filter of a query, takes the
-positions of those that it dropped for those of the next ones, and returns old rows beside the new.
+positions of those that it dropped for those of the next ones, and returns old rows next to the new.
 
 Base64 of a 64-bit Roaring bitmap in the portable form: the k-th set bit belongs to the k-th record of the block.
 

@@ -59,7 +59,7 @@ class LogBlock:
 
     @property
     def compacted_instants(self) -> tuple[str, ...]:
-        """Instants whose blocks a log compaction folded into this one; () for other blocks."""
+        """Instants whose blocks a log compaction merged into this one; () for other blocks."""
         text = self.frame.header.get(HeaderKey.COMPACTED_BLOCK_TIMES, "")
         return tuple(time.strip() for time in text.split(",") if time.strip())
 

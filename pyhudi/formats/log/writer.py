@@ -34,7 +34,7 @@ def data_block(batch: pa.RecordBatch, schema_json: str, block_format: str, heade
     """A whole data block.
 
     Args:    batch: rows with the columns of `schema_json` (Avro JSON with meta columns), in its order; block_format:
-             "avro", "parquet" or "hfile"; header: entries beside the schema, INSTANT_TIME among them.
+             "avro", "parquet" or "hfile"; header: entries as well as the schema, INSTANT_TIME among them.
     """
     block_type = DATA_BLOCK_FORMATS.get(block_format.lower())
     if block_type is None:

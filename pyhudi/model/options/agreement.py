@@ -41,13 +41,13 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
     """
     result = dict(given)
     for key, fact in _facts(table).items():
-        said = given.get(key)
-        if said is not None and key in explicit and not _agree(key, said, fact) and not _brings_its_own(key, table):
+        value = given.get(key)
+        if value is not None and key in explicit and not _agree(key, value, fact) and not _brings_its_own(key, table):
             raise ConfigError(
-                f"{key}={said}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
+                f"{key}={value}, but the table {table.table_name!r} was made with {fact or 'none'!r}. A write can't "
                 f"change this; leave the option out, or write to another path."
             )
-        result[key] = str(said) if key == PARTITION_FIELDS and _says_more(said, fact) else fact
+        result[key] = str(value) if key == PARTITION_FIELDS and _says_more(value, fact) else fact
     if not _says_its_mode_each_time(table):
         if table.ordering_fields or table.record_merge_mode == CUSTOM:
             _check_merging(given, explicit, table)
@@ -100,15 +100,15 @@ def _brings_its_own(key: str, table: TableConfig) -> bool:
     return key == ORDERING_FIELDS and ".debezium." in payload
 
 
-def _agree(key: str, said: str, fact: str) -> bool:
+def _agree(key: str, given: str, fact: str) -> bool:
     if key == PARTITION_FIELDS:  # version 6 stores no ":TYPE", and plain writers need not repeat it
-        return _bare(said) == _bare(fact)
-    return said.lower() == fact.lower()
+        return _bare(given) == _bare(fact)
+    return given.lower() == fact.lower()
 
 
-def _says_more(said: str | None, fact: str) -> bool:
+def _says_more(given: str | None, fact: str) -> bool:
     """The types of a CUSTOM key generator's partition fields, which version 6 does not store."""
-    return said is not None and ":" in said and ":" not in fact and _bare(said) == _bare(fact)
+    return given is not None and ":" in given and ":" not in fact and _bare(given) == _bare(fact)
 
 
 def _bare(fields: str) -> list[str]:
@@ -135,10 +135,10 @@ def _check_merging(given: Mapping[str, str], explicit: frozenset[str], table: Ta
     if table.record_merge_mode == CUSTOM and MERGE_MODE not in explicit:
         return
     for key, mode in mode_of.items():
-        said = mode(given[key]) if key in given and key in explicit else None
-        if said is not None and said != table.record_merge_mode:
+        named_mode = mode(given[key]) if key in given and key in explicit else None
+        if named_mode is not None and named_mode != table.record_merge_mode:
             raise ConfigError(
-                f"{key}={given[key]} means {said}, but the table {table.table_name!r} merges by "
+                f"{key}={given[key]} means {named_mode}, but the table {table.table_name!r} merges by "
                 f"{table.record_merge_mode}. A write can't change this; leave the option out."
             )
 
@@ -151,9 +151,9 @@ def _stored_merging(table: TableConfig) -> dict[str, str | None]:
     return {PAYLOAD_CLASS: payload, STRATEGY_ID: strategy_id}
 
 
-def _same_merger(said: str, stored: str | None) -> bool:
+def _same_merger(given: str, stored: str | None) -> bool:
     """Whether a class or id means the stored one; those that stand for a mode are compared by it, elsewhere."""
-    name = said.rpartition(".")[2]
+    name = given.rpartition(".")[2]
     if stored is None or mode_of_payload_name(stored) is not None:
-        return mode_of_payload_name(said) is not None or mode_of_strategy(said.lower()) is not None
+        return mode_of_payload_name(given) is not None or mode_of_strategy(given.lower()) is not None
     return name.lower() == stored.rpartition(".")[2].lower()

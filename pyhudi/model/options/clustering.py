@@ -95,7 +95,7 @@ class ClusteringOptions:
     execution_strategy: str | None = option(
         "hoodie.clustering.execution.strategy.class",
         None,
-        "Stands in the plan for engines that choose by it; unset: the one that goes with the plan strategy. "
+        "Is in the plan for engines that choose by it; unset: the one that goes with the plan strategy. "
         "PyHudi rewrites rows whichever it is.",
     )
     update_strategy: str = option(

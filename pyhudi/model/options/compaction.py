@@ -76,12 +76,12 @@ class CompactionOptions:
     log_inline: bool = option(
         "hoodie.log.compaction.inline",
         False,
-        "Writes to merge-on-read tables fold log blocks of slices that have enough of them, if they did not compact.",
+        "Writes to merge-on-read tables merge log blocks of slices that have enough of them, if they did not compact.",
     )
     log_blocks_min: int = option(
         "hoodie.log.compaction.blocks.threshold",
         5,
-        "Log blocks of a slice that a log compaction folds; slices with fewer are left.",
+        "Log blocks of a slice that a log compaction merges; slices with fewer are left.",
         minimum=1,
     )
 

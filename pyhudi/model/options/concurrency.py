@@ -1,4 +1,4 @@
-"""How a write lives beside other writers: the mode, checked with what it needs, and signs of life.
+"""How a write lives with other writers: the mode, checked with what it needs, and signs of life.
 
 Source: Hudi's documented keys; docs/formats/writers.md, "Conflicts", "Early conflict detection",
 "Non-blocking writers"; sides taken are in docs/compatibility.md.

@@ -1,7 +1,7 @@
 """How a topic declares its options: a field of a frozen dataclass carries the key and all that is said of it.
 
 `commits_retained: int = option("hoodie.clean.commits.retained", 10, "…", minimum=1)` is the one place where this
-option stands. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
+option is. Its row of the option table (`specs_of`), and with it the page, the checks and the Python name, and the
 value of a call (`parse`) are made from it. docs/contributing/add-an-option.md walks through an example.
 
 A user's own lock provider or index declares its options in the same way: its class names in `options_class` a frozen

@@ -51,7 +51,7 @@ _TIMEBASED = tuple(
 
 @dataclass(frozen=True)  # no slots: WriteOptions has several bases
 class KeyOptions:
-    """`partition_fields` stand as given, with ":TYPE" behind fields of the custom key generator. `keygen_options` are
+    """`partition_fields` are as given, with ":TYPE" behind fields of the custom key generator. `keygen_options` are
     those of generators, the user's own among them, by key.
     """
 

@@ -129,15 +129,15 @@ def merging_options(values: Values) -> MergingOptions:
         PAYLOAD_CLASS: mode_of_payload_name(options.payload_class or ""),
         STRATEGY_ID: mode_of_strategy(options.merge_strategy_id or ""),
     }
-    said = {key: value for key, value in named.items() if value is not None}
-    if len(set(said.values())) > 1:
+    modes = {key: value for key, value in named.items() if value is not None}
+    if len(set(modes.values())) > 1:
         raise ConfigError(
-            f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in said.items())}. Keep one."
+            f"The options name different merge modes: {', '.join(f'{k} → {v}' for k, v in modes.items())}. Keep one."
         )
     strategy = options.merge_strategy_id
     if strategy is not None and not _UUID.fullmatch(strategy):
         raise ConfigError(f"{STRATEGY_ID}={strategy}: expected a UUID, as in 5c2d9a3e-8f1b-4c6d-9e0f-1a2b3c4d5e6f.")
-    return replace(options, merge_mode=next(iter(said.values()), None))
+    return replace(options, merge_mode=next(iter(modes.values()), None))
 
 
 @dataclass(frozen=True, slots=True)

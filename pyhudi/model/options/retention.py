@@ -71,16 +71,16 @@ class ArchivingOptions:
         False,
         "Archive nothing at or after the earliest commit that the latest clean kept.",
     )
-    fold_files: int = option(
+    merged_files: int = option(
         "hoodie.timeline.compaction.batch.size",
         10,
-        "From table version 8 on: as many files of one level of the history are folded into one of the next level.",
+        "From table version 8 on: as many files of one level of the history are merged into one of the next level.",
         minimum=2,
     )
-    fold_bytes_max: int = option(
+    merged_bytes_max: int = option(
         "hoodie.timeline.compaction.target.file.max.bytes",
         1048576000,
-        "From table version 8 on: bytes of history files that are folded into one at most.",
+        "From table version 8 on: bytes of history files that are merged into one at most.",
         minimum=1,
     )
     manifests_kept: int = option(
@@ -156,7 +156,7 @@ class CleaningOptions:
     policy: str = option(
         _POLICY,
         KEEP_LATEST_COMMITS,
-        "What is kept beside the newest version of every file. Unset, and just one of the three numbers is given: "
+        "What is kept as well as the newest version of every file. Unset, and just one of the three numbers is given: "
         "the policy of that number.",
         aliases=("hoodie.cleaner.policy",),
         choices=(KEEP_LATEST_COMMITS, KEEP_LATEST_FILE_VERSIONS, KEEP_LATEST_BY_HOURS),
@@ -218,7 +218,7 @@ def cleaning_options(values: Values) -> CleaningOptions:
 
 
 def _check_partitions(options: CleaningOptions) -> None:
-    """Raises ConfigError for a filter beside incremental cleaning, as Hudi does, and for a bad pattern."""
+    """Raises ConfigError for a filter with incremental cleaning, as Hudi does, and for a bad pattern."""
     found = options.partitions
     if found and options.is_incremental:
         raise ConfigError(

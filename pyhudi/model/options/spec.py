@@ -107,9 +107,9 @@ class OptionSpec:
         return self._choice(text) if self.choices else text
 
     def _choice(self, text: str) -> str:
-        by_folded: Mapping[str, str] = {choice.lower(): choice for choice in self.choices}
-        if text.lower() in by_folded:
-            return by_folded[text.lower()]
+        by_lower_case: Mapping[str, str] = {choice.lower(): choice for choice in self.choices}
+        if text.lower() in by_lower_case:
+            return by_lower_case[text.lower()]
         if text.lower() in {value.lower() for value in self.later}:
             raise ConfigError(
                 f"{self.key}={text}: Hudi has this value, this release of PyHudi does not do it yet. "

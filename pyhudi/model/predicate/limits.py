@@ -94,7 +94,7 @@ def shown(value: object) -> str:
 
 
 def excerpt(text: str, at: int) -> str:
-    """A text for a message; of a long one what stands around a character."""
+    """A text for a message; of a long one what is around a character."""
     if len(text) <= _SHOWN_CHARS:
         return repr(text)
     first, last = max(0, at - _AROUND_CHARS), at + _AROUND_CHARS

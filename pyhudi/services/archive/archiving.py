@@ -128,9 +128,9 @@ def _to_lsm(instants: Sequence[Instant], files: Files, context: ActionContext) -
         rows = [_row(i, files, storage) for i in chunk if (i.requested_time, i.action) not in known]
         if rows:
             made.append(history.append(pa.Table.from_pylist(rows, HISTORY_SCHEMA)))
-    folded = history.compact(options.fold_files, options.fold_bytes_max)
-    history.clean(options.manifests_kept + len(folded))
-    return (*made, *folded)
+    merged = history.compact(options.merged_files, options.merged_bytes_max)
+    history.clean(options.manifests_kept + len(merged))
+    return (*made, *merged)
 
 
 def _row(instant: Instant, files: Files, storage: Storage) -> NewBody:

@@ -216,7 +216,7 @@ def _cleaned_up_to(timeline: Timeline, cleaned: Body | None) -> str:
 
 
 def _seen_up_to(timeline: Timeline, cleaned: Body) -> str:
-    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed beside it."""
+    """KEEP_LATEST_FILE_VERSIONS takes all that was replaced, but not by replacecommits that completed meanwhile."""
     planned, last_commit = str(cleaned["requested_time"]), str(cleaned.get("lastCompletedCommitTimestamp") or "")
     unseen = (
         i.requested_time
@@ -240,13 +240,13 @@ def _clean_plans(context: ActionContext) -> Iterator[Body]:
     for clean in reversed(context.meta.timeline.completed().of([ActionKind.CLEAN]).instants):
         body = context.meta.reader.read_body(clean, State.REQUESTED)
         where = f"{context.meta.storage.root}: {clean.requested_time}.clean.requested"
-        said = Fields(decode_avro_record(body, where), where)
-        earliest = said.record("earliestInstantToRetain")
+        fields = Fields(decode_avro_record(body, where), where)
+        earliest = fields.record("earliestInstantToRetain")
         plan: Body = {
             "requested_time": clean.requested_time,
             "earliestInstantToRetain": None if earliest is None else {"timestamp": earliest.text("timestamp")},
-            "lastCompletedCommitTimestamp": said.text("lastCompletedCommitTimestamp"),
-            "extraMetadata": said.text_map("extraMetadata"),
+            "lastCompletedCommitTimestamp": fields.text("lastCompletedCommitTimestamp"),
+            "extraMetadata": fields.text_map("extraMetadata"),
         }
         yield plan
         if _covers_all_partitions(plan):

@@ -17,7 +17,7 @@ _HEADER = ("instant", "completed", "action")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult:
-    """`archived`: the instants, oldest first. `kept_for`: why more were not taken, None when nothing stood in the way.
+    """`archived`: the instants, oldest first. `kept_for`: why more were not taken, None when nothing was in the way.
     `files`: history files that were made. `dry_run`: nothing was done.
     """
 

@@ -28,7 +28,7 @@ from pyhudi.storage.base import Storage
 
 __all__ = ["clean", "clean_after_write"]
 
-_DRAFTS = 3  # so many drafts are made beside writers at work; the next one is made under the lock
+_DRAFTS = 3  # so many drafts are made while writers are at work; the next one is made under the lock
 # What may make a draft wrong that was made before it: these need old files, or bring old slices back.
 _GUARDED = frozenset(
     {

@@ -146,12 +146,12 @@ def merge_runs(ring: HashRing, sizes: Mapping[int, int], merge_bytes: float, roo
 
 
 def _group(slices: Sequence[FileSlice], children: Sequence[HashNode], ring: HashRing) -> ClusteringGroup:
-    said = {
+    extra_metadata = {
         _PARTITION: ring.partition_path,
         _NODES: encode_nodes(children),
         _SEQUENCE: str(ring.sequence),
     }
-    return group_of(slices, sum(child.tag != DELETE for child in children), said)
+    return group_of(slices, sum(child.tag != DELETE for child in children), extra_metadata)
 
 
 def is_resize(plan: ClusteringPlan) -> bool:
@@ -170,10 +170,10 @@ def resized_rings(plan: ClusteringPlan, instant_time: str, meta: MetaClient) -> 
     children: dict[str, list[HashNode]] = {}
     sequences: dict[str, str] = {}
     for group in plan.groups:
-        said = group.extra_metadata or {}
+        extra_metadata = group.extra_metadata or {}
         where = f"{meta.storage.root}: the plan of {instant_time}"
-        children.setdefault(group.partition_path, []).extend(decode_nodes(said.get(_NODES, ""), where))
-        sequences[group.partition_path] = said.get(_SEQUENCE, "")
+        children.setdefault(group.partition_path, []).extend(decode_nodes(extra_metadata.get(_NODES, ""), where))
+        sequences[group.partition_path] = extra_metadata.get(_SEQUENCE, "")
     rings = {}
     for path, nodes in children.items():
         ring = _ring(path, meta)

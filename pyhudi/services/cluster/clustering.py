@@ -213,8 +213,8 @@ def _params(layout: LayoutOptions) -> dict[str, str]:
         return {}
     values = (",".join(layout.columns), layout.strategy, layout.curve_method, str(layout.sample_size))
     usual = ("", "LINEAR", "DIRECT", "200000")
-    said = zip(LAYOUT_KEYS, values, usual, strict=True)
-    return {key: value for key, value, default in said if value != default}
+    rows = zip(LAYOUT_KEYS, values, usual, strict=True)
+    return {key: value for key, value, default in rows if value != default}
 
 
 def _layout(plan: ClusteringPlan, given: LayoutOptions) -> LayoutOptions:

@@ -64,10 +64,10 @@ def _written_since(began: MetaClient | None, plan: ClusteringPlan, meta: MetaCli
     """A file group that a write has changed which the run did not see complete: a log file of the plan may hold it."""
     if began is None:
         return None
-    seen = {write.requested_time for write in began.timeline.commits()}
+    known = {write.requested_time for write in began.timeline.commits()}
     groups = frozenset(file_slice.group for file_slice in plan.slices)
     for write in meta.timeline.commits():
-        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in seen else None
+        shared = groups & groups_of(meta.commits.metadata(write)) if write.requested_time not in known else None
         if shared:
             return min(shared), f"the {write.action.value} {write.requested_time}"
     return None

@@ -69,7 +69,7 @@ PLAN_STRATEGIES: Registry[type[ClusteringStrategy]] = Registry(
 class ClusteringStrategy(Protocol):
     """Chooses what one clustering does. Made without arguments.
 
-    `execution_class`: stands in the plan. `whole_partitions`: leave out partitions that another plan works on.
+    `execution_class`: is in the plan. `whole_partitions`: leave out partitions that another plan works on.
     """
 
     execution_class: str

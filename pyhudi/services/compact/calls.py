@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.services.compact.compaction import COMPACTION, compaction_is_due
-from pyhudi.services.compact.folding import Folding
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
+from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
 
@@ -22,7 +22,7 @@ __all__ = ["call", "compact_after_write"]
 
 
 def call(
-    service: Folding,
+    service: CompactionService,
     context: ActionContext,
     *,
     dry_run: bool = False,
@@ -49,7 +49,7 @@ def call(
     return CompactionResult(table, service.operation, operations, called.scheduled, called.runs)
 
 
-def _wants(service: Folding, context: ActionContext) -> bool:
+def _wants(service: CompactionService, context: ActionContext) -> bool:
     """A call compacts what there is, unless it names a trigger to wait for."""
     if service is not COMPACTION or not context.options.compaction.trigger_is_given:
         return True
@@ -57,7 +57,7 @@ def _wants(service: Folding, context: ActionContext) -> bool:
 
 
 def compact_after_write(context: ActionContext) -> tuple[str, ...]:
-    """What a write to a merge-on-read table does when it is complete: compact, only schedule, or fold logs, as its
+    """What a write to a merge-on-read table does when it is complete: compact, only schedule, or compact logs, as its
     options say. Returns the instants that were completed.
     """
     if not context.meta.config.is_merge_on_read:

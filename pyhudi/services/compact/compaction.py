@@ -3,8 +3,8 @@
 Which slices: the newest ones with log files whose file groups no other pending plan works on, as the strategies choose.
 When: the trigger looks at delta commits and time. Below table version 8 no write may be pending when a plan is made,
 for its log files would carry the name of the old slice; from 8 on completion times part them.
-Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/writers.md, "Table services beside writers";
-docs/formats/file-names.md, "File groups and slices".
+Source: docs/formats/table-services.md, "Compaction plan"; docs/formats/writers.md,
+"Table services and concurrent writers"; docs/formats/file-names.md, "File groups and slices".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind, Instant, parse_instant_time
 from pyhudi.model.plans import CompactionOperation, CompactionPlan
 from pyhudi.model.timeline import Timeline
-from pyhudi.services.compact.folding import Folding
+from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.compact.strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
@@ -59,7 +59,7 @@ def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int)
     return CompactSlices(spec, reading, run, context.clock)
 
 
-COMPACTION = Folding(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _work)
+COMPACTION = CompactionService(ActionKind.COMPACTION, OperationType.COMPACT, plan_compaction, _work)
 
 
 def check_merge_on_read(context: ActionContext) -> None:

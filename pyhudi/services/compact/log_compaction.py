@@ -22,7 +22,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.services.compact.compaction import check_merge_on_read, operation_of
-from pyhudi.services.compact.folding import Folding
+from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
@@ -35,8 +35,8 @@ _EXECUTOR = "org.apache.hudi.table.action.compact.LogCompactionExecutionHelper"
 def plan_log_compaction(context: ActionContext) -> CompactionPlan:
     """What a log compaction of the table as it is now would do: slices with blocks enough.
 
-    No write may be pending: the new block stands behind those of earlier instants, and a write that began before and
-    completes after it would be taken for older than what it folds, by readers that do not know of log compactions.
+    No write may be pending: the new block comes after those of earlier instants, and a write that began before and
+    completes after it would be taken for older than what it merges, by readers that do not know of log compactions.
     Raises UnsupportedTable for a copy-on-write table, DamagedLog, WriteConflict while a write is pending.
     """
     check_merge_on_read(context)
@@ -62,7 +62,7 @@ def plan_log_compaction(context: ActionContext) -> CompactionPlan:
 
 
 def _pays(blocks: Sequence[LogBlock], enough: int) -> bool:
-    """Enough blocks, of more than one instant: what one log compaction has folded is not folded again alone."""
+    """Enough blocks, of more than one instant: what one log compaction has merged is not merged again alone."""
     return len(blocks) >= enough and len({block.instant_time for block in blocks}) > 1
 
 
@@ -72,4 +72,4 @@ def _work(context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int)
     return CompactLogs(spec, reading, run, context.clock, logs)
 
 
-LOG_COMPACTION = Folding(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)
+LOG_COMPACTION = CompactionService(ActionKind.LOGCOMPACTION, OperationType.LOG_COMPACT, plan_log_compaction, _work)

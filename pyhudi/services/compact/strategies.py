@@ -67,19 +67,19 @@ class DeltaCommits:
 
 
 _TRIGGERS: Mapping[str, Callable[[DeltaCommits, int, int], bool]] = {
-    "NUM_COMMITS": lambda seen, commits, seconds: seen.since_compaction >= commits,
-    "NUM_COMMITS_AFTER_LAST_REQUEST": lambda seen, commits, seconds: seen.since_request >= commits,
-    "TIME_ELAPSED": lambda seen, commits, seconds: seen.elapsed_s >= seconds,
-    "NUM_AND_TIME": lambda seen, commits, seconds: seen.since_compaction >= commits and seen.elapsed_s >= seconds,
-    "NUM_OR_TIME": lambda seen, commits, seconds: seen.since_compaction >= commits or seen.elapsed_s >= seconds,
+    "NUM_COMMITS": lambda counts, commits, seconds: counts.since_compaction >= commits,
+    "NUM_COMMITS_AFTER_LAST_REQUEST": lambda counts, commits, seconds: counts.since_request >= commits,
+    "TIME_ELAPSED": lambda counts, commits, seconds: counts.elapsed_s >= seconds,
+    "NUM_AND_TIME": lambda counts, commits, seconds: counts.since_compaction >= commits and counts.elapsed_s >= seconds,
+    "NUM_OR_TIME": lambda counts, commits, seconds: counts.since_compaction >= commits or counts.elapsed_s >= seconds,
 }
 
 
-def is_due(seen: DeltaCommits, options: CompactionOptions) -> bool:
+def is_due(counts: DeltaCommits, options: CompactionOptions) -> bool:
     """Does the trigger strategy ask for a compaction? Without a delta commit since the last one none does."""
-    if not seen.since_compaction:
+    if not counts.since_compaction:
         return False
-    return _TRIGGERS[options.trigger](seen, options.delta_commits_max, options.delta_seconds_max)
+    return _TRIGGERS[options.trigger](counts, options.delta_commits_max, options.delta_seconds_max)
 
 
 # ---- what ------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ class StepResult:
 @dataclass(frozen=True, slots=True)
 class VersionChange:
     """From `source` to `target`. `rolled_back`: failed writes that were undone first; `compacted`: compactions that
-    folded log files first.
+    compacted log files first.
     """
 
     table: str

@@ -2,7 +2,7 @@
 
     admit: properties and checks of all steps                what can be refused is refused before anything changes
     for each step:
-        failed writes undone, plans run, log files folded    outside the lock; other writers may still be there
+        failed writes undone, plans run, log files compacted outside the lock; other writers may still be there
         under the lock: still nothing pending? convert the files, replace the properties, tidy up
 
 The properties change last and at once: a reader sees the table of the old version or of the new one. A call that died

@@ -42,7 +42,7 @@ def golden_names(table_type: str) -> list[tuple[str, str]]:
 
 
 def given_up(name: str) -> dict[str, str]:
-    """The options by which services fold the log files of a golden table."""
+    """The options by which services merge the log files of a golden table."""
     return {"hoodie.pyhudi.rewrite.damaged.logs": "true"} if name in _DAMAGED else {}
 
 

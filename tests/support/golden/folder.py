@@ -1,4 +1,4 @@
-"""The shared folder beside the project, where the tables are that real Hudi wrote."""
+"""The shared folder next to the project, where the tables are that real Hudi wrote."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shared_folder() -> Path:
     """The folder with specification, golden tables and judge; its absence fails in CI and skips elsewhere."""
     if not SHARED.is_dir():
         if os.environ.get("CI") == "true":
-            pytest.fail("shared/ is absent beside the project, and CI=true")
+            pytest.fail("shared/ is absent next to the project, and CI=true")
         pytest.skip("shared/ is absent")
     return SHARED
 

@@ -1,4 +1,4 @@
-"""Rows that real Hudi returned (JSON) beside rows that PyHudi returns (Arrow), compared under the value rules.
+"""Rows that real Hudi returned (JSON) next to rows that PyHudi returns (Arrow), compared under the value rules.
 
 Golden: decimals are text and compare as numbers; binary is `b64:...`; timestamps are ISO in UTC without `Z`; maps are
 lists of pairs in any order; not-a-number and infinities are `nan`, `inf`, `-inf`. The fixtures of hudi-rs differ:

@@ -41,8 +41,10 @@ def assert_same(
     as_text: tuple[str, ...] = (),
     changed: Callable[[pa.Table], pa.Table] = lambda table: table,
 ) -> None:
-    told = differences(without_meta(found), changed(pa.Table.from_pylist(expected, schema=schema)), as_text=as_text)
-    assert not told, f"{where}: {told[:6]}"
+    found_differences = differences(
+        without_meta(found), changed(pa.Table.from_pylist(expected, schema=schema)), as_text=as_text
+    )
+    assert not found_differences, f"{where}: {found_differences[:6]}"
 
 
 def assert_pyhudi_reads(
@@ -53,8 +55,8 @@ def assert_pyhudi_reads(
     changed: Callable[[pa.Table], pa.Table] = lambda table: table,
 ) -> None:
     """PyHudi returns, meta columns included, what real Hudi returned."""
-    told = differences(found, changed(HudiTable.open(str(table)).scan().to_arrow()), as_text=as_text)
-    assert not told, f"{where}: {told[:6]}"
+    found_differences = differences(found, changed(HudiTable.open(str(table)).scan().to_arrow()), as_text=as_text)
+    assert not found_differences, f"{where}: {found_differences[:6]}"
 
 
 def as_json(given: list[Row]) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """The judge: real Apache Hudi in one long-lived process, asked by JSON lines.
 
-It lives in the shared folder beside the project (`judge/README.md` there); `make judge` sets it up when it is missing.
+It lives in the shared folder next to the project (`judge/README.md` there); `make judge` sets it up when it is missing.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ class Story:
 
     def as_hudi_returns(self, table: pa.Table) -> pa.Table:
         """The table's rows with the values of `from_path`."""
-        for name, told in self.from_path.items():
-            values = pa.array([told(value) for value in table.column(name).to_pylist()])
+        for name, value_of in self.from_path.items():
+            values = pa.array([value_of(value) for value in table.column(name).to_pylist()])
             table = table.set_column(table.column_names.index(name), name, values)
         return table
 

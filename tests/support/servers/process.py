@@ -73,5 +73,5 @@ def _wait(port: int, process: subprocess.Popen[bytes], command: Sequence[str], f
             if probe.connect_ex(("127.0.0.1", port)) == 0 and process.poll() is None:
                 return
         time.sleep(0.1)
-    said = (folder / "log").read_text(errors="replace")[-2000:] if folder else ""
-    raise AssertionError(f"{' '.join(command)} does not answer\n{said}")
+    log = (folder / "log").read_text(errors="replace")[-2000:] if folder else ""
+    raise AssertionError(f"{' '.join(command)} does not answer\n{log}")

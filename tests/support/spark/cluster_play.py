@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyhudi import HudiTable, enable
 from pyhudi.spark import frame_input
 from pyhudi.table import arrow_input, calls
+from tests.support.spark.sessions import JVM_OPTIONS
 
 LOADED = range(6_000)
 UPSERTED = range(3_000, 8_000)
@@ -79,7 +80,8 @@ def main(master: str, folder: str) -> None:
         builder = builder.config(key, "127.0.0.1")
     for key in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         builder = builder.config(key, "false")
-    builder = builder.config("spark.executor.memory", "512m").config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+    builder = builder.config("spark.executor.memory", "512m").config("spark.executor.extraJavaOptions", JVM_OPTIONS)
+    builder = builder.config("spark.sql.warehouse.dir", f"{folder}/warehouse")
     spark = builder.getOrCreate()
     enable(spark)
     for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
+# Tests are over before Java's second compiler pays: without it a JVM takes 26 instead of 46 s of processor time for
+# tests/spark/test_first_write.py.
+JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyspark
 
 from tests.support.servers.process import free_port
+from tests.support.spark.sessions import JVM_OPTIONS
 
 __all__ = ["standalone_cluster"]
 
@@ -33,6 +34,7 @@ def standalone_cluster(folder: Path, paths: str, workers: int = 2) -> Iterator[s
         "SPARK_LOCAL_IP": _LOCALHOST,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": JVM_OPTIONS,
     }
     with ExitStack() as processes:
         master = ["master.Master", *here, "--port", str(port)]
@@ -56,9 +58,9 @@ def _running(command: Sequence[str], environment: dict[str, str], log: Path, rea
     try:
         deadline_s = time.monotonic() + _PATIENCE_S
         while ready not in log.read_text(errors="replace"):
-            said = log.read_text(errors="replace")[-2000:]
+            text = log.read_text(errors="replace")[-2000:]
             if process.poll() is not None or time.monotonic() > deadline_s:
-                raise AssertionError(f"{name} did not start\n{said}")
+                raise AssertionError(f"{name} did not start\n{text}")
             time.sleep(0.1)
         yield
     finally:

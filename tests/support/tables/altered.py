@@ -50,11 +50,11 @@ class Altered(MergeOnRead):
         time = times.draw(meta.timeline.latest_time)
         self.columns, self.schemas = columns, [_internal(int(time), columns), *self.schemas]
         schema = pa.schema([(name, TYPES[kind]) for name, kind in columns.values()])
-        said = {
+        entries = {
             "schema": avro_from_arrow(schema, meta.config.table_name, with_meta=False),
             "latest_schema": json.dumps(self.schemas[0]),
         }
-        body = CommitMetadata({}, said, OperationType.ALTER_SCHEMA)
+        body = CommitMetadata({}, entries, OperationType.ALTER_SCHEMA)
         writer, action = TimelineWriter(self.storage, meta.config), ActionKind.DELTACOMMIT
         inflight = writer.start(writer.request(time, action))
         writer.complete(inflight, times.draw_completion(time), encode_commit(body, action, meta.config.table_version))

@@ -47,13 +47,13 @@ class Cleaned:
         options = {"hoodie.write.table.version": version, "hoodie.datasource.write.table.type": table_type}
         self.table = TestTable(MemoryStorage(), {**options, **QUIET}, engine=LocalEngine(1))
         self.table.bulk_insert(("a", "x", 1, 0), ("b", "y", 1, 0), ("c", "z", 1, 0))
-        self.seen: dict[str, list[Any]] = {}
+        self.rows_at: dict[str, list[Any]] = {}
         self.note()
 
     def note(self) -> None:
         newest = self.table.meta.timeline.last_commit()
         assert newest is not None
-        self.seen.setdefault(newest.requested_time, self.table.rows())
+        self.rows_at.setdefault(newest.requested_time, self.table.rows())
 
     def serve(self, service: Any, **options: str) -> Any:
         return serve(self.table.storage, service, WriteOptions.parse({**QUIET, **options}), self.table.engine)
@@ -89,7 +89,7 @@ class Cleaned:
             assert retention.is_readable(instant)
         for saved in load_savepoints(self.table.meta):
             assert retention.is_readable(saved.instant_time)
-        for instant, rows in self.seen.items():
+        for instant, rows in self.rows_at.items():
             if instant in commits and retention.is_readable(instant):
                 assert self.table.rows(as_of=instant) == rows, f"as of {instant}"
-        assert self.table.rows() == self.seen[max(self.seen)]
+        assert self.table.rows() == self.rows_at[max(self.rows_at)]

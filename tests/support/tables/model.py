@@ -30,16 +30,20 @@ class Model:
     def __init__(self, *, event_time: bool, is_global: bool) -> None:
         self.event_time, self.is_global = event_time, is_global
         self.rows: dict[Any, Row] = {}
-        self.seen: dict[Any, int] = {}  # greatest ordering value of a key that was ever deleted
+        self.greatest_deleted: dict[Any, int] = {}  # greatest ordering value of a key that was ever deleted
 
     def key(self, row: Row) -> Any:
         return row[0] if self.is_global else row[:2]
 
     def state(self) -> tuple[dict[Any, Row], dict[Any, int]]:
-        return dict(self.rows), dict(self.seen)
+        return dict(self.rows), dict(self.greatest_deleted)
 
     def too_late(self, row: Row) -> bool:
-        return self.event_time and self.key(row) not in self.rows and row[2] <= self.seen.get(self.key(row), -1)
+        return (
+            self.event_time
+            and self.key(row) not in self.rows
+            and row[2] <= self.greatest_deleted.get(self.key(row), -1)
+        )
 
     def wins(self, row: Row) -> bool:
         stored = self.rows.get(self.key(row))
@@ -58,5 +62,5 @@ class Model:
     def delete(self, rows: list[Row]) -> None:
         for row in rows:
             stored = self.rows.pop(self.key(row), None)
-            greatest = max(row[2], stored[2] if stored else -1, self.seen.get(self.key(row), -1))
-            self.seen[self.key(row)] = greatest
+            greatest = max(row[2], stored[2] if stored else -1, self.greatest_deleted.get(self.key(row), -1))
+            self.greatest_deleted[self.key(row)] = greatest

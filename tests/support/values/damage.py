@@ -24,7 +24,7 @@ def damaged(data: bytes, step: int = 1, changes: tuple[int, ...] = CHANGES) -> I
 
 def assert_refused_or_read(data: bytes, read: Callable[[bytes], object], step: int = 1) -> set[str]:
     """Read every damaged variant: it is read, or refused with an error of ours. Returns what happened, by name."""
-    seen: set[str] = set()
+    outcomes: set[str] = set()
     tracemalloc.start()
     try:
         for what, variant in damaged(data, step):
@@ -32,9 +32,9 @@ def assert_refused_or_read(data: bytes, read: Callable[[bytes], object], step: i
             tracemalloc.reset_peak()
             try:
                 read(variant)
-                seen.add("read")
+                outcomes.add("read")
             except REFUSALS as error:
-                seen.add(type(error).__name__)
+                outcomes.add(type(error).__name__)
             except BaseException as error:
                 raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
             assert tracemalloc.get_traced_memory()[1] < MAX_BYTES, what
@@ -42,4 +42,4 @@ def assert_refused_or_read(data: bytes, read: Callable[[bytes], object], step: i
             assert grown < MAX_BYTES, f"{what}: {grown} bytes of Arrow"
     finally:
         tracemalloc.stop()
-    return seen
+    return outcomes

@@ -16,7 +16,7 @@ from pyhudi.formats.bodies import AvroObject, AvroType
 
 __all__ = ["avro_body", "damaged_bytes", "with_other_values"]
 
-# What stands in for a value: other types, and numbers and texts that are too much of something.
+# What takes the place of a value: other types, and numbers and texts that are too much of something.
 _STRANGE = (
     None,
     True,

@@ -66,7 +66,7 @@ def survive_every_fault(
     assert counted.rows() == in_order(after)
     calls = counted.storage.log
 
-    seen = set()
+    outcomes = set()
     for kind, n in places_to_die(calls):
         attempt = on_clone(table)
         died = dies(attempt, partial(act, attempt), kind, n)
@@ -79,7 +79,7 @@ def survive_every_fault(
         found = read(attempt)
         assert found in (in_order(before), in_order(after)), where
         assert died or found == in_order(after), where
-        seen.add(found == in_order(after))
+        outcomes.add(found == in_order(after))
 
         attempt.upsert(NEXT)
         # A rollback that was planned is finished by the next writer; a write that was not complete is undone.
@@ -88,4 +88,4 @@ def survive_every_fault(
         assert not attempt.meta.timeline.pending().instants, where
         for folder in (".hoodie/metadata", ".hoodie/.temp", ".hoodie/.heartbeat"):
             assert not list(attempt.storage.walk(folder)), where
-    assert seen == {True} if before == after else seen == {True, False}
+    assert outcomes == {True} if before == after else outcomes == {True, False}

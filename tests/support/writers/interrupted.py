@@ -26,8 +26,8 @@ class InterruptedEngine(LocalEngine):
 class WatchedStorage(MemoryStorage):
     """Tells of each `open_output` before it is done."""
 
-    def __init__(self, storage: Any, told: Callable[[str, str], None]) -> None:
-        self._content, self._name, self._told = storage._content, storage._name, told
+    def __init__(self, storage: Any, announce: Callable[[str, str], None]) -> None:
+        self._content, self._name, self._told = storage._content, storage._name, announce
 
     def open_output(self, path: str) -> Any:
         self._told("open_output", path)

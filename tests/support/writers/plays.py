@@ -198,8 +198,10 @@ class Reader:
             if body is not None:
                 self._note(archived.instant, body)
         visible = {instant.requested_time for instant in meta.timeline.commits()}
-        seen = [(done, batch) for time, (done, batch) in self.batches.items() if time in visible or time < first]
-        return [batch for _, batch in sorted(seen)]
+        visible_batches = [
+            (done, batch) for time, (done, batch) in self.batches.items() if time in visible or time < first
+        ]
+        return [batch for _, batch in sorted(visible_batches)]
 
     def _note(self, instant: Instant, body: CommitMetadata) -> None:
         if NAME in body.extra_metadata:

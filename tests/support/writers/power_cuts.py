@@ -27,7 +27,7 @@ class Recorded:
 
     table: TestTable
     states: list[Rows]  # before, perhaps on the way, after
-    ways_on: list[Rows] = field(default_factory=list)  # what the next writer may have made of it, beside what was seen
+    ways_on: list[Rows] = field(default_factory=list)  # what the next writer may have made of it, too
 
     @property
     def storage(self) -> PowerStorage:

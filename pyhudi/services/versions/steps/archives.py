@@ -26,7 +26,7 @@ from pyhudi.timeline.lsm_history import LsmInstant
 
 __all__ = ["archive_to_history", "history_to_archive"]
 
-_ROWS_PER_FILE = 1000  # a few kB each; the merge tree folds files of ten rows as well as these
+_ROWS_PER_FILE = 1000  # a few kB each; the merge tree merges files of ten rows as well as these
 _ENTRIES_PER_BLOCK = 10  # as Hudi flushes them
 
 # Field of an entry → the record that the body of its file is.

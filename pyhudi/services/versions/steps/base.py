@@ -59,7 +59,7 @@ class VersionStep:
 
     `properties` raises UnsupportedTable for a table that the target version can't hold; version and timeline layout
     are set by the caller. `check` may look at the table and raises too. `rolls_back_and_compacts`: failed writes
-    are undone and log files folded first. `convert` is called under the table's lock with the table as it is and
+    are undone and log files compacted first. `convert` is called under the table's lock with the table as it is and
     the config that it is going to have, `tidy` with the table as it has become (also when the step was taken by an
     earlier call).
     """

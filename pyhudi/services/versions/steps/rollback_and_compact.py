@@ -48,14 +48,14 @@ def rollback_and_compact(context: ActionContext) -> RolledBackAndCompacted:
         )
     if not context.meta.config.is_merge_on_read:
         return RolledBackAndCompacted(undone)
-    folded = [
+    compacted = [
         run_plan(LOG_COMPACTION, context, instant.requested_time).instant_time
         for instant in pending_plans(LOG_COMPACTION, context)
     ]
     options = replace(context.options, compaction=CompactionOptions(strategies=(_UNBOUNDED,)))
     context = replace(context.reloaded(), options=options)
-    folded += call(COMPACTION, context).instant_times
-    return RolledBackAndCompacted(undone, tuple(folded))
+    compacted += call(COMPACTION, context).instant_times
+    return RolledBackAndCompacted(undone, tuple(compacted))
 
 
 def is_ready_for_step(context: ActionContext) -> bool:

@@ -60,7 +60,7 @@ def _to_eight(config: TableConfig, options: WriteOptions) -> PropertyChange:
 
 def _merging_of_eight(config: TableConfig) -> dict[str, str]:
     """As real Hudi does it: ordered merge-on-read tables merge by event time from now on, whatever their payload class
-    did. Their log files were folded before.
+    did. Their log files were compacted before.
     """
     payload = config.payload_class
     if payload is not None and mode_of_payload(payload) == CUSTOM:
@@ -82,7 +82,7 @@ def _to_six(config: TableConfig, options: WriteOptions) -> PropertyChange:
     if payload is None:
         change[_PAYLOAD] = DEFAULT_PAYLOAD if mode == EVENT_TIME_ORDERING else OVERWRITE_PAYLOAD
     if config.is_merge_on_read and _OLD_STRATEGY_ID not in config.properties:
-        change[_OLD_STRATEGY_ID] = EVENT_TIME_STRATEGY_ID  # beside every payload class; the payload class counts
+        change[_OLD_STRATEGY_ID] = EVENT_TIME_STRATEGY_ID  # with every payload class; the payload class counts
     if _KEYGEN_CLASS not in config.properties and config.key_generator is not None:
         change[_KEYGEN_CLASS] = KEY_GENERATOR_CLASSES.get(config.key_generator, config.key_generator)
     if ":" in config.properties.get(_PARTITION_FIELDS, ""):
@@ -114,8 +114,8 @@ def _old_layout(context: ActionContext, target: TableConfig) -> Converted:
         if i.completion_time is not None
     }
     copy_schema_commits(meta, target, {})
-    # Moved while the table has version 8, which does without: in one of version 6 a marker beside its ring hides the
-    # rings before it, so none may stand there should the call die.
+    # Moved while the table has version 8, which does without: in one of version 6 a marker next to its ring hides the
+    # rings before it, so none may be there should the call die.
     move_markers(meta.storage, target.table_version)
     return Converted(copy_timeline(meta, target, times), history_to_archive(meta, target))
 

@@ -11,8 +11,8 @@ import org.apache.hudi.exception.HoodieLockException;
 /**
  * A holder of Hudi's storage-based lock, moved by words on its input; it answers each with a line.
  *
- * <p>Arguments: the table, a file beside it, how long a lock is valid and how often it is renewed (seconds). Words: try
- * (one attempt), take (for up to a minute), release, lost (has Hudi interrupted us, because a renewal failed?), or a
+ * <p>Arguments: the table, a file next to it, how long a lock is valid and how often it is renewed (seconds). Words:
+ * try (one attempt), take (for up to a minute), release, lost (has Hudi interrupted us, because a renewal failed?), or a
  * number: so many times take, append an h to the file, release.
  */
 public class LockPlay {

@@ -12,8 +12,8 @@ public class Metastore {
     set("metastore.schema.verification", "false");
     set("metastore.warehouse.dir", arguments[1]);
     set("metastore.txn.timeout", arguments[2] + "s");
-    // What takes locks of silent holders away. Hive 3 starts it beside the compactor's initiator, which the jar of the
-    // metastore alone has not.
+    // What takes locks of silent holders away. Hive 3 starts it together with the compactor's initiator, which the jar of
+    // the metastore alone has not.
     set("metastore.task.threads.always", "org.apache.hadoop.hive.metastore.txn.AcidHouseKeeperService");
     set("metastore.timedout.txn.reaper.start", "1s");
     set("metastore.timedout.txn.reaper.interval", "1s");

@@ -1,4 +1,4 @@
-"""The lock file beside real Hudi's provider, which deletes it a second time when it closes, whoever has it by then."""
+"""The lock file with real Hudi's provider, which deletes it a second time when it closes, whoever has it by then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optimistic write beside whatever else happens to its table: it is in it whole, or it gave way.
+"""An optimistic write during whatever else happens to its table: it is in it whole, or it gave way.
 
 Another process does all of an action before the write lists a folder or opens or makes a file, unless the lock keeps
 it out.
@@ -44,7 +44,7 @@ def _serve(table: Clustered, service: Callable[..., object], **options: str) -> 
 
 
 def rewritten_and_cleaned(table: Clustered) -> None:
-    """The only file of a group that the write knows of goes, where no log files stand in between."""
+    """The only file of a group that the write knows of goes, where no log files are in between."""
     table.upsert(("a", "x", 7, 7))
     _serve(table, clean, clean_policy="KEEP_LATEST_FILE_VERSIONS", clean_fileversions_retained="1")
 

@@ -23,11 +23,11 @@ from pyhudi.services.compact.result import CompactionRun
 from pyhudi.services.plan_files import delete_files_of_run, slices_of
 from pyhudi.view.committed_logs import with_committed_bytes
 
-__all__ = ["Folding"]
+__all__ = ["CompactionService"]
 
 
 @dataclass(frozen=True, slots=True)
-class Folding:
+class CompactionService:
     """One of the two services. `planning`: what is to be done to the table as the context has it. `working`: its tasks,
     from how files are written, how slices are read, and the number of the run.
     """
@@ -51,7 +51,7 @@ class Folding:
         return instant.action is self.kind
 
     def check(self, instant: Instant, plan: CompactionPlan, meta: MetaClient, began: MetaClient | None = None) -> None:
-        """Log files that were written since stand behind the compaction: nothing can be in its way."""
+        """Log files that were written since come after the compaction: nothing can be in its way."""
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
         slices = slices_of(plan.operations, context.meta)

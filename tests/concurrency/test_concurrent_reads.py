@@ -1,4 +1,4 @@
-"""A read beside whatever else happens to its table: it sees a state that the table had meanwhile, or says it came late.
+"""A read during whatever else happens to its table: it sees a state that the table had meanwhile, or says it came late.
 
 Another process does all of an action, or a part of it, between any two storage calls of the read.
 """
@@ -115,7 +115,7 @@ def check_between_calls(version: str, table_type: str, meanwhile: str, query: Qu
         shown.check(lambda call, n=n: last if call >= n else 0, f"all of it before call {n}")
 
 
-def check_beside_calls(version: str, table_type: str, meanwhile: str, query: Query, tries: int) -> None:
+def check_during_calls(version: str, table_type: str, meanwhile: str, query: Query, tries: int) -> None:
     shown = film(version, table_type, meanwhile, query)
     calls, chance = shown.calls(), random.Random(f"{version} {table_type} {meanwhile}")
     for number in range(tries):
@@ -139,15 +139,15 @@ def test_other_queries(meanwhile: str, query: Query) -> None:
 
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("meanwhile", ["commits, clean, archive", "restore", "other version"])
-def test_an_action_beside_the_calls(meanwhile: str, version: str) -> None:
-    check_beside_calls(version, "COPY_ON_WRITE", meanwhile, Query(warm=True), 40)
+def test_an_action_during_the_calls(meanwhile: str, version: str) -> None:
+    check_during_calls(version, "COPY_ON_WRITE", meanwhile, Query(warm=True), 40)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("table_type", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
-def test_everything_beside_every_read(meanwhile: str, version: str, table_type: str) -> None:
+def test_everything_during_every_read(meanwhile: str, version: str, table_type: str) -> None:
     for query in (Query(), Query(warm=True), Query("read_optimized"), Query(as_of="1"), Query(as_of="-1")):
         check_between_calls(version, table_type, meanwhile, query)
-        check_beside_calls(version, table_type, meanwhile, query, 60)
+        check_during_calls(version, table_type, meanwhile, query, 60)
