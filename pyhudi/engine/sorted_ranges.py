@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.errors import StorageError
+from pyhudi.storage.streams import as_temporary_error
 
 __all__ = ["SortedRanges"]
 
@@ -59,7 +59,8 @@ class SortedRanges:
                 break
         else:
             return pa.Table.from_batches(waiting, self._schema)
-        folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
+        with as_temporary_error("the temporary folder"):
+            folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         everything = _Range(folder / "rows", self._schema)
         sample = list(_sampled(everything, self._keys, _emptied(waiting), stream))
@@ -106,15 +107,10 @@ class _Range:
     _writer: pa.RecordBatchStreamWriter | None = field(default=None, repr=False)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        try:
+        with as_temporary_error(str(self.path)):
             if self._writer is None:
                 self._writer = pa.ipc.new_stream(str(self.path), self.schema, options=_OPTIONS)
             self._writer.write_batch(batch)
-        except OSError as error:
-            raise StorageError(
-                f"{self.path}: rows that are sorted and don't fit in memory can't be written there: {error}. Let the "
-                "environment variable TMPDIR name a folder with room for all rows, or write with sort mode NONE."
-            ) from error
         self.bytes += batch.nbytes
         if self.keys and not self.has_several:
             found = pa.Table.from_batches([batch.select(self.keys)]).group_by(list(self.keys)).aggregate([]).to_pylist()
@@ -123,13 +119,18 @@ class _Range:
 
     def close(self) -> None:
         if self._writer is not None:
-            self._writer.close()
+            with as_temporary_error(str(self.path)):  # the last rows are written now
+                self._writer.close()
             self._writer = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as they came."""
         if self.path.exists():  # a range that no row fell into has no file
-            with pa.OSFile(str(self.path)) as source, pa.ipc.open_stream(source) as reader:
+            with (
+                as_temporary_error(str(self.path)),
+                pa.OSFile(str(self.path)) as source,
+                pa.ipc.open_stream(source) as reader,
+            ):
                 yield from reader
 
     def in_order(self, batch_rows: int) -> Iterator[pa.RecordBatch]:

@@ -34,6 +34,7 @@ APPEND = "APPEND"
 
 _TYPE_FILE = "MARKERS.type"
 _SERVER_LAYOUT = "TIMELINE_SERVER_BASED"
+_MARKERS_BYTES_MAX = 256 << 20  # a line of some 200 bytes for each of a million files
 
 
 def create_marker(storage: Storage, instant_time: str, data_path: str, io_type: str) -> None:
@@ -52,7 +53,7 @@ def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
     for info in storage.walk(folder):
         name = info.path[len(folder) + 1 :]
         if name == _TYPE_FILE:
-            in_server_layout = storage.read(info.path).strip() == _SERVER_LAYOUT.encode()
+            in_server_layout = storage.read(info.path, _MARKERS_BYTES_MAX).strip() == _SERVER_LAYOUT.encode()
         else:
             names.append(name)
     if in_server_layout:
@@ -63,7 +64,7 @@ def list_markers(storage: Storage, instant_time: str) -> tuple[Marker, ...]:
 
 def _lines(storage: Storage, path: str) -> list[str]:
     try:
-        return storage.read(path).decode("utf-8").split("\n")
+        return storage.read(path, _MARKERS_BYTES_MAX).decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise CorruptFile(
             f"{storage.full_path(path)}: expected a marker a line in UTF-8, found other bytes ({error}). Which files "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 from pyhudi.errors import PathExists, PathNotFound
-from pyhudi.formats.properties import parse_properties
+from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, parse_properties
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, PARTITION_METADATA_NAMES, data_path, partition_depth
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
@@ -46,7 +46,7 @@ def ensure_partition_metadata(storage: Storage, partition_path: str, instant_tim
 
 def _is_whole(storage: Storage, path: str) -> bool:
     try:
-        data = storage.read(path)
+        data = storage.read(path, PROPERTIES_BYTES_MAX)
     except PathNotFound:
         return False
     return _LAST_KEY in data and data.endswith(b"\n")
@@ -56,6 +56,6 @@ def partition_creation_time(storage: Storage, partition_path: str) -> str | None
     """The instant that made a partition; None when its metadata does not say it, or is no text."""
     path = data_path(partition_path, PARTITION_METADATA_NAME)
     try:
-        return parse_properties(storage.read(path), path).get("commitTime")
+        return parse_properties(storage.read(path, PROPERTIES_BYTES_MAX), path).get("commitTime")
     except PathNotFound:
         return None

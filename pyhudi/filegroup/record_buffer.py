@@ -23,6 +23,7 @@ from pyhudi.merge.pairs import pair_merger
 from pyhudi.merge.rules import MergeRules
 from pyhudi.merge.versions import Versions, merge_versions
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.storage.streams import as_temporary_error
 
 __all__ = ["DEFAULT_MEMORY_BYTES", "LogRecords", "RecordBuffer"]
 
@@ -202,6 +203,9 @@ class RecordBuffer:
         return pa.concat_tables([self._schema.empty_table(), *spilled, *self._rows])
 
 
+_SPILL_FOLDER = "hoodie.memory.spillable.map.path"
+
+
 class _Spill:
     """Rows in a temporary Arrow file, in the order in which they came."""
 
@@ -214,17 +218,20 @@ class _Spill:
         except OSError as error:
             raise ConfigError(
                 f"Log rows that don't fit into memory can't be written to {folder or tempfile.gettempdir()} ({error}); "
-                f"name a folder in hoodie.memory.spillable.map.path that every machine can write to."
+                f"name a folder in {_SPILL_FOLDER} that every machine can write to."
             ) from error
-        self._sink = pa.OSFile(self._file.name, "wb")
-        self._writer = pa.ipc.new_file(self._sink, schema)
+        with as_temporary_error(self._file.name, _SPILL_FOLDER):
+            self._sink = pa.OSFile(self._file.name, "wb")
+            self._writer = pa.ipc.new_file(self._sink, schema)
 
     def write(self, tables: Sequence[pa.Table]) -> None:
-        for table in tables:
-            self._writer.write_table(table)
+        with as_temporary_error(self._file.name, _SPILL_FOLDER):
+            for table in tables:
+                self._writer.write_table(table)
 
     def read(self) -> pa.Table:
         """All rows, mapped into memory; no writes afterwards."""
-        self._writer.close()
-        self._sink.close()
-        return pa.ipc.open_file(pa.memory_map(self._file.name)).read_all()
+        with as_temporary_error(self._file.name, _SPILL_FOLDER):
+            self._writer.close()
+            self._sink.close()
+            return pa.ipc.open_file(pa.memory_map(self._file.name)).read_all()

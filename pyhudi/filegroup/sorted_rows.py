@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.storage.streams import as_temporary_error
 
 __all__ = ["SORT_MEMORY_BYTES", "SortedRows", "joined"]
 
@@ -42,10 +43,12 @@ class SortedRows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._spill is not None:
-            self._spill.close()
-        if self._folder is not None:
-            self._folder.cleanup()
+        try:
+            if self._spill is not None:
+                self._spill.close()
+        finally:
+            if self._folder is not None:
+                self._folder.cleanup()
 
     def add(self, rows: pa.Table) -> None:
         """Take rows in."""
@@ -85,7 +88,8 @@ class SortedRows:
     def _spill_waiting(self) -> None:
         """Write what waits to the file; only the columns that decide stay in memory."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
+            with as_temporary_error("the temporary folder"):
+                self._folder = tempfile.TemporaryDirectory(prefix="pyhudi-sort-")
         if self._spill is None:
             self._spill = _Spill(Path(self._folder.name) / "rows")
         for rows in self._waiting:
@@ -130,13 +134,18 @@ class _Spill:
         rows = _plain(rows)
         if ranks is not None:
             rows = rows.append_column(_RANK, pa.array(ranks))
-        if self._writer is None:
-            self._sink = pa.OSFile(str(self._path), "wb")
-            self._writer = pa.ipc.new_stream(self._sink, rows.schema, options=_OPTIONS)
-        self._writer.write_table(rows.combine_chunks())
+        with as_temporary_error(str(self._path)):
+            if self._writer is None:
+                self._sink = pa.OSFile(str(self._path), "wb")
+                self._writer = pa.ipc.new_stream(self._sink, rows.schema, options=_OPTIONS)
+            self._writer.write_table(rows.combine_chunks())
 
     def tables(self) -> Iterator[pa.Table]:
-        with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as reader:
+        with (
+            as_temporary_error(str(self._path)),
+            pa.OSFile(str(self._path)) as source,
+            pa.ipc.open_stream(source) as reader,
+        ):
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
@@ -146,8 +155,9 @@ class _Spill:
 
     def close(self) -> None:
         if self._writer is not None and self._sink is not None:
-            self._writer.close()
-            self._sink.close()
+            with as_temporary_error(str(self._path)):  # the last rows are written now
+                self._writer.close()
+                self._sink.close()
             self._writer = self._sink = None
 
     def delete(self) -> None:

@@ -42,6 +42,7 @@ _MAX_ROWS = 1 << 16
 # Rows times hashes, the work for one key. A filter of 100,000 keys at 60,000 a row and 1e-9 has 60; 16 kB can say a
 # million.
 _MAX_PROBES = 1 << 12
+_JAVA_INT = 2**31 - 1  # the count of a full filter stays at it: it only says which row is next
 
 Bits = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint32]
@@ -184,7 +185,7 @@ class BloomFilter:
                 _MURMUR,
                 self.num_bits,
                 self.keys_per_row,
-                self._keys_in_last_row,
+                min(self._keys_in_last_row, _JAVA_INT),
                 len(self._rows),
             )
         for bits in self._rows:

@@ -26,6 +26,7 @@ __all__ = ["decode_clustering_plan", "encode_clustering_plan"]
 
 _RECORD = "HoodieRequestedReplaceMetadata"
 _FIRST_WITH_MISSING_PARTITIONS = 8  # table version
+_NEW_GROUPS_MAX = 1_000_000  # of a group of a plan: the nodes of a hash ring, which has most; memory is shared by them
 
 
 def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: Callable[[str], str]) -> bytes:
@@ -107,9 +108,15 @@ def _group(body: Fields) -> ClusteringGroup:
     slices = tuple(_slice(file_slice) for file_slice in body.records("slices"))
     if len({file_slice.partition_path for file_slice in slices}) > 1:
         raise CorruptFile(f"{body.where}: a group of the plan has slices of several partitions.")
+    new_groups = max(1, body.number("numOutputFileGroups"))
+    if new_groups > _NEW_GROUPS_MAX:
+        raise CorruptFile(
+            f"{body.where}: expected {_NEW_GROUPS_MAX} new file groups at most under 'numOutputFileGroups', found "
+            f"{new_groups}. The plan is damaged; roll the instant back."
+        )
     return ClusteringGroup(
         slices=slices,
-        output_file_groups=max(1, body.number("numOutputFileGroups")),
+        output_file_groups=new_groups,
         metrics=body.number_map("metrics"),
         extra_metadata=None if body.body.get("extraMetadata") is None else body.text_map("extraMetadata"),
     )

@@ -30,6 +30,7 @@ __all__ = [
     "MAX_HASH",
     "NORMAL",
     "REPLACE",
+    "RING_BYTES_MAX",
     "HashNode",
     "HashRing",
     "decode_nodes",
@@ -45,6 +46,7 @@ MAX_HASH = 0x7FFFFFFF
 NORMAL, REPLACE, DELETE = "NORMAL", "REPLACE", "DELETE"
 _TAGS = frozenset({NORMAL, REPLACE, DELETE})
 _NODES_MAX = 1_000_000
+RING_BYTES_MAX = 256 << 20  # some 100 bytes for each node, twice that in another layout of JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ GZIP, no dictionary that readers would need, and only Hudi's two footer keys. So
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.base.parquet_footer import ParquetFooter, Place, read_footer
 from pyhudi.formats.damage import FOREIGN_ERRORS
 from pyhudi.formats.timeline_schemas import body_schema
 from pyhudi.storage.base import Storage
@@ -81,7 +82,7 @@ def row_groups_of(
     """
     with storage.open_input(path) as source:
         where = f"{storage.root}/{path}"
-        groups = _row_groups(_opened(source, where).metadata, where)
+        groups = _row_groups(_opened(source, where)[1], where)
         return tuple(g for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since))
 
 
@@ -102,9 +103,9 @@ def read_history_file(
     names = HISTORY_SCHEMA.names if columns is None else list(columns)
     schema = pa.schema([HISTORY_SCHEMA.field(name) for name in names])
     with storage.open_input(path) as source:
-        file = _opened(source, where)
+        file, footer = _opened(source, where)
         if row_groups is None:
-            groups = _row_groups(file.metadata, where)
+            groups = _row_groups(footer, where)
             row_groups = [
                 g.number for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since)
             ]
@@ -116,9 +117,10 @@ def read_history_file(
     return _within(table, since, until)
 
 
-def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
+def _opened(source: pa.NativeFile, where: str) -> tuple[pq.ParquetFile, ParquetFooter]:
     try:
-        file = pq.ParquetFile(source)
+        footer = read_footer(source)
+        file = pq.ParquetFile(source, metadata=footer.metadata)
     except FOREIGN_ERRORS as error:
         raise _corrupt(where, error) from error
     missing = set(TIME_COLUMNS) - set(file.schema_arrow.names)
@@ -126,20 +128,24 @@ def _opened(source: pa.NativeFile, where: str) -> pq.ParquetFile:
         raise CorruptFile(
             f"{where}: expected a file of archived instants, found no column {', '.join(sorted(missing))}."
         )
-    return file
+    return file, footer
 
 
-def _row_groups(metadata: pq.FileMetaData, where: str) -> tuple[RowGroup, ...]:
+def _row_groups(footer: ParquetFooter, where: str) -> tuple[RowGroup, ...]:
+    metadata = footer.metadata
     try:
-        return tuple(_row_group(metadata, number) for number in range(metadata.num_row_groups))
-    except (pa.ArrowException, ArithmeticError, ValueError) as error:  # statistics of a column of another type
+        unreadable = footer.unreadable_chunks
+        return tuple(_row_group(metadata, number, unreadable) for number in range(metadata.num_row_groups))
+    except FOREIGN_ERRORS as error:
         raise _corrupt(where, error) from error
 
 
-def _row_group(metadata: pq.FileMetaData, number: int) -> RowGroup:
+def _row_group(metadata: pq.FileMetaData, number: int, unreadable: Container[Place]) -> RowGroup:
     """By the statistics of the instant times; a group without them may hold anything."""
     row_group = metadata.row_group(number)
     for place in range(row_group.num_columns):
+        if (number, place) in unreadable:
+            continue
         column = row_group.column(place)
         if column.path_in_schema == "instantTime":
             statistics = column.statistics

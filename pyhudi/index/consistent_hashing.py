@@ -15,7 +15,7 @@ from collections.abc import Container
 from contextlib import suppress
 
 from pyhudi.errors import PathExists, StorageError
-from pyhudi.formats.hash_ring import INITIAL_RING, HashRing, decode_ring, encode_ring, initial_ring
+from pyhudi.formats.hash_ring import INITIAL_RING, RING_BYTES_MAX, HashRing, decode_ring, encode_ring, initial_ring
 from pyhudi.model.filenames import data_path, hashing_folder, hashing_path
 from pyhudi.storage.base import Storage
 
@@ -42,7 +42,7 @@ def load_ring(
             if marking is not None and not is_marked and instant != INITIAL_RING:
                 mark_ring(storage, partition_path, instant, marking)
             path = hashing_path(partition_path, instant)
-            return decode_ring(storage.read(path), f"{storage.root}: {path}")
+            return decode_ring(storage.read(path, RING_BYTES_MAX), f"{storage.root}: {path}")
     return None
 
 

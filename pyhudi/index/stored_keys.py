@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
+from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BaseFileReader, open_base_file
 from pyhudi.formats.base.statistics import RangeTest
@@ -122,6 +123,11 @@ class StoredKeys:
         """Keys of a base file, with the rows they are of."""
         if self.keygen is None:
             columns = [RECORD_KEY]
+            if RECORD_KEY not in reader.schema.names:
+                raise CorruptFile(
+                    f"{reader.where}: expected record keys in the column {RECORD_KEY}, found none. Restore the file "
+                    f"from a copy of the table, or roll the write back that made it."
+                )
         else:
             columns = list(self.keygen.input_columns or reader.schema.names)
             may_match = None  # the ranges of stored keys say nothing here

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import KeyGenError
+from pyhudi.shown_text import is_text
 
 __all__ = ["BuiltInKey", "KeyColumns", "KeyGenerator", "UserKeyGenerator", "missing_field", "read_field", "top_level"]
 
@@ -99,7 +100,7 @@ def top_level(*field_lists: Iterable[str]) -> tuple[str, ...]:
 def read_field(batch: pa.RecordBatch | pa.Table, path: str) -> pa.Array | None:
     """The column behind a dotted field name, null where a struct on the way is null; None when the schema lacks it."""
     first, *rest = path.split(".")
-    index = batch.schema.get_field_index(first)
+    index = batch.schema.get_field_index(first) if is_text(path) else -1
     if index < 0:
         return None
     column = batch.column(index)

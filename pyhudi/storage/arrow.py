@@ -28,6 +28,7 @@ from pyhudi.storage.arrow_store import (
 )
 from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.gcs_listing import entries_of_walk, list_by_store
 from pyhudi.storage.object_stream import open_object_stream
 from pyhudi.storage.paths import (
@@ -86,8 +87,9 @@ class ArrowStorage(AlwaysSynced):
         scheme, _, rest = self.root.partition("://")
         return child(f"{_SPARK_SCHEMES.get(scheme, scheme)}://{rest}", inside(path, self.root))
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
         with self.open_input(path) as file, self._translated(path):
+            check_size(file.size(), limit_bytes, self.full_path(path))
             return bytes(file.read())
 
     def open_input(self, path: str) -> pa.NativeFile:

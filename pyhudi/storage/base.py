@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from pyhudi.storage.file_size import READ_BYTES_MAX
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -58,8 +60,8 @@ class Storage(Protocol):
         """Absolute path of a file as Spark can read it, with scheme (`file:/a/b.parquet`, `s3a://...`)."""
         ...
 
-    def read(self, path: str) -> bytes:
-        """All bytes. Raises PathNotFound."""
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
+        """All bytes. Raises PathNotFound, and CorruptFile for more than `limit_bytes`, before any of them is read."""
         ...
 
     def open_input(self, path: str) -> pa.NativeFile:

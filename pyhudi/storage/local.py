@@ -22,6 +22,7 @@ from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.shown_text import is_text
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, status_or_none
@@ -59,8 +60,9 @@ class LocalStorage:
         # As Hadoop's Path prints it: one slash, nothing escaped.
         return "file:" + self._local(path).replace(os.sep, "/")
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
         with self._translated(path), open(open_to_read(self._local(path)), "rb") as file:
+            check_size(os.fstat(file.fileno()).st_size, limit_bytes, self._local(path))
             return file.read()
 
     def open_input(self, path: str) -> pa.NativeFile:

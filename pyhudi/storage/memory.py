@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.storage.base import AlwaysSynced, FileInfo
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.paths import inside
 
 __all__ = ["FaultKind", "InjectedFault", "MemoryStorage"]
@@ -132,9 +133,11 @@ class MemoryStorage(AlwaysSynced):
     def full_path(self, path: str) -> str:
         return f"{self.root}/{inside(path, self.root)}"
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
         with _Call(self, "read", path):
-            return self._bytes(path)
+            data = self._bytes(path)
+            check_size(len(data), limit_bytes, self.full_path(path))
+            return data
 
     def open_input(self, path: str) -> pa.NativeFile:
         with _Call(self, "open_input", path):

@@ -25,6 +25,7 @@ _FILE_NAME = re.compile(r"(\d+)_(\d+)_(\d)\.parquet", re.ASCII)
 _VERSION = re.compile(r"\d{1,10}", re.ASCII)  # Java's ints, counted up from 1
 _MANIFEST_NAME = re.compile(r"manifest_(\d{1,10})", re.ASCII)
 _VERSION_NAME = "_version_"
+_MANIFEST_BYTES_MAX = 64 << 20  # a line of 100 bytes for each file: of a history of some hundred million instants
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -116,8 +117,8 @@ def is_history_file(name: str) -> bool:
 
 def _stored_version(storage: Storage, folder: str) -> int | None:
     try:
-        text = storage.read(f"{folder}/{_VERSION_NAME}").decode("ascii", "replace").strip()
-    except PathNotFound:
+        text = storage.read(f"{folder}/{_VERSION_NAME}", _MANIFEST_BYTES_MAX).decode("ascii", "replace").strip()
+    except (PathNotFound, CorruptFile):  # too large for a number: as other text
         return None
     return int(text) if _VERSION.fullmatch(text) else None
 
@@ -130,7 +131,7 @@ def _versions(entries: Iterable[FileInfo]) -> list[int]:
 def _read(storage: Storage, folder: str, version: int) -> Manifest | None:
     path = f"{folder}/manifest_{version}"
     try:
-        data = storage.read(path)
+        data = storage.read(path, _MANIFEST_BYTES_MAX)
     except PathNotFound:
         return None
     if not data:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
 from pyhudi.errors import CorruptFile, PathExists, PathNotFound, TableExists, TableNotFound
-from pyhudi.formats.properties import date_comment, parse_properties, print_properties
+from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
 from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 from pyhudi.model.filenames import (
     AUXILIARY_FOLDER,
@@ -124,9 +124,11 @@ def _recover(storage: Storage) -> None:
 
 def _read(storage: Storage, path: str) -> bytes | None:
     try:
-        return storage.read(path)
+        return storage.read(path, PROPERTIES_BYTES_MAX)
     except PathNotFound:
         return None
+    except CorruptFile:  # too large for properties: a file that is not whole, as an empty one
+        return b""
 
 
 def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
@@ -153,8 +155,13 @@ def _valid(data: bytes, path: str) -> dict[str, str] | None:
 
 def _unreadable(storage: Storage) -> CorruptFile:
     """Says what is wrong with which file, and what to do."""
-    data = _read(storage, PROPERTIES_PATH)
     where = storage.full_path(PROPERTIES_PATH)
+    try:
+        data = storage.read(PROPERTIES_PATH, PROPERTIES_BYTES_MAX)
+    except PathNotFound:
+        data = None
+    except CorruptFile as error:
+        return error
     if data is None:
         found = "no such file, and no whole backup"
     elif not data.endswith((b"\n", b"\r")):

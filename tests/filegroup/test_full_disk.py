@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import errno
+import gc
+import resource
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from pyhudi.engine.local import LocalEngine
+from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import StorageError
+from pyhudi.filegroup import record_buffer
+from pyhudi.filegroup.row_order import RowOrder
+from pyhudi.filegroup.sorted_rows import SortedRows
 from pyhudi.storage import MemoryStorage
 from tests.support.tables.small import TestTable
 
@@ -71,3 +82,49 @@ def test_a_full_disk_is_an_error_of_ours_and_the_table_stays_as_it_was(options: 
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20)]
     table.upsert(("a", "x", 3, 12))
     assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20)]
+
+
+@contextmanager
+def no_room(file_bytes: int) -> Iterator[None]:
+    """Files of this process can't become larger."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def many_rows() -> pa.Table:
+    return pa.table({"a": pa.array(np.random.default_rng(1).integers(0, 1 << 60, 20_000))})
+
+
+def sort_in_ranges() -> None:
+    rows = many_rows()
+    SortedRanges(rows.schema, ["a"], 0, 0, 10_000).take_in(rows.to_batches(1000))
+
+
+def sort_rows() -> None:
+    with SortedRows(RowOrder(("a",)), 1) as rows:
+        for batch in many_rows().to_batches(1000):
+            rows.add(pa.Table.from_batches([batch]))
+        list(rows.pieces(100))
+
+
+def keep_log_rows() -> None:
+    spill = record_buffer._Spill(many_rows().schema, None)
+    spill.write([many_rows()])
+    spill.read()
+
+
+@pytest.mark.parametrize("file_bytes", [0, 1000, 20_000])
+@pytest.mark.parametrize("work", [sort_in_ranges, sort_rows, keep_log_rows])
+def test_a_temporary_folder_without_room_is_an_error_of_ours_that_says_how_to_name_another(
+    work: Callable[[], None], file_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with no_room(file_bytes), pytest.raises(StorageError, match=r"can't be kept there: .*(TMPDIR|spillable.map.path)"):
+        work()
+
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []

@@ -146,6 +146,17 @@ def test_a_decoded_filter_takes_further_keys_as_if_it_had_never_been_away() -> N
         assert second.to_base64() == first.to_base64(), cut
 
 
+def test_the_count_of_a_full_filter_ends_at_javas_greatest_int() -> None:
+    stored = bytearray(base64.b64decode(BloomFilter(10, 0.1).to_base64()))
+    stored[17:21] = (2**31 - 1).to_bytes(4, "big")
+    bloom = BloomFilter.from_base64(base64.b64encode(bytes(stored)).decode(), DYNAMIC_V0, max_entries=1)
+    bloom.add(pa.array(["a", "b"]))
+
+    again = base64.b64decode(bloom.to_base64())
+    assert again[17:21] == stored[17:21]
+    assert BloomFilter.from_base64(bloom.to_base64(), DYNAMIC_V0).might_contain(pa.array(["a", "b"])).all()
+
+
 def test_most_absent_keys_are_denied() -> None:
     bloom = BloomFilter.build(pa.array([f"in-{n}" for n in range(1000)]), 1000, 0.01, SIMPLE, 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 
 import pyarrow as pa
@@ -11,7 +12,11 @@ import pytest
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.opening import MAX_ROWS, check_outline
+from pyhudi.formats.base.parquet_footer import read_footer
+from pyhudi.formats.base.statistics import Ranges, row_groups_that_may_match
+from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
+from tests.support.values.limits import output_within
 
 NAME = "f-0_0-1-2_20240101000000000.parquet"
 
@@ -34,3 +39,74 @@ def test_more_rows_than_a_file_has_are_not_counted_to(rows: int) -> None:
     check_outline("x", MAX_ROWS, ["a", "b"])
     with pytest.raises(CorruptFile, match=f"x: expected 0 to {MAX_ROWS} rows, found {rows}"):
         check_outline("x", rows, ["a"])
+
+
+# One change to the bytes of a footer with the columns `a` (int32) and `t`.
+CHANGES = {
+    "bounds of three bytes": (b"\x04\x57\x04\x00\x00", b"\x03\x57\x04\x00"),
+    "another type": (b"\x1c\x15\x02", b"\x1c\x15\x00"),
+    "no metadata": (b"\x26\x00\x1c\x15\x02", b"\x26\x00\x4c\x15\x02"),
+    "an encrypted column": (b"\x26\x00\x1c\x15\x02", b"\x26\x00\x6c\x15\x02"),
+    "too many levels": (b"\x25\x02\x18\x01a", b"\x25\x00\x18\x01a"),
+}
+
+
+def damaged(change: str) -> bytes:
+    sink = io.BytesIO()
+    rows = pa.table({"a": pa.array([1111, 1111], pa.int32()), "t": ["x", "y"]})
+    pq.write_table(rows, sink, store_schema=False, use_dictionary=False)
+    data = sink.getvalue()
+    size = int.from_bytes(data[-8:-4], "little")
+    sound, wrong = CHANGES[change]
+    footer = data[-8 - size : -8].replace(sound, wrong)
+    assert footer != data[-8 - size : -8]
+    return data[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def read_all_of(change: str) -> str:
+    """What readers ask of such a file, in a process that dies where pyarrow does."""
+    storage = MemoryStorage()
+    storage.write(f"p/{NAME}", damaged(change))
+    predicate = parse_where("a = 5")
+    with open_base_file(storage, f"p/{NAME}") as reader:
+        reader.low_cardinality_columns()
+        reader.plain_columns()
+        asked = []
+
+        def test(ranges: Ranges) -> bool:
+            asked.append((ranges(Column(("a",))), ranges(Column(("t",)))))
+            return may_match(predicate, ranges)
+
+        try:
+            rows = sum(len(batch) for batch in reader.batches(["a"], may_match=test))
+        except CorruptFile as error:
+            return f"{asked[0][0]} {asked[0][1] is not None} {NAME in str(error)}"
+        return f"{asked[0][0]} {asked[0][1] is not None} {rows}"
+
+
+def test_a_column_that_pyarrow_dies_of_has_no_ranges_and_the_others_have_theirs() -> None:
+    work = "print([read_all_of(change) for change in CHANGES])"
+
+    said = output_within("from tests.formats.test_hostile_base_files import *", work, memory_mb=500, cpu_s=10)
+
+    assert ast.literal_eval(said) == ["None True True"] * len(CHANGES)
+
+
+def test_ranges_of_a_sound_file_prune_its_row_groups() -> None:
+    storage = stored(pa.table({"a": pa.array([1, 2, 3, 4], pa.int32()), "x": [1.5, None, 2.5, 3.5]}))
+    with storage.open_input(f"p/{NAME}") as source:
+        footer = read_footer(source)
+
+    assert footer.unreadable_chunks == frozenset()
+    assert row_groups_that_may_match(footer, lambda ranges: may_match(parse_where("a > 9"), ranges)) == []
+    assert row_groups_that_may_match(footer, lambda ranges: may_match(parse_where("a > 3"), ranges)) == [0]
+
+
+def test_a_footer_larger_than_the_first_read_is_read_whole() -> None:
+    storage = stored(pa.table({f"column_{number}": [number] for number in range(1500)}))
+    with storage.open_input(f"p/{NAME}") as source:
+        footer = read_footer(source)
+
+    assert len(footer.thrift) > 64 << 10
+    assert footer.metadata.num_columns == 1500
+    assert footer.unreadable_chunks == frozenset()

@@ -7,6 +7,7 @@ import io
 import json
 import struct
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.hfile import HFileReader, HFileWriter
 from pyhudi.formats.hfile.entries import decode_entries, encode_entry
 from pyhudi.formats.inflation import check_inflated
-from pyhudi.formats.log.blocks import hfile_data, parquet_data
+from pyhudi.formats.log.blocks import delete, hfile_data, parquet_data
 from pyhudi.formats.log.blocks.command import rollback_block
 from pyhudi.formats.log.envelope import MAGIC, BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.positions import encode_positions, positions_of
@@ -261,3 +262,16 @@ def test_a_long_list_is_read_in_order() -> None:
     rows = decoder.decode(content, np.array([0, len(one)]), np.array([len(one), len(content)]))
 
     assert rows.column("a").to_pylist() == [[n % 50 for n in range(1500)], [1, 2]]
+
+
+def test_a_delete_list_that_counts_more_than_its_bytes_hold_is_refused_before_it_is_decoded() -> None:
+    def content(count: int) -> bytes:
+        rows = io.BytesIO()
+        fastavro.schemaless_writer(rows, "long", count)
+        rows.write(bytes(3 * 1000) + b"\0")
+        return struct.pack(">ii", 3, rows.tell()) + rows.getvalue()
+
+    assert delete.decode(content(1000)).keys.num_rows == 1000
+    for count in (1002, 1 << 40, -(1 << 40)):
+        with pytest.raises(CorruptFile, match=f"f: a delete list of .* can't hold {abs(count)} deletes"):
+            delete.decode(content(count), "f")

@@ -254,6 +254,17 @@ def test_an_instant_of_a_plan_that_is_no_number_is_refused() -> None:
             decode_restore_plan(encode_restore_plan(RestorePlan((InstantInfo(time, "commit"),), TIME)))
 
 
+def test_a_clustering_to_more_file_groups_than_there_can_be_is_refused() -> None:
+    def decoded(file_groups: int) -> ClusteringPlan:
+        group = ClusteringGroup((ClusteringSlice("x", "f-0", BASE, (LOG,)),), file_groups)
+        return decode_clustering_plan(encode_clustering_plan(ClusteringPlan((group,), "S"), 8, str))
+
+    assert decoded(1_000_000).groups[0].output_file_groups == 1_000_000
+    for too_many in (1_000_001, 2**31 - 1):
+        with pytest.raises(CorruptFile, match=f"1000000 new file groups.*found {too_many}"):
+            decoded(too_many)
+
+
 def test_a_clustering_that_names_a_file_group_twice_is_refused() -> None:
     """Its rows would be there twice."""
     one = ClusteringSlice("x", "f-0", BASE, (LOG,))

@@ -20,7 +20,7 @@ CALLED_BY_OTHERS = {
     "decode_inner_index": "HFileReader", "decode_root_index": "HFileReader", "decode_entries": "HFileReader",
     "decode_varints": "AvroDecoder", "decode_stat": "decode_commit", "parse_as_of": "a caller's own value",
     "parse_instant_time": "a caller's own value",
-    "read_history_file": "LsmHistory", "parse_where": "the target where",
+    "read_history_file": "LsmHistory", "parse_where": "the target where", "parse_json": "each decoder of JSON",
 }  # fmt: skip
 
 
@@ -58,7 +58,9 @@ def _planted(data: bytes) -> None:
     if data.startswith(b"memory"):
         bytearray(1 << 40)
     if data.startswith(b"long"):
-        raise CorruptFile("x" * 100_000)
+        error = CorruptFile("")
+        error.args = ("x" * 100_000,)  # a message is cut when the error is made
+        raise error
     if data.startswith(b"family"):
         raise CorruptFile("an error of the family is none")
     if data.startswith(b"kill"):
@@ -67,22 +69,23 @@ def _planted(data: bytes) -> None:
         ctypes.string_at(0)
 
 
-@pytest.mark.parametrize(
-    ("word", "kind"),
-    [("raise", "KeyError"), ("memory", "MemoryError"), ("long", "long message"), ("kill", "SIGSEGV"), ("family", None)],
-)
-def test_what_is_planted_is_found_with_its_input(word: str, kind: str | None) -> None:
-    code = f"""
+PLANTED = {"raise": "KeyError", "memory": "MemoryError", "long": "long message", "kill": "SIGSEGV", "family": None}
+
+
+def test_what_is_planted_is_found_with_its_input() -> None:
+    code = """
 from fuzz.run import fuzz
 from fuzz.target import Target
-from tests.house.test_fuzzing import _planted
-outcome = fuzz(Target("planted", _planted, lambda: [b"good", b"{word} with a tail"]), 1, None, 2)
-print(outcome.inputs, [(found.kind, found.data.decode()) for found in outcome.findings.values()])
+from tests.house.test_fuzzing import PLANTED, _planted
+for word in PLANTED:
+    seeds = [b"good", word.encode() + b" with a tail"]
+    outcome = fuzz(Target("planted", _planted, lambda: seeds), 1, None, 2)
+    print(outcome.inputs, [(found.kind, found.data.decode()) for found in outcome.findings.values()])
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
 
-    expected = [] if kind is None else [(kind, word)]
-    assert done.stdout.strip() == f"2 {expected}"
+    expected = [[] if kind is None else [(kind, word)] for word, kind in PLANTED.items()]
+    assert done.stdout.splitlines() == [f"2 {found}" for found in expected]
 
 
 def test_the_command_runs_and_says_by_its_exit_code_that_nothing_was_found(tmp_path: Path) -> None:
@@ -98,22 +101,14 @@ def test_the_command_runs_and_says_by_its_exit_code_that_nothing_was_found(tmp_p
 
 
 # Targets whose decoders still have findings: they run, and may find something.
-BEING_MENDED: frozenset[str] = frozenset(
-    {
-        "archive-logs", "avro-containers", "avro-records", "avro-schemas", "clean-plans", "cleans", "clustering-plans",
-        "commits-avro", "commits-json", "compaction-plans", "hash-rings", "heartbeats", "history-files",
-        "internal-schemas",
-        "locks", "logs", "manifests", "markers", "orc", "parquet", "properties", "replace-requests", "restore-plans",
-        "restores", "rollback-plans", "rollbacks", "savepoints", "timeline-names",
-    }
-)  # fmt: skip
+BEING_MENDED: frozenset[str] = frozenset()
 
 
-def test_no_target_finds_anything_in_a_hundred_inputs(tmp_path: Path) -> None:
+def test_no_target_finds_anything_in_forty_inputs(tmp_path: Path) -> None:
     names = ",".join(name for name in TARGETS if name not in BEING_MENDED)
     report = tmp_path / "report.json"
     done = subprocess.run(
-        [sys.executable, "-m", "fuzz", "--inputs", "100", "--seed", "3", "--only", names, "--report", str(report)],
+        [sys.executable, "-m", "fuzz", "--inputs", "40", "--seed", "3", "--only", names, "--report", str(report)],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

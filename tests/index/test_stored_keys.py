@@ -37,3 +37,8 @@ def test_ordering_values_that_do_not_fit_the_tables_type_are_refused_with_the_fi
     assert keys_of(columns, pa.schema([("ts", pa.int64())]))[0].num_rows == 1
     with pytest.raises(CorruptFile, match=f"{NAME}: the ordering values can't be read"):
         keys_of(columns, pa.schema([("ts", pa.int32())]))
+
+
+def test_a_base_file_without_record_keys_is_refused_with_its_name() -> None:
+    with pytest.raises(CorruptFile, match=f"{NAME}: expected record keys in the column _hoodie_record_key, found none"):
+        keys_of({"ts": pa.array([1])}, pa.schema([]))

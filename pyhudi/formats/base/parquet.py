@@ -16,11 +16,12 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
 from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
+from pyhudi.formats.base.parquet_footer import read_footer
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
@@ -70,7 +71,8 @@ class ParquetReader:
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
         try:
             with as_corrupt_file(self.where, "Parquet"):
-                self._file = self._open(pq.read_metadata(self._input), ())
+                self._footer = read_footer(self._input)
+                self._file = self._open(self._footer.metadata, ())
                 self._schema = _with_int96(self._file)
             check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
@@ -132,8 +134,8 @@ class ParquetReader:
         """What the first row group says of its columns."""
         metadata = self._file.metadata
         if metadata.num_row_groups:
-            group = metadata.row_group(0)
-            yield from (group.column(index) for index in range(metadata.num_columns))
+            group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
+            yield from (group.column(index) for index in range(metadata.num_columns) if (0, index) not in unreadable)
 
     def batches(
         self,
@@ -160,16 +162,26 @@ class ParquetReader:
             sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             starts = list(accumulate(sizes, initial=0))
             # One row group at a time, so that no more than one is ever buffered ahead.
-            for row_group in row_groups_that_may_match(metadata, may_match):
+            for row_group in row_groups_that_may_match(self._footer, may_match):
                 first = starts[row_group]
                 for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
                     yield first, self._typed(batch.select(names))
                     first += len(batch)
+                self._check_rows(first - starts[row_group], sizes[row_group])
 
     def column(self, name: str) -> pa.ChunkedArray:
         with as_corrupt_file(self.where, "Parquet"):
             column = self._file.read(columns=[name]).column(name)
+        self._check_rows(len(column), self.num_rows)
         return fit(column, self._schema.field(name).type, name)
+
+    def _check_rows(self, found: int, expected: int) -> None:
+        """A column whose metadata is gone reads as one without rows."""
+        if found != expected:
+            raise CorruptFile(
+                f"{self.where}: expected {expected} rows, found {found}. Restore the file from a copy of the table, or "
+                "roll the write back that made it."
+            )
 
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with UTC on what was INT96."""

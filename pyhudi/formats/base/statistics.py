@@ -12,6 +12,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pyhudi.formats.base.parquet_footer import ParquetFooter
 from pyhudi.model.predicate import Column, ValueRange
 
 __all__ = ["RangeTest", "Ranges", "row_groups_that_may_match"]
@@ -20,17 +21,24 @@ Ranges = Callable[[Column], "ValueRange | None"]
 RangeTest = Callable[[Ranges], bool]
 
 
-def row_groups_that_may_match(metadata: pq.FileMetaData, may_match: RangeTest | None) -> list[int]:
+def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None) -> list[int]:
     """Numbers of the row groups for which `may_match`, told their ranges, does not answer no; all without a test."""
+    metadata = footer.metadata
     numbers = list(range(metadata.num_row_groups))
     if may_match is None:
         return numbers
-    positions = _leaf_positions(metadata)
+    positions, unreadable = _leaf_positions(metadata), footer.unreadable_chunks
 
-    def ranges(group: pq.RowGroupMetaData) -> Ranges:
-        return lambda column: _range(group, positions.get(column.path))
+    def ranges(number: int) -> Ranges:
+        group = metadata.row_group(number)
 
-    return [number for number in numbers if may_match(ranges(metadata.row_group(number)))]
+        def of(column: Column) -> ValueRange | None:
+            position = positions.get(column.path)
+            return None if position is None or (number, position) in unreadable else _range(group, position)
+
+        return of
+
+    return [number for number in numbers if may_match(ranges(number))]
 
 
 def _leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
@@ -47,9 +55,7 @@ def _leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
     return {path: index for index, path in enumerate(paths) if path and times[path] == 1}
 
 
-def _range(group: pq.RowGroupMetaData, position: int | None) -> ValueRange | None:
-    if position is None:
-        return None
+def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:
     chunk = group.column(position)
     statistics = chunk.statistics
     if statistics is None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyhudi.storage import FileInfo, MemoryStorage
+from pyhudi.storage.file_size import READ_BYTES_MAX
 
 Files = dict[str, tuple[bytes, int]]
 
@@ -18,9 +19,9 @@ class _Watched(MemoryStorage, ABC):
     @abstractmethod
     def _turn(self, verb: str) -> None: ...
 
-    def read(self, path: str) -> bytes:
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
         self._turn("read")
-        return super().read(path)
+        return super().read(path, limit_bytes)
 
     def open_input(self, path: str) -> Any:
         self._turn("open_input")

@@ -33,6 +33,7 @@ _Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
 CONTENT_VERSION = 3
 
+_DELETE_BYTES = 3  # at least: a byte of each of the three fields says that it is null
 _HEAD = struct.Struct(">ii")
 _MODEL = "org.apache.hudi.avro.model"
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
@@ -106,6 +107,7 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     with as_corrupt(where, "the delete list"):
         # Row by row in C: the records have no lengths, so each one's place depends on all before it.
         body = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
+        _check_count(body, length, where)
         found = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)
         rows = cast("Body", found)["deleteRecordList"]
         keys = pa.RecordBatch.from_arrays(
@@ -113,6 +115,14 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
             names=[RECORD_KEY, PARTITION_PATH],
         )
         return _with_ordering(keys, [row["orderingVal"] for row in rows], where)
+
+
+def _check_count(body: io.BytesIO, length: int, where: str) -> None:
+    """Refuse a count of deletes that the bytes can't hold before any of them is decoded."""
+    count = abs(cast("int", fastavro.schemaless_reader(body, "long", None)))  # negative where a size in bytes follows
+    body.seek(0)
+    if count * _DELETE_BYTES > length:
+        raise CorruptFile(f"{where}: a delete list of {length} bytes can't hold {count} deletes.")
 
 
 def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:
