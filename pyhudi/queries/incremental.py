@@ -110,12 +110,12 @@ class _Query:
         commits = commits_in_range(self._asked, meta)
         if commits.is_whole:
             return self._full_scan(meta, commits, None)
-        found = files_of_commits(meta, commits.active)
-        if commits.archived or found.missing:
+        found = files_of_commits(meta, commits.writes)
+        if commits.lost or found.missing:
             if not self._asked.options.full_scan:
                 raise _not_readable(self._asked, meta, commits, found)
-            archived = frozenset(i.requested_time for i in commits.archived)
-            return self._full_scan(meta, commits, found.instants | archived)
+            lost = frozenset(i.requested_time for i in commits.lost)
+            return self._full_scan(meta, commits, found.instants | lost)
         return self._plan_of(meta, commits, found)
 
     def _plan_of(self, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits) -> ReadPlan:
@@ -197,15 +197,14 @@ def _newest(meta: MetaClient) -> str | None:
 def _not_readable(
     asked: IncrementalRange, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits
 ) -> RangeNotReadable:
-    lost: list[Instant] = [*commits.archived, *found.missing.values()]
-    oldest = max(commits.time_of(i) for i in lost)
-    what = f"{len(commits.archived)} commits of it were archived" if commits.archived else ""
+    gone: list[Instant] = [*commits.lost, *found.missing.values()]
+    oldest = max(commits.time_of(instant) for instant in gone)
+    what = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
     if found.missing:
-        path = min(found.missing)
-        what += (" and " if what else "") + f"{len(found.missing)} files of it were deleted by cleaning, such as {path}"
+        what.append(f"{len(found.missing)} files of it were deleted by cleaning, such as {min(found.missing)}")
     return RangeNotReadable(
         f"{meta.storage.root}: the commits in ({asked.begin or 'earliest'}, {asked.end or 'now'}] can't be read one by "
-        f"one any more: {what}. The oldest begin that can be read is {oldest}. Begin there, or set "
+        f"one any more: {' and '.join(what)}. The oldest begin that can be read is {oldest}. Begin there, or set "
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable=true to look through the newest state of the table "
         "for rows of these commits; retain more commits to go farther back."
     )

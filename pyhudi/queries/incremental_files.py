@@ -2,7 +2,7 @@
 
     commit        its base file takes the place of all files of the group before; its log files join them
     overwrite     replaced groups leave
-    compaction    changes nothing: log files of the range are read where they are
+    compaction    its base file takes the place of what it was made of, if that was of the range; else it is left out
     clustering    where it replaced groups of the range, its files of those partitions are read in their place
 
 Source: docs/formats/incremental.md, "Files of a range".
@@ -45,12 +45,12 @@ class _Group:
     logs: dict[str, list[CommittedBytes]] = field(default_factory=dict)
 
 
-def files_of_commits(meta: MetaClient, instants: Sequence[Instant]) -> FilesOfCommits:
-    """The files of completed writes, given in the order of their times. Raises CorruptFile, PathNotFound."""
+def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMetadata]]) -> FilesOfCommits:
+    """The files of completed writes, given in the order of their times."""
     groups: dict[FileGroupId, _Group] = {}
     named: dict[str, Instant] = {}
     data: set[str] = set()
-    for instant, body in zip(instants, _bodies(meta, instants), strict=True):
+    for instant, body in writes:
         replaced = _replaced(instant, body)
         if not is_service(instant, body, meta):
             data.add(instant.requested_time)
@@ -59,18 +59,13 @@ def files_of_commits(meta: MetaClient, instants: Sequence[Instant]) -> FilesOfCo
         elif body.operation_type == OperationType.CLUSTER:
             partitions = {group.partition_path for group in _take_out(groups, replaced)}
             _add(groups, named, instant, (s for s in body.stats() if _folder(s.path) in partitions))
+        else:
+            _compact(groups, named, instant, body.stats(), by_completion=meta.config.table_version >= 8)
     sizes = _sizes(meta, groups.values())
     missing = {path: named[path] for path, size in sizes.items() if size is None}
     there = {path: size for path, size in sizes.items() if size is not None}
     slices = (_slice(group, files, there) for group, files in sorted(groups.items()))
     return FilesOfCommits(tuple(s for s in slices if s is not None), frozenset(data), missing)
-
-
-def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata]:
-    if len(instants) < 2:
-        return [meta.commits.metadata(instant) for instant in instants]
-    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
-        return list(pool.map(meta.commits.metadata, instants))
 
 
 def _replaced(instant: Instant, body: CommitMetadata) -> set[FileGroupId]:
@@ -107,6 +102,43 @@ def _add(
         else:
             continue
         named[stat.path] = instant
+
+
+def _compact(
+    groups: dict[FileGroupId, _Group],
+    named: dict[str, Instant],
+    instant: Instant,
+    stats: Iterable[WriteStat],
+    *,
+    by_completion: bool,
+) -> None:
+    """Base files of a compaction take the place of what they were made of: files of before it was planned."""
+    for stat in stats:
+        name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
+        if stat.path is None or name is None:
+            continue
+        group = FileGroupId(_folder(stat.path), name.file_id)
+        before = groups.get(group)
+        if before is None:
+            continue
+        later = {
+            path: committed
+            for path, committed in before.logs.items()
+            if _begins_with(path, named[path], by_completion) >= instant.requested_time
+        }
+        if before.base is None and len(later) == len(before.logs):
+            continue
+        groups[group] = _Group(stat.path, later)
+        named[stat.path] = instant
+
+
+def _begins_with(path: str, writer: Instant, by_completion: bool) -> str:
+    """What says the slice of a log file: below version 8 its name, from 8 on when its write completed."""
+    if by_completion:
+        return writer.completion_time or writer.requested_time
+    name = LogFileName.parse(path.rpartition("/")[2])
+    assert name is not None
+    return name.instant_time
 
 
 def _folder(path: str | None) -> str:

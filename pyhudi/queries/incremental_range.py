@@ -8,17 +8,19 @@ Source: docs/formats/incremental.md, "The range", "Holes".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 
-from pyhudi.errors import ConfigError, RangeNotReadable, TableError
+from pyhudi.errors import ConfigError, CorruptFile, RangeNotReadable, TableError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, format_instant_time, parse_instant_time
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.queries.as_of import AsOf, parse_as_of
-from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
+from pyhudi.view.file_system_view import LISTING_THREADS
 
 __all__ = ["CommitsInRange", "IncrementalRange", "commits_in_range", "incremental_range", "is_service"]
 
@@ -48,14 +50,14 @@ class IncrementalRange:
 
 @dataclass(frozen=True, slots=True)
 class CommitsInRange:
-    """Completed writes in a range, in the order of their times, table services among them.
+    """Completed writes in a range with their bodies, in the order of their times, table services among them.
 
-    `archived`: those of them that only the history has, no services. `is_whole`: the range leaves no commit out.
-    `checkpoint`: the begin of the range that goes on where this one ends.
+    `lost`: those of them whose bodies can't be read in the history. `is_whole`: the range leaves no commit out; then no
+    bodies are read. `checkpoint`: the begin of the range that goes on where this one ends.
     """
 
-    active: tuple[Instant, ...]
-    archived: tuple[Instant, ...]
+    writes: tuple[tuple[Instant, CommitMetadata], ...]
+    lost: tuple[Instant, ...]
     is_whole: bool
     checkpoint: str
     time_of: Callable[[Instant], str]
@@ -134,10 +136,23 @@ def commits_in_range(asked: IncrementalRange, meta: MetaClient) -> CommitsInRang
                 "or set hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
             )
         active = [i for i in active if i.requested_time < hole]
-    archived = _archived(asked, meta, by_completion)
     checkpoint = max((time_of(i) for i in active), default=asked.begin or "0")
-    is_whole = not asked.begin and len(active) == len(commits)
-    return CommitsInRange(tuple(active), archived, is_whole, checkpoint, time_of)
+    if not asked.begin and len(active) == len(commits):
+        return CommitsInRange((), (), True, checkpoint, time_of)
+    archived = _archived(asked, meta, by_completion)
+    lost = tuple(instant for instant, body in archived if body is None)
+    found = [(instant, body) for instant, body in archived if body is not None]
+    found += zip(active, _bodies(meta, active), strict=True)
+    found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
+    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
+    return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+
+
+def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata]:
+    if len(instants) < 2:
+        return [meta.commits.metadata(instant) for instant in instants]
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
+        return list(pool.map(meta.commits.metadata, instants))
 
 
 def is_service(instant: Instant, body: CommitMetadata, meta: MetaClient) -> bool:
@@ -159,35 +174,35 @@ def _first_hole(asked: IncrementalRange, meta: MetaClient, completed: list[Insta
     return None
 
 
-def _archived(asked: IncrementalRange, meta: MetaClient, by_completion: bool) -> tuple[Instant, ...]:
-    """Writes in the range that archiving took off the active timeline, table services left out."""
+def _archived(
+    asked: IncrementalRange, meta: MetaClient, by_completion: bool
+) -> list[tuple[Instant, CommitMetadata | None]]:
+    """Writes in the range that archiving took off the active timeline, with their bodies; None for one that is lost."""
     until = meta.timeline.active_since
     since: str | None = asked.begin or None
     if since is not None and by_completion:
         since = _earlier(since)
     if until is not None and since is not None and since >= until:
-        return ()
+        return []
     history = load_archived_timeline(meta.storage, meta.config)
     known = {i.requested_time for i in meta.timeline.commits()}
-    found = []
-    for instant in history.times(since, until):
+
+    def is_asked(instant: Instant) -> bool:
         time = (instant.completion_time if by_completion else None) or instant.requested_time
-        if instant.action.is_write and asked.has(time) and instant.requested_time not in known:
-            if meta.config.is_merge_on_read and instant.action is ActionKind.COMMIT:
-                continue
-            if instant.action is ActionKind.REPLACECOMMIT and _is_clustering(instant, meta):
-                continue
-            found.append(instant)
-    return tuple(found)
+        return instant.action.is_write and asked.has(time) and instant.requested_time not in known
+
+    times = [i.requested_time for i in history.times(since, until) if is_asked(i)]
+    if not times:
+        return []
+    bodies = history.instants(min(times), max(times))
+    return [(archived.instant, _body(archived)) for archived in bodies if is_asked(archived.instant)]
 
 
-def _is_clustering(instant: Instant, meta: MetaClient) -> bool:
-    time = instant.requested_time
-    for archived in load_archived_timeline(meta.storage, meta.config).instants(time, time):
-        body = archived.commit()
-        if body is not None:
-            return body.operation_type == OperationType.CLUSTER
-    return False
+def _body(archived: ArchivedInstant) -> CommitMetadata | None:
+    try:
+        return archived.commit()
+    except CorruptFile:
+        return None
 
 
 def _earlier(time: str) -> str:
