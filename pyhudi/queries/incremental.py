@@ -36,7 +36,7 @@ __all__ = ["plan_incremental", "plan_query"]
 
 def plan_incremental(
     meta: MetaClient,
-    asked: IncrementalRange,
+    requested: IncrementalRange,
     *,
     columns: Sequence[str] | None = None,
     where: Where = None,
@@ -46,18 +46,18 @@ def plan_incremental(
 ) -> ReadPlan:
     """Plan an incremental query.
 
-    Args:    asked: the range, from `incremental_range`; the rest as in `plan_snapshot`.
+    Args:    requested: the range, from `incremental_range`; the rest as in `plan_snapshot`.
     Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, unless a full scan is
              wanted then; what `plan_snapshot` raises.
     """
-    filters = [parse_where(text) for text in asked.options.filters]
-    query = _Query(asked, columns, conjunction((parse_where(where), *filters)), merger_classes, memory, damage)
+    filters = [parse_where(text) for text in requested.options.filters]
+    query = _Query(requested, columns, conjunction((parse_where(where), *filters)), merger_classes, memory, damage)
     return query.only_matching_paths(meta, read_consistently(meta, query.plan))
 
 
 def plan_query(
     meta: MetaClient,
-    asked: IncrementalRange | None,
+    requested: IncrementalRange | None,
     *,
     columns: Sequence[str] | None = None,
     where: Where = None,
@@ -67,11 +67,11 @@ def plan_query(
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
 ) -> ReadPlan:
-    """Plan a query of any type. `asked`: the range of an incremental one; see `plan_snapshot`, `plan_incremental`."""
-    if asked is not None:
+    """Plan a query of any type; see `plan_snapshot`, and `plan_incremental` for `requested`, None of other queries."""
+    if requested is not None:
         return plan_incremental(
             meta,
-            asked,
+            requested,
             columns=columns,
             where=where,
             merger_classes=merger_classes,
@@ -95,25 +95,25 @@ class _Query:
 
     def __init__(
         self,
-        asked: IncrementalRange,
+        requested: IncrementalRange,
         columns: Sequence[str] | None,
         where: Predicate,
         merger_classes: Sequence[str],
         memory: MemoryOptions,
         damage: DamageOptions,
     ) -> None:
-        self._asked, self._columns, self._where = asked, columns, where
+        self._requested, self._columns, self._where = requested, columns, where
         self._merger_classes, self._memory, self._damage = merger_classes, memory, damage
 
     def plan(self, meta: MetaClient) -> ReadPlan:
         """The plan, when no file goes away while it is made."""
-        commits = commits_in_range(self._asked, meta)
+        commits = commits_in_range(self._requested, meta)
         if commits.is_whole:
             return self._full_scan(meta, commits, None)
         found = files_of_commits(meta, commits.writes)
         if commits.lost or found.missing:
-            if not self._asked.options.full_scan:
-                raise _not_readable(self._asked, meta, commits, found)
+            if not self._requested.options.full_scan:
+                raise _not_readable(self._requested, meta, commits, found)
             lost = frozenset(i.requested_time for i in commits.lost)
             return self._full_scan(meta, commits, found.instants | lost)
         return self._plan_of(meta, commits, found)
@@ -173,9 +173,9 @@ class _Query:
 
     def only_matching_paths(self, meta: MetaClient, plan: ReadPlan) -> ReadPlan:
         """The plan without slices none of whose files match the pattern of `hoodie.datasource.read.incr.path.glob`."""
-        if not self._asked.options.path_glob:
+        if not self._requested.options.path_glob:
             return plan
-        pattern = path_pattern(self._asked.options.path_glob)
+        pattern = path_pattern(self._requested.options.path_glob)
         return replace(plan, slices=tuple(read for read in plan.slices if _matches(pattern, meta, read)))
 
 
@@ -195,16 +195,16 @@ def _newest(meta: MetaClient) -> str | None:
 
 
 def _not_readable(
-    asked: IncrementalRange, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits
+    requested: IncrementalRange, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits
 ) -> RangeNotReadable:
-    gone: list[Instant] = [*commits.lost, *found.missing.values()]
-    oldest = max(commits.time_of(instant) for instant in gone)
+    lost: list[Instant] = [*commits.lost, *found.missing.values()]
+    oldest = max(commits.time_of(instant) for instant in lost)
     what = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
     if found.missing:
         what.append(f"{len(found.missing)} files of it were deleted by cleaning, such as {min(found.missing)}")
     return RangeNotReadable(
-        f"{meta.storage.root}: the commits in ({asked.begin or 'earliest'}, {asked.end or 'now'}] can't be read one by "
-        f"one any more: {' and '.join(what)}. The oldest begin that can be read is {oldest}. Begin there, or set "
+        f"{meta.storage.root}: the commits in {requested} can't be read one by one any more: {' and '.join(what)}. "
+        f"The oldest begin that can be read is {oldest}. Begin there, or set "
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable=true to look through the newest state of the table "
         "for rows of these commits; retain more commits to go farther back."
     )

@@ -43,6 +43,9 @@ class IncrementalRange:
     end: str | None = None
     options: IncrementalOptions = DEFAULT_INCREMENTAL
 
+    def __str__(self) -> str:
+        return f"({self.begin or EARLIEST}, {self.end or 'now'}]"
+
     def has(self, time: str) -> bool:
         """Is this time in the range?"""
         return self.begin < time and (self.end is None or time <= self.end)
@@ -116,30 +119,30 @@ def _moment(name: str, given: AsOf, meta: MetaClient) -> str:
         raise ConfigError(str(error).replace("as_of=", f"{name}=", 1)) from error
 
 
-def commits_in_range(asked: IncrementalRange, meta: MetaClient) -> CommitsInRange:
+def commits_in_range(requested: IncrementalRange, meta: MetaClient) -> CommitsInRange:
     """The completed writes in a range. Raises RangeNotReadable for a hole in it, if the options say so."""
-    policy = asked.options.holes
+    policy = requested.options.holes
     by_completion = meta.config.table_version >= 8 or policy == "USE_TRANSITION_TIME"
 
     def time_of(instant: Instant) -> str:
         return (instant.completion_time if by_completion else None) or instant.requested_time
 
     commits = meta.timeline.commits().instants
-    active = sorted((i for i in commits if asked.has(time_of(i))), key=lambda i: (time_of(i), i.requested_time))
-    hole = None if by_completion else _first_hole(asked, meta, active)
+    active = sorted((i for i in commits if requested.has(time_of(i))), key=lambda i: (time_of(i), i.requested_time))
+    hole = None if by_completion else _first_hole(requested, meta, active)
     if hole is not None:
         if policy == "FAIL":
             raise RangeNotReadable(
-                f"{meta.storage.root}: the write {hole} was begun in the range ({asked.begin or EARLIEST}, "
-                f"{asked.end or 'now'}] before other writes that are complete, and is not: its rows would be missed "
-                "for good when the next read begins after them. Wait for it or roll it back, end the range before it, "
-                "or set hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
+                f"{meta.storage.root}: the write {hole} was begun in the range {requested} before other writes that "
+                "are complete, and is not: its rows would be missed for good when the next read begins after them. "
+                "Wait for it or roll it back, end the range before it, or set "
+                "hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
             )
         active = [i for i in active if i.requested_time < hole]
-    checkpoint = max((time_of(i) for i in active), default=asked.begin or "0")
-    if not asked.begin and len(active) == len(commits):
+    checkpoint = max((time_of(i) for i in active), default=requested.begin or "0")
+    if not requested.begin and len(active) == len(commits):
         return CommitsInRange((), (), True, checkpoint, time_of)
-    archived = _archived(asked, meta, by_completion)
+    archived = _archived(requested, meta, by_completion)
     lost = tuple(instant for instant, body in archived if body is None)
     found = [(instant, body) for instant, body in archived if body is not None]
     found += zip(active, _bodies(meta, active), strict=True)
@@ -162,11 +165,15 @@ def is_service(instant: Instant, body: CommitMetadata, meta: MetaClient) -> bool
     return meta.config.is_merge_on_read and instant.action is ActionKind.COMMIT
 
 
-def _first_hole(asked: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:
+def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:
     """The oldest write in the range that is running, or was left by a dead writer, while a later one is complete."""
     newest = max((i.requested_time for i in completed), default="")
     for instant in meta.timeline.pending():
-        if not asked.has(instant.requested_time) or instant.requested_time >= newest or not instant.action.is_commit:
+        if (
+            not requested.has(instant.requested_time)
+            or instant.requested_time >= newest
+            or not instant.action.is_commit
+        ):
             continue
         if instant.action is ActionKind.REPLACECOMMIT and meta.reader.clustering_plan(instant) is not None:
             continue  # rewrites rows that were read before
@@ -175,11 +182,11 @@ def _first_hole(asked: IncrementalRange, meta: MetaClient, completed: list[Insta
 
 
 def _archived(
-    asked: IncrementalRange, meta: MetaClient, by_completion: bool
+    requested: IncrementalRange, meta: MetaClient, by_completion: bool
 ) -> list[tuple[Instant, CommitMetadata | None]]:
     """Writes in the range that archiving took off the active timeline, with their bodies; None for one that is lost."""
     until = meta.timeline.active_since
-    since: str | None = asked.begin or None
+    since: str | None = requested.begin or None
     if since is not None and by_completion:
         since = _earlier(since)
     if until is not None and since is not None and since >= until:
@@ -187,15 +194,15 @@ def _archived(
     history = load_archived_timeline(meta.storage, meta.config)
     known = {i.requested_time for i in meta.timeline.commits()}
 
-    def is_asked(instant: Instant) -> bool:
+    def is_wanted(instant: Instant) -> bool:
         time = (instant.completion_time if by_completion else None) or instant.requested_time
-        return instant.action.is_write and asked.has(time) and instant.requested_time not in known
+        return instant.action.is_write and requested.has(time) and instant.requested_time not in known
 
-    times = [i.requested_time for i in history.times(since, until) if is_asked(i)]
+    times = [i.requested_time for i in history.times(since, until) if is_wanted(i)]
     if not times:
         return []
     bodies = history.instants(min(times), max(times))
-    return [(archived.instant, _body(archived)) for archived in bodies if is_asked(archived.instant)]
+    return [(archived.instant, _body(archived)) for archived in bodies if is_wanted(archived.instant)]
 
 
 def _body(archived: ArchivedInstant) -> CommitMetadata | None:

@@ -254,6 +254,7 @@ def schema_history(meta: MetaClient, instant_time: str | None) -> tuple[Internal
 
 
 def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """These columns of a schema, in their order. Raises ConfigError for one that is not there, or is named twice."""
     if isinstance(columns, str):
         raise ConfigError(f"columns={columns!r} is one text; give a list of names.")
     fields = []

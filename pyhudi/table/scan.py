@@ -163,7 +163,7 @@ class Scan:
         newest = f"commit {plan.newest_commit}" if plan.newest_commit is not None else "no commit yet"
         moment = plan.instant_time or f"now ({newest})"
         if self._range is not None:
-            moment = f"{moment}, commits in ({self._range.begin or 'earliest'}, {self._range.end or 'now'}]"
+            moment = f"{moment}, commits in {self._range}"
         pruned = plan.partitions_total - plan.partitions_read
         lines = [
             f"{plan.query_type} of {self._meta.storage.root} ({config.table_type}, version {config.table_version})",
