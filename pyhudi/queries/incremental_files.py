@@ -77,10 +77,10 @@ def _replaced(instant: Instant, body: CommitMetadata) -> set[FileGroupId]:
 
 def _take_out(groups: dict[FileGroupId, _Group], replaced: set[FileGroupId]) -> set[FileGroupId]:
     """Those of the groups that were replaced; they leave."""
-    gone = replaced & groups.keys()
-    for group in gone:
+    out = replaced & groups.keys()
+    for group in out:
         del groups[group]
-    return gone
+    return out
 
 
 def _add(
