@@ -5,6 +5,7 @@ HudiError                     root; `retryable` says whether trying again can he
 │   └── KeyGenError           a row has no usable key or partition value
 ├── TableError                the table is not what the call needs
 │   ├── TableNotFound, TableExists, UnsupportedTable, SchemaMismatch
+│   └── RangeNotReadable      commits that an incremental query asks for: gone, or not there yet
 ├── CorruptFile               the bytes are not what the format says
 │   └── DamagedLog            a log file lacks bytes that a completed write put into it
 ├── StorageError              the file system said no
@@ -32,6 +33,7 @@ __all__ = [
     "MetadataTableDamaged",
     "PathExists",
     "PathNotFound",
+    "RangeNotReadable",
     "SchemaMismatch",
     "StaleRead",
     "StorageError",
@@ -79,6 +81,12 @@ class UnsupportedTable(TableError):
 
 class SchemaMismatch(TableError):
     """The data does not fit the table's schema; the message lists the columns."""
+
+
+class RangeNotReadable(TableError):
+    """Commits in the range of an incremental query were archived or cleaned, or are still missing; the message names
+    the oldest begin that can be read.
+    """
 
 
 class CorruptFile(HudiError):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.concat_rows import concat_rows
 from pyhudi.filegroup.keys_and_deletes import delete_flags, with_record_keys
 from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
@@ -140,11 +141,18 @@ class SliceMerge:
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
                  their record key, should the logs say where they are.
-        Raises:  DamagedLog if `spec.damage` says so.
+        Raises:  DamagedLog if `spec.damage` says so; UnsupportedTable for rows that only other commits make whole.
         """
         found = scan_slice(spec.storage, file_slice, spec.damage)
         blocks = blocks_of(found, spec.blocks)
-        in_pairs = spec.merge.needs_pairs or any(block.is_partial for block in blocks)
+        partial = any(block.is_partial for block in blocks)
+        if partial and spec.blocks.instants is not None and file_slice.base_file is None:
+            raise UnsupportedTable(
+                f"{spec.storage.root}: the log file {file_slice.log_files[0].path} has rows of a partial update, whose "
+                "other columns were committed before the range of this incremental query. Begin at the commit that "
+                "inserted them, or compare snapshots (as_of)."
+            )
+        in_pairs = spec.merge.needs_pairs or partial
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""
         count = 0

@@ -37,9 +37,9 @@ from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot"]
+__all__ = ["QUERY_TYPES", "ReadPlan", "ReadSlice", "check_query_type", "plan_snapshot", "schema_history", "selected"]
 
-QUERY_TYPES = ("snapshot", "read_optimized")
+QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class ReadPlan:
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
     `files_skipped`: slices that column statistics of the metadata table left out; `listed_by_metadata`: it told the
     files, too.
+    `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     """
 
     schema: pa.Schema
@@ -111,6 +112,7 @@ class ReadPlan:
     listed_by_metadata: bool = False
     merge: SliceSpec | None = field(default=None, repr=False)
     newest_commit: str | None = None
+    checkpoint: str | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -181,10 +183,10 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
     listed = None if known is None else known.files()
     view = FileSystemView.load(meta, as_of=instant_time, listed=listed)
     _check_not_empty(meta, view, instant_time)
-    history = _schema_history(meta, instant_time)
+    history = schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
     predicate = bind(parse_where(query.where), full)
-    schema = full if query.columns is None else _selected(full, query.columns)
+    schema = full if query.columns is None else selected(full, query.columns)
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])
 
@@ -248,8 +250,8 @@ def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_
 
 def check_query_type(query_type: str) -> None:
     """Raise ConfigError for a query type that there is not, or not in this release."""
-    if query_type in ("incremental", "cdc"):
-        raise ConfigError(f"query_type={query_type!r} is not in this release; snapshot, read_optimized and as_of are.")
+    if query_type == "cdc":
+        raise ConfigError(f"query_type={query_type!r} is not in this release; {', '.join(QUERY_TYPES)} are.")
     if query_type not in QUERY_TYPES:
         near = get_close_matches(query_type, QUERY_TYPES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
@@ -266,7 +268,7 @@ def _check_not_empty(meta: MetaClient, view: FileSystemView, instant_time: str |
     raise TableError(f"{meta.storage.root}: nothing was committed as of {instant_time}; {there}.")
 
 
-def _schema_history(meta: MetaClient, instant_time: str | None) -> tuple[InternalSchema, ...]:
+def schema_history(meta: MetaClient, instant_time: str | None) -> tuple[InternalSchema, ...]:
     """The schema-on-read history up to the query's instant, newest first.
 
     The newest file of all is read: it holds every version, and Hudi deletes the older ones.
@@ -275,7 +277,8 @@ def _schema_history(meta: MetaClient, instant_time: str | None) -> tuple[Interna
     return tuple(s for s in history if instant_time is None or not s.version_id or str(s.version_id) <= instant_time)
 
 
-def _selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+def selected(full: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """These columns of a schema, in their order. Raises ConfigError for one that is not there, or is named twice."""
     if isinstance(columns, str):
         raise ConfigError(f"columns={columns!r} is one text; give a list of names.")
     fields = []

@@ -27,7 +27,9 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
 from pyhudi.model.predicate import is_opaque
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
+from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental_range import incremental_range
+from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.schema.casts import cast
 from pyhudi.spark.engine import SparkEngine, literal_path
@@ -55,7 +57,8 @@ _SAME_IN_PATH: dict[pa.DataType, re.Pattern[str]] = {
 def read_frame(
     spark: SparkSession, path: str, options: Mapping[str, object], *, schema: StructType | str | None = None
 ) -> DataFrame:
-    """The table at `path` as a DataFrame of its state now, or as of the option `as.of.instant`.
+    """The table at `path` as a DataFrame: its state now, as of the option `as.of.instant`, or what was
+    committed in a range of times.
 
     Args:    options: Hudi's read options, and Hadoop's for the store (`fs.*`); the session's `spark.hoodie.*` and
                       `spark.hadoop.fs.*` come after them.
@@ -76,10 +79,12 @@ def plan_read(
     """The plan of a read by its options; `columns` None reads all."""
     read_options = ReadOptions.parse(options, session)
     meta = MetaClient.load(storage)
-    return meta, plan_snapshot(
+    begin, end, as_of = read_options.begin, read_options.end, read_options.as_of
+    return meta, plan_query(
         meta,
+        incremental_range(meta, read_options.query_type, begin, end, as_of, read_options.incremental),
         columns=columns,
-        as_of=read_options.as_of,
+        as_of=as_of,
         query_type=read_options.query_type,
         merger_classes=read_options.merger_classes,
         memory=read_options.memory,

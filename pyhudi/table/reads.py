@@ -11,6 +11,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions, canonical_keys
+from pyhudi.model.options.queries import BEGIN, END
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.queries.as_of import AsOf, parse_as_of
@@ -36,7 +37,7 @@ Said = TypeVar("Said")
 
 
 class TableReads(TableCalls):
-    """schema, config, timeline, history, metadata, files, partitions, scan."""
+    """schema, config, timeline, history, metadata, files, partitions, scan, changes."""
 
     # ---- looking at it
 
@@ -120,6 +121,8 @@ class TableReads(TableCalls):
         as_of: AsOf | None = None,
         query_type: str | None = None,
         *,
+        begin: AsOf | None = None,
+        end: AsOf | None = None,
         options: Options | None = None,
     ) -> Scan:
         """Describe a query; nothing is read until rows are fetched.
@@ -130,7 +133,11 @@ class TableReads(TableCalls):
                 tuples that all must hold, or a `pyarrow.compute` expression.
             as_of: the table at that moment: an instant time, a date, a time (text or object; without a zone it is
                 in the table's timeline zone).
-            query_type: "snapshot" (the default), or "read_optimized" for the base files of a merge-on-read table.
+            query_type: "snapshot" (the default), "read_optimized" for the base files of a merge-on-read table, or
+                "incremental" for the rows that were committed in a range of times.
+            begin, end: the range of an incremental query, moments as `as_of` takes them: begin is left out, end is in
+                (None: now). Completion times from table version 8 on, instant times below. begin="earliest": from the
+                first commit on.
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
                 the session's `spark.hoodie.*` come after them.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
@@ -143,12 +150,35 @@ class TableReads(TableCalls):
             where=where,
             as_of=_given_once(_AS_OF, "as_of", as_of, read_options.as_of, given),
             query_type=_given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given),
+            begin=_given_once(BEGIN, "begin", begin, read_options.begin, given),
+            end=_given_once(END, "end", end, read_options.end, given),
             spark=self._spark,
             merger_classes=read_options.merger_classes,
             memory=read_options.memory,
             damage=read_options.damage,
             use_metadata=read_options.use_metadata,
+            incremental=read_options.incremental,
         )
+
+    def changes(
+        self,
+        since: AsOf,
+        until: AsOf | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: Where = None,
+        options: Options | None = None,
+    ) -> Scan:
+        """The rows that were committed after `since`, in their newest version: an incremental query.
+
+        `checkpoint` of the result is the `since` of the next call. Deletes are no rows.
+
+        Args:
+            since, until: as `begin` and `end` of `scan`.
+            columns, where, options: as in `scan`.
+        Raises: ConfigError; RangeNotReadable, when rows are fetched, for commits that were archived or cleaned.
+        """
+        return self.scan(columns, where, query_type="incremental", begin=since, end=until, options=options)
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None

@@ -17,11 +17,14 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.model.options.queries import DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
 from pyhudi.model.predicate.limits import shown
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.queries.filters import Where
-from pyhudi.queries.plan import ReadPlan, check_query_type, plan_snapshot
+from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.incremental_range import incremental_range
+from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.text_table import readable_bytes
 
@@ -55,11 +58,14 @@ class Scan:
         where: Where = None,
         as_of: AsOf | None = None,
         query_type: str = "snapshot",
+        begin: AsOf | None = None,
+        end: AsOf | None = None,
         spark: SparkSession | None = None,
         merger_classes: Sequence[str] = (),
         memory: MemoryOptions = DEFAULT_MEMORY,
         damage: DamageOptions = DEFAULT_DAMAGE,
         use_metadata: bool = True,
+        incremental: IncrementalOptions = DEFAULT_INCREMENTAL,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
@@ -68,6 +74,7 @@ class Scan:
         self._where = parse_where(where)
         self._as_of = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
         self._query_type = query_type
+        self._range = incremental_range(meta, query_type, begin, end, as_of, incremental)
         self._spark = spark
         self._merger_classes = tuple(merger_classes)
         self._memory, self._damage, self._use_metadata = memory, damage, use_metadata
@@ -76,11 +83,12 @@ class Scan:
 
     @property
     def plan(self) -> ReadPlan:
-        """The files and columns to read; made once. Raises what `plan_snapshot` raises."""
+        """The files and columns to read; made once. Raises what `plan_query` raises."""
         with self._lock:
             if self._planned is None:
-                self._planned = plan_snapshot(
+                self._planned = plan_query(
                     self._meta,
+                    self._range,
                     columns=self._columns,
                     where=self._where,
                     as_of=self._as_of,
@@ -96,6 +104,13 @@ class Scan:
     def schema(self) -> pa.Schema:
         """Columns and types of the result."""
         return self.plan.schema
+
+    @property
+    def checkpoint(self) -> str | None:
+        """Of an incremental query: the `begin` of the one that goes on where this one ends, also when it has no rows.
+        None for other queries.
+        """
+        return self.plan.checkpoint
 
     def to_batches(self, *, threads: int = READ_THREADS) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. `threads`: files that are read at the same time."""
@@ -149,6 +164,8 @@ class Scan:
         config = self._meta.config
         newest = f"commit {plan.newest_commit}" if plan.newest_commit is not None else "no commit yet"
         moment = plan.instant_time or f"now ({newest})"
+        if self._range is not None:
+            moment = f"{moment}, commits in {self._range}"
         pruned = plan.partitions_total - plan.partitions_read
         lines = [
             f"{plan.query_type} of {self._meta.storage.root} ({config.table_type}, version {config.table_version})",
@@ -175,6 +192,9 @@ class Scan:
         parts = [f"columns={list(self._columns)}" if self._columns is not None else ""]
         parts.append("" if self._where == Constant(True) else f"where={shown(to_sql(self._where))}")
         parts.append("" if self._as_of is None else f"as_of={self._as_of!r}")
+        if self._range is not None:
+            parts.append(f"begin={self._range.begin or 'earliest'!r}")
+            parts.append("" if self._range.end is None else f"end={self._range.end!r}")
         parts.append("" if self._query_type == "snapshot" else f"query_type={self._query_type!r}")
         return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
 

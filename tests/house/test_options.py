@@ -275,9 +275,9 @@ def test_a_read_leaves_options_of_writing_alone_and_the_other_way_round():
         assert resolve({"hoodie.datasource.query.type": "incremental"}) == {}
 
 
-def test_an_incremental_read_is_refused_by_name():
-    with pytest.raises(ConfigError, match=r"hoodie\.datasource\.query\.type=incremental"):
-        ReadOptions.parse({"hoodie.datasource.query.type": "incremental"})
+def test_a_change_log_read_is_refused_by_name():
+    with pytest.raises(ConfigError, match=r"hoodie\.datasource\.query\.incremental\.format=cdc"):
+        ReadOptions.parse({"hoodie.datasource.query.incremental.format": "cdc"})
 
 
 def test_the_tables_own_facts_fill_the_options():

@@ -73,11 +73,14 @@ def test_query_type_and_moment_may_be_given_by_hudis_keys(logged: HudiTable) -> 
     [
         ({"query_type": "snapshot", "options": {QUERY_TYPE: "read_optimized"}}, "given twice, as 'read_optimized'"),
         ({"as_of": "2024-01-01", "options": {AS_OF: "2024-01-02"}}, "given twice, as '2024-01-02'"),
-        ({"options": {QUERY_TYPE: "incremental"}}, "hoodie.datasource.query.type=incremental"),
-        ({"options": {QUERY_TYPE: "all"}}, "expected one of snapshot, read_optimized, found 'all'"),
+        ({"options": {QUERY_TYPE: "incremental"}}, "hoodie.datasource.read.begin.instanttime"),
+        ({"options": {QUERY_TYPE: "all"}}, "expected one of snapshot, read_optimized, incremental, found 'all'"),
         ({"options": {LIMIT: "1 GB"}}, "expected one integer, found '1 GB'"),
         ({"options": {LIMIT: -1}}, "expected at least 0"),
-        ({"options": {"hoodie.datasource.read.begin.instanttime": "1"}}, "begin.instanttime=1: this release"),
+        (
+            {"options": {"hoodie.datasource.read.begin.instanttime": "1"}},
+            "begin='1', end=None with a query of type snapshot",
+        ),
         ({"options": {"as.of.instant": "yesterday"}}, "as_of='yesterday' is no moment"),
     ],
 )

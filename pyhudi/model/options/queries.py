@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyhudi.model.options.declare import option, row
+from pyhudi.model.options.declare import option, part, row
 from pyhudi.model.options.spec import ON_READ, ON_READ_AND_WRITE
 
-__all__ = ["METADATA", "SCHEMA_HISTORY", "QueryOptions"]
+__all__ = ["BEGIN", "DEFAULT_INCREMENTAL", "END", "METADATA", "SCHEMA_HISTORY", "IncrementalOptions", "QueryOptions"]
 
 METADATA = "hoodie.metadata.enable"
+BEGIN = "hoodie.datasource.read.begin.instanttime"
+END = "hoodie.datasource.read.end.instanttime"
 
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
@@ -22,17 +24,52 @@ SCHEMA_HISTORY = row(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class IncrementalOptions:
+    """What an incremental query does about commits that are gone or not there yet, and which rows it leaves out."""
+
+    full_scan: bool = option(
+        "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
+        False,
+        "An incremental query whose commits were archived, or whose files were cleaned, looks through the newest state "
+        "of the table for rows of these commits. Otherwise it is an error.",
+        scopes=ON_READ,
+    )
+    filters: tuple[str, ...] = option(
+        "hoodie.datasource.read.incr.filters",
+        (),
+        "Conditions in SQL with commas between them, all of which a row of an incremental query must meet.",
+        scopes=ON_READ,
+    )
+    path_glob: str = option(
+        "hoodie.datasource.read.incr.path.glob",
+        "",
+        "An incremental query reads only files whose full path ends as this pattern says; a star goes over folders.",
+        scopes=ON_READ,
+    )
+    holes: str = option(
+        "hoodie.read.timeline.holes.resolution.policy",
+        "FAIL",
+        "What an incremental query below table version 8 does about a running or failed write before complete ones in "
+        "its range: fail, read up to it, or take completion times for the range. From version 8 on none is missed.",
+        choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
+        scopes=ON_READ,
+    )
+
+
+DEFAULT_INCREMENTAL = IncrementalOptions()
+
+
 @dataclass(frozen=True)  # no slots: ReadOptions has several bases
 class QueryOptions:
-    """`as_of`: instant time, timestamp or date as text, None = now."""
+    """`as_of`: instant time, timestamp or date as text, None = now. `begin`, `end`: of an incremental query."""
 
     query_type: str = option(
         "hoodie.datasource.query.type",
         "snapshot",
         "What a read returns. On copy-on-write tables read_optimized is the same as snapshot.",
         aliases=("hoodie.datasource.view.type",),
-        choices=("snapshot", "read_optimized"),
-        later=("incremental",),
+        choices=("snapshot", "read_optimized", "incremental"),
         scopes=ON_READ,
     )
     as_of: str | None = option(
@@ -44,3 +81,17 @@ class QueryOptions:
         "Queries take files and column statistics from the metadata table, if it is up to date. Writes take it out.",
         scopes=ON_READ_AND_WRITE,
     )
+    begin: str | None = option(
+        BEGIN,
+        None,
+        "An incremental query returns what was committed after this time, which is a completion time from table "
+        "version 8 on and an instant time below; `earliest` takes all commits.",
+        scopes=ON_READ,
+    )
+    end: str | None = option(
+        END,
+        None,
+        "An incremental query returns what was committed until this time, itself included; none: until now.",
+        scopes=ON_READ,
+    )
+    incremental: IncrementalOptions = part(IncrementalOptions)

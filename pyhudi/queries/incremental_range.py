@@ -1,0 +1,219 @@
+"""Which commits an incremental query asks for: those in a range of times whose begin is left out and whose end is in.
+
+    version 8 and later: completion times      older versions: instant times
+
+Source: docs/formats/incremental.md, "The range", "Holes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta, timezone
+
+from pyhudi.errors import ConfigError, CorruptFile, RangeNotReadable, TableError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant, format_instant_time, parse_instant_time
+from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
+from pyhudi.queries.as_of import AsOf, parse_as_of
+from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
+from pyhudi.view.file_system_view import LISTING_THREADS
+
+__all__ = ["CommitsInRange", "IncrementalRange", "commits_in_range", "incremental_range", "is_service"]
+
+EARLIEST = "earliest"
+# A write of version 8 or later may have begun before the range and completed in it. The history has no order of
+# completion times, so archived writes are looked for that began a week before the range, and none that ran for longer.
+LONGEST_ARCHIVED_WRITE = timedelta(days=7)
+_ZEROS = re.compile(r"0+")  # what Hudi's own guides give for the beginning
+_SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX})
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalRange:
+    """Times in (begin, end], compared as text. `begin` "": from the first commit on; `end` None: to the newest one.
+
+    `options`: what to do about what is not there any more or not there yet, and filters.
+    """
+
+    begin: str
+    end: str | None = None
+    options: IncrementalOptions = DEFAULT_INCREMENTAL
+
+    def __str__(self) -> str:
+        return f"({self.begin or EARLIEST}, {self.end or 'now'}]"
+
+    def has(self, time: str) -> bool:
+        """Is this time in the range?"""
+        return self.begin < time and (self.end is None or time <= self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsInRange:
+    """Completed writes in a range with their bodies, in the order of their times, table services among them.
+
+    `lost`: those of them whose bodies can't be read in the history. `is_whole`: the range leaves no commit out; then no
+    bodies are read. `checkpoint`: the begin of the range that goes on where this one ends.
+    """
+
+    writes: tuple[tuple[Instant, CommitMetadata], ...]
+    lost: tuple[Instant, ...]
+    is_whole: bool
+    checkpoint: str
+    time_of: Callable[[Instant], str]
+
+
+def incremental_range(
+    meta: MetaClient,
+    query_type: str,
+    begin: AsOf | None,
+    end: AsOf | None,
+    as_of: AsOf | None = None,
+    options: IncrementalOptions = DEFAULT_INCREMENTAL,
+) -> IncrementalRange | None:
+    """The range that a query asks for, None when it is no incremental one.
+
+    Args:    begin, end: moments as `as_of` takes them; begin also "earliest", or zeros, as Hudi's guides have it.
+    Raises:  ConfigError for a range of another query, and for an incremental one without a begin, with an `as_of`, with
+             what is no moment, with an end before its begin, and of a table without commit times in its rows.
+    """
+    if query_type != "incremental":
+        if begin is None and end is None:
+            return None
+        raise ConfigError(
+            f"begin={begin!r}, end={end!r} with a query of type {query_type}: only incremental queries have a range. "
+            "Give query_type='incremental' (hoodie.datasource.query.type), or as_of for the table at a moment."
+        )
+    if as_of is not None:
+        raise ConfigError(f"as_of={as_of!r} with an incremental query: give end={as_of!r} instead.")
+    if begin is None:
+        raise ConfigError(
+            "An incremental query needs the time after which it begins: begin=..., or the option "
+            f"{BEGIN}; 'earliest' takes all commits."
+        )
+    first = _begin(begin, meta)
+    last = None if end is None else _moment("end", end, meta)
+    if last is not None and last < first:
+        raise ConfigError(f"end={end!r} is before begin={begin!r}: expected a range of times. Change one of them.")
+    if not meta.config.populate_meta_fields:
+        raise ConfigError(
+            f"{meta.storage.root}: an incremental query needs the commit time of each row, which this table does not "
+            "have (hoodie.populate.meta.fields=false). Take a snapshot."
+        )
+    return IncrementalRange(first, last, options)
+
+
+def _begin(begin: AsOf, meta: MetaClient) -> str:
+    if isinstance(begin, str) and (begin.strip().lower() == EARLIEST or _ZEROS.fullmatch(begin.strip())):
+        return ""
+    return _moment("begin", begin, meta)
+
+
+def _moment(name: str, given: AsOf, meta: MetaClient) -> str:
+    try:
+        return parse_as_of(given, meta.config.timeline_zone)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("as_of=", f"{name}=", 1)) from error
+
+
+def commits_in_range(requested: IncrementalRange, meta: MetaClient) -> CommitsInRange:
+    """The completed writes in a range. Raises RangeNotReadable for a hole in it, if the options say so."""
+    policy = requested.options.holes
+    by_completion = meta.config.table_version >= 8 or policy == "USE_TRANSITION_TIME"
+
+    def time_of(instant: Instant) -> str:
+        return (instant.completion_time if by_completion else None) or instant.requested_time
+
+    commits = meta.timeline.commits().instants
+    active = sorted((i for i in commits if requested.has(time_of(i))), key=lambda i: (time_of(i), i.requested_time))
+    hole = None if by_completion else _first_hole(requested, meta, active)
+    if hole is not None:
+        if policy == "FAIL":
+            raise RangeNotReadable(
+                f"{meta.storage.root}: the write {hole} was begun in the range {requested} before other writes that "
+                "are complete, and is not: its rows would be missed for good when the next read begins after them. "
+                "Wait for it or roll it back, end the range before it, or set "
+                "hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
+            )
+        active = [i for i in active if i.requested_time < hole]
+    checkpoint = max((time_of(i) for i in active), default=requested.begin or "0")
+    if not requested.begin and len(active) == len(commits):
+        return CommitsInRange((), (), True, checkpoint, time_of)
+    archived = _archived(requested, meta, by_completion)
+    lost = tuple(instant for instant, body in archived if body is None)
+    found = [(instant, body) for instant, body in archived if body is not None]
+    found += zip(active, _bodies(meta, active), strict=True)
+    found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
+    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
+    return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+
+
+def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata]:
+    if len(instants) < 2:
+        return [meta.commits.metadata(instant) for instant in instants]
+    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
+        return list(pool.map(meta.commits.metadata, instants))
+
+
+def is_service(instant: Instant, body: CommitMetadata, meta: MetaClient) -> bool:
+    """Did the write only put rows in other places? They keep the commit times that they have."""
+    if body.operation_type in _SERVICES or body.compacted:
+        return True
+    return meta.config.is_merge_on_read and instant.action is ActionKind.COMMIT
+
+
+def _first_hole(requested: IncrementalRange, meta: MetaClient, completed: list[Instant]) -> str | None:
+    """The oldest write in the range that is running, or was left by a dead writer, while a later one is complete."""
+    newest = max((i.requested_time for i in completed), default="")
+    for instant in meta.timeline.pending():
+        if (
+            not requested.has(instant.requested_time)
+            or instant.requested_time >= newest
+            or not instant.action.is_commit
+        ):
+            continue
+        if instant.action is ActionKind.REPLACECOMMIT and meta.reader.clustering_plan(instant) is not None:
+            continue  # rewrites rows that were read before
+        return instant.requested_time
+    return None
+
+
+def _archived(
+    requested: IncrementalRange, meta: MetaClient, by_completion: bool
+) -> list[tuple[Instant, CommitMetadata | None]]:
+    """Writes in the range that archiving took off the active timeline, with their bodies; None for one that is lost."""
+    until = meta.timeline.active_since
+    since: str | None = requested.begin or None
+    if since is not None and by_completion:
+        since = _earlier(since)
+    if until is not None and since is not None and since >= until:
+        return []
+    history = load_archived_timeline(meta.storage, meta.config)
+    known = {i.requested_time for i in meta.timeline.commits()}
+
+    def is_wanted(instant: Instant) -> bool:
+        time = (instant.completion_time if by_completion else None) or instant.requested_time
+        return instant.action.is_write and requested.has(time) and instant.requested_time not in known
+
+    times = [i.requested_time for i in history.times(since, until) if is_wanted(i)]
+    if not times:
+        return []
+    bodies = history.instants(min(times), max(times))
+    return [(archived.instant, _body(archived)) for archived in bodies if is_wanted(archived.instant)]
+
+
+def _body(archived: ArchivedInstant) -> CommitMetadata | None:
+    try:
+        return archived.commit()
+    except CorruptFile:
+        return None
+
+
+def _earlier(time: str) -> str:
+    try:
+        return format_instant_time(parse_instant_time(time, timezone.utc) - LONGEST_ARCHIVED_WRITE, timezone.utc)
+    except (TableError, OverflowError):
+        return ""

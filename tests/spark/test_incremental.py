@@ -1,0 +1,43 @@
+"""Incremental queries on each road to a DataFrame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi import HudiTable
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
+TYPE, BEGIN, END = (
+    f"hoodie.datasource.{name}" for name in ("query.type", "read.begin.instanttime", "read.end.instanttime")
+)
+
+
+def values(frame: Any) -> list[int]:
+    return sorted(row["v"] for row in frame.select("v").collect())
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type)
+    table.insert([{"id": n, "v": n, "ts": 1} for n in range(4)])
+    table.upsert([{"id": n, "v": 10 + n, "ts": 2} for n in range(2)])
+    table.upsert([{"id": 1, "v": 21, "ts": 3}])
+    first, second, _ = (str(i.completion_time) for i in table.timeline.commits())
+
+    reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, first)
+    assert values(reader.load(table.path)) == [10, 21]
+    assert values(reader.option(END, second).load(table.path)) == [10, 11]
+    pyhudi.enable(spark)
+    try:
+        reader = spark.read.format("hudi").option(TYPE, "incremental")
+        assert values(reader.option(BEGIN, "earliest").option(END, second).load(table.path)) == [2, 3, 10, 11]
+        newest = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, second)
+        assert values(newest.load(table.path)) == [21]
+    finally:
+        pyhudi.disable(spark)
+    assert values(HudiTable.open(table.path, spark=spark).changes(first, second).to_spark()) == [10, 11]
