@@ -66,6 +66,7 @@ def plan_query(
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
+    use_metadata: bool = True,
 ) -> ReadPlan:
     """Plan a query of any type; see `plan_snapshot`, and `plan_incremental` for `requested`, None of other queries."""
     if requested is not None:
@@ -87,6 +88,7 @@ def plan_query(
         merger_classes=merger_classes,
         memory=memory,
         damage=damage,
+        use_metadata=use_metadata,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
 from pyhudi.storage.paths import child, inside
 
 __all__ = ["Subfolder"]
@@ -35,8 +35,8 @@ class Subfolder:
     def full_path(self, path: str) -> str:
         return self.storage.full_path(self._outer(path))
 
-    def read(self, path: str) -> bytes:
-        return self.storage.read(self._outer(path))
+    def read(self, path: str, limit_bytes: int = READ_BYTES_MAX) -> bytes:
+        return self.storage.read(self._outer(path), limit_bytes)
 
     def open_input(self, path: str) -> pa.NativeFile:
         return self.storage.open_input(self._outer(path))
