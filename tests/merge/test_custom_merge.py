@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyhudi.errors import UnsupportedTable
 from pyhudi.merge.base import Place
 from pyhudi.merge.custom import MergeContext, RowMerger
 from pyhudi.merge.pairs import pair_merger
@@ -56,3 +59,11 @@ def test_pairs_with_a_delete_are_decided_without_the_merger_and_all_others_by_it
     assert merged.is_delete.tolist() == [False, True, False]
     assert [merged.rows.column("seq").to_pylist()[place] for place in (0, 2)] == [11, 33]
     assert [merged.ordering[0].to_pylist()[place] for place in (0, 2)] == [11, 33]
+
+
+@pytest.mark.parametrize("newer_lacks", [True, False])
+def test_versions_that_lack_columns_are_not_shown_to_a_merger_of_whole_rows(newer_lacks: bool) -> None:
+    whole, part = versions(1), replace(versions(2), absent={"seq": np.array([True])})
+    pair = (whole, part) if newer_lacks else (part, whole)
+    with pytest.raises(UnsupportedTable, match=r"partial updates.*SumOfRows can't merge"):
+        pair_merger(rules("SumOfRows")).merge(*pair, Place.SLICE)

@@ -10,6 +10,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, UnsupportedTable, WriteConflict
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
+from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
@@ -221,3 +222,16 @@ def test_leftovers_of_a_call_that_died_do_not_stand_in_the_way_of_the_next_one()
 
     assert not [e for e in table.storage.list(".hoodie") if e.name[0].isdigit()]
     assert table.rows() == rows
+
+
+def test_a_change_of_version_tells_what_was_done_line_by_line() -> None:
+    step = StepResult(8, 9, instants=1200, properties_set={"a": "1"}, properties_removed=("b", "c"))
+    change = VersionChange("s3://t", 8, 9, (step,), rolled_back=("001", "002"), compacted=("003",))
+
+    assert str(change).split("\n") == [
+        "s3://t: version 8 → 9",
+        "  version 8 → 9: 1 properties set, 2 removed, 1,200 instants and 0 archived ones rewritten",
+        "  rolled back: 001, 002",
+        "  compacted: 003",
+    ]
+    assert str(VersionChange("s3://t", 9, 9)) == "s3://t has version 9 already"
