@@ -114,7 +114,9 @@ PAYLOADS = "org.apache.hudi.common.model."
 def test_below_version_8_deletes_in_log_files_win_by_place_as_their_ordering_value_is_unknown(
     payload: str, version: int, places: set[Place]
 ) -> None:
-    made = new_table_properties(NewTable("t", record_key_fields=("id",), ordering_fields=("ts",), table_version=version))
+    made = new_table_properties(
+        NewTable("t", record_key_fields=("id",), ordering_fields=("ts",), table_version=version)
+    )
     made.pop("hoodie.record.merge.strategy.id", None)
     decided = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": PAYLOADS + payload}
     found = merge_rules(TableConfig({**made, **decided}))
