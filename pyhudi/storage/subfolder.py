@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from pyhudi.storage.base import READ_BYTES_MAX, FileInfo, Storage
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.file_size import READ_BYTES_MAX
 from pyhudi.storage.paths import child, inside
 
 __all__ = ["Subfolder"]

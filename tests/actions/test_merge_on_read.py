@@ -7,14 +7,14 @@ import re
 import pyarrow as pa
 import pytest
 
-from pyhudi.errors import HudiError, TableError, WriteConflict
+from pyhudi.errors import HudiError, SchemaMismatch, TableError, WriteConflict
 from pyhudi.formats.instant_files import decode_rollback_metadata, decode_rollback_plan
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, VERSIONS, MergeOnRead
-from tests.support.tables.small import rollback_write, rows_of
+from tests.support.tables.small import SCHEMA, rollback_write, rows_of
 from tests.support.writers.interrupted import InterruptedEngine
 
 BUCKETS = {"index_type": "BUCKET", "bucket_index_num_buckets": "1"}
@@ -339,3 +339,26 @@ def test_a_write_that_is_undone_takes_the_log_files_of_its_slices_along(version:
     table.upsert(("a", "x", 1, 3))
     table.upsert(("a", "x", 2, 4), ("b", "x", 1, 5))
     assert table.rows() == [("a", "x", 2, 4), ("b", "x", 1, 5)]
+
+
+UNORDERED = pa.table({"id": ["a"], "p": ["x"], "ts": [None], "v": [11]}, SCHEMA)
+
+
+def test_by_commit_time_rows_without_ordering_value_go_to_log_files_and_win(version: str) -> None:
+    table = MergeOnRead(version, write_record_merge_mode=COMMIT_TIME)
+    table.bulk_insert(("a", "x", 1, 10))
+    table.write("upsert", UNORDERED)
+
+    assert len(table.logs()) == 1
+    assert table.rows() == [("a", "x", None, 11)]
+
+
+@pytest.mark.parametrize("newer", ["8", "9"])
+def test_by_event_time_rows_without_ordering_value_are_refused_as_hudi_can_not_read_them(newer: str) -> None:
+    table = MergeOnRead(newer)
+    table.bulk_insert(("a", "x", 1, 10))
+    with pytest.raises(SchemaMismatch, match="no value in the ordering field 'ts'"):
+        table.write("upsert", UNORDERED)
+
+    assert not table.logs()
+    assert table.rows() == [("a", "x", 1, 10)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
 from pyhudi.model.instant import State
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
@@ -380,3 +381,13 @@ def test_a_type_that_no_table_can_hold_is_refused_before_there_is_a_table() -> N
     with pytest.raises(SchemaMismatch, match="odd"):
         table.write("upsert", rows_of(("a", "x", 1, 1)).append_column("odd", pa.array([1], pa.duration("s"))))
     assert not list(table.storage.walk(""))
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert"])
+def test_a_row_without_key_is_named_by_its_number_in_all_that_was_given(table: TestTable, operation: str) -> None:
+    table.engine = LocalEngine(1)
+    first, second = rows_of(("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "x", 1, 1)), rows_of(("d", "x", 1, 1))
+    nameless = pa.table({"id": [None], "p": ["x"], "ts": [1], "v": [1]}, SCHEMA)
+
+    with pytest.raises(KeyGenError, match=r"^Row 4 \(counted from 0"):
+        table.write(operation, pa.concat_tables([first, second, nameless]))

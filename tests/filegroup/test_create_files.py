@@ -247,3 +247,18 @@ def test_an_error_half_way_leaves_markers_for_all_files_that_are_there(table: Ta
     marked = {marker.data_path for marker in list_markers(spec.storage, FIRST)}
     there = {info.path for info in spec.storage.walk("") if info.path.endswith(".parquet")}
     assert there <= marked
+
+
+def test_the_status_of_a_file_comes_when_it_is_finished_and_not_only_at_the_end() -> None:
+    table = Table(file={"bloom_num_entries": 50, "max_file_size_bytes": 1, "row_group_rows": 20_000})
+    read: list[int] = []
+
+    def batches() -> Any:
+        for number in range(3):
+            read.append(number)
+            yield from rows(70_000).to_batches()
+
+    statuses = write_partitioned(table.spec, TASK, batches(), table.clock)
+    assert next(statuses).stat.num_writes > 0
+    assert read == [0]
+    statuses.close()  # type: ignore[attr-defined]  # a generator

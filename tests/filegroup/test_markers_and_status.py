@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.markers import CREATE, Marker, create_marker, delete_markers, list_markers, sweep
+from pyhudi.filegroup.markers import APPEND, CREATE, Marker, create_marker, delete_markers, list_markers, sweep
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.write_status import WriteStatus
@@ -105,6 +105,16 @@ def test_a_forged_marker_deletes_nothing(name: str) -> None:
 
     assert storage.stat("p/a_1-1-1_20230101000000000.parquet") is not None
     assert storage.stat(".hoodie/hoodie.properties") is not None
+
+
+@pytest.mark.parametrize("name", ["a_1-1-1_20230101000000000.parquet", f"a_1-1-1_{NOW}.parquet", "notes.txt"])
+def test_a_marker_of_appending_deletes_nothing_but_log_files(name: str) -> None:
+    storage = MemoryStorage()
+    storage.write(f"p/{name}", b"whatever it holds")
+    create_marker(storage, NOW, f"p/{name}", APPEND)
+
+    assert sweep(storage, NOW, keep=()) == ()
+    assert storage.stat(f"p/{name}") is not None
 
 
 @given(

@@ -281,3 +281,12 @@ def test_a_checksum_of_hbase_is_checked(tmp_path: Path) -> None:
     data[24] = 1  # CRC32, where the writer left zeros
     with pytest.raises(CorruptFile, match="checksum"):
         entries_of(opened(bytes(data)))
+
+
+@pytest.mark.parametrize(("fitting", "blocks"), [(0, 6), (1, 6), (2, 3), (3, 2), (6, 1)])
+def test_a_block_is_full_at_its_size_and_not_before(fitting: int, blocks: int) -> None:
+    entries = [(f"key{n}".encode(), b"value") for n in range(6)]
+    block_bytes = fitting * len(encode_entry(*entries[0]))
+    assert written(entries, codec="none", block_bytes=block_bytes).count(DATA) == blocks
+    if fitting > 1:
+        assert written(entries, codec="none", block_bytes=block_bytes - 1).count(DATA) > blocks

@@ -50,3 +50,12 @@ def test_a_stream_breaks_off_where_the_text_ends() -> None:
     assert stream.read_next_batch().num_rows == 2
     with pytest.raises(ConfigError, match="row 3"):
         stream.read_next_batch()
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("map key", "c.key"), ("map value", "c.value"), ("struct", "c.x"), ("list", "c.element"), ("deep", "c.element.x")],
+)
+def test_text_inside_of_other_types_is_named_by_its_path(name: str, path: str) -> None:
+    with pytest.raises(ConfigError, match=rf"Column '{path}'"):
+        check_text(pa.table({"c": nested(as_text([b"a", WRONG]))[name]}))

@@ -16,7 +16,19 @@ from pyhudi.index.row_counts import count_groups
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from tests.support.large_batches import CASES, collects_keys, large_from, play
+from tests.support.large_batches import (
+    CASES,
+    LOADED,
+    MERGE_ON_READ,
+    Case,
+    by_three,
+    collects_keys,
+    large_from,
+    numbered,
+    play,
+    shifted,
+    upsert,
+)
 from tests.support.remote_engine import RemoteEngine
 
 
@@ -47,6 +59,22 @@ def test_a_key_in_two_places_is_written_where_it_is_alive_and_leaves_other_keys_
     assert len(last[3]) == len(rows), "no key is in the table twice"
     assert all(rows[f"k{n:03}"] == (f"k{n:03}", f"p{n % 3}", 9, 3000 + n) for n in range(20))
     assert not {f"k{n:03}" for n in range(40, 50)} & set(rows), "the rows are older than the deletes they meet"
+
+
+@pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])
+def test_a_key_that_was_updated_in_the_second_of_its_places_is_found_there(
+    key_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both places have log files then: those of the first delete the key, those of the second have its newest row."""
+    away_and_back = [upsert(*numbered(0, 20, to, 6), index_type="GLOBAL_SIMPLE") for to in (shifted, by_three)]
+    updated = upsert(*numbered(0, 20, by_three, 8), index_type="GLOBAL_SIMPLE")
+    last = upsert(*numbered(0, 20, by_three, 9, 3000))
+    large_from(monkeypatch, key_bytes)
+    case = Case({"hoodie.index.type": "SIMPLE", **MERGE_ON_READ}, (LOADED, *away_and_back, updated, last))
+    *_, (inserted, met, deleted, rows) = play(case, LocalStorage(str(tmp_path)), RemoteEngine())
+
+    assert (inserted, met, deleted) == (0, 20, 0)
+    assert [row for row in rows if row[0] < "k020"] == [(f"k{n:03}", f"p{n % 3}", 9, 3000 + n) for n in range(20)]
 
 
 @pytest.mark.parametrize("key_bytes", [0, 1 << 20], ids=["large", "small"])

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
+from pyhudi.index import key_lookup
 from pyhudi.index.stored_keys import Candidate, StoredKeys
 from pyhudi.model.file_group import BaseFile
 from pyhudi.storage.memory import MemoryStorage
@@ -42,3 +44,21 @@ def test_ordering_values_that_do_not_fit_the_tables_type_are_refused_with_the_fi
 def test_a_base_file_without_record_keys_is_refused_with_its_name() -> None:
     with pytest.raises(CorruptFile, match=f"{NAME}: expected record keys in the column _hoodie_record_key, found none"):
         keys_of({"ts": pa.array([1])}, pa.schema([]))
+
+
+@pytest.mark.parametrize("compared_max", [1, 100], ids=["by the ends", "key by key"])
+@pytest.mark.parametrize("wanted", [(0, 15, 29), (15,), (9, 10), (5, 40), (40, 41)])
+def test_keys_are_found_in_whichever_row_group_they_stand(
+    wanted: tuple[int, ...], compared_max: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_lookup, "_KEYS_COMPARED_MAX", compared_max)
+    storage, sink = MemoryStorage(), io.BytesIO()
+    keys = pa.array([f"k{n:02}" for n in range(30)])
+    pq.write_table(pa.table({"_hoodie_record_key": keys}), sink, row_group_size=10)
+    storage.write(f"p/{NAME}", sink.getvalue())
+    base = BaseFile(f"p/{NAME}", "p", "f-0", "20240101000000000", len(sink.getvalue()))
+    asked = {"p": pa.array([f"k{n:02}" for n in wanted])}
+    find = key_lookup.FindKeys(StoredKeys(storage, None, pa.schema([]), None), asked, uses_bloom=False)
+
+    found = [key for batch in find(TaskContext(0, 0, 0), [Candidate(base)]) for key in batch.column(0).to_pylist()]
+    assert found == [f"k{n:02}" for n in wanted if n < 30]

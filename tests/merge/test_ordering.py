@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pytest
 
@@ -27,3 +29,9 @@ def test_moments_beyond_the_years_that_are_compared_are_refused() -> None:
 def test_text_that_is_not_utf_8_is_refused() -> None:
     with pytest.raises(SchemaMismatch, match="utf-8"):
         ordering_keys([text_of(b"\xff\xfe")])
+
+
+def test_a_decimal_is_compared_with_a_double_from_either_side() -> None:
+    decimals, doubles = pa.array([Decimal("1.50"), Decimal("-2.25")]), pa.array([1.25, -2.0])
+    assert stored_is_greater([decimals], [doubles]).tolist() == [True, False]
+    assert stored_is_greater([doubles], [decimals]).tolist() == [False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyhudi.errors import UnsupportedTable
+from pyhudi.merge.base import Place
 from pyhudi.merge.rules import FILL_UNAVAILABLE, IGNORE_DEFAULTS, MergeRules, merge_rules
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 
@@ -98,3 +99,28 @@ class Other:
 
     def merge(self, older: object, newer: object, context: object) -> object:
         return newer
+
+
+PAYLOADS = "org.apache.hudi.common.model."
+
+
+@pytest.mark.parametrize(
+    ("payload", "version", "places"),
+    [
+        ("PartialUpdateAvroPayload", 6, {Place.FILE, Place.SLICE}),
+        ("PartialUpdateAvroPayload", 8, {Place.FILE}),
+        ("debezium.PostgresDebeziumAvroPayload", 6, {Place.SLICE}),
+        ("debezium.PostgresDebeziumAvroPayload", 8, set()),
+    ],
+)
+def test_below_version_8_deletes_in_log_files_win_by_place_as_their_ordering_value_is_unknown(
+    payload: str, version: int, places: set[Place]
+) -> None:
+    made = new_table_properties(
+        NewTable("t", record_key_fields=("id",), ordering_fields=("ts",), table_version=version)
+    )
+    made.pop("hoodie.record.merge.strategy.id", None)
+    decided = {"hoodie.record.merge.mode": "CUSTOM", "hoodie.compaction.payload.class": PAYLOADS + payload}
+    found = merge_rules(TableConfig({**made, **decided}))
+
+    assert found.later_deletes == places

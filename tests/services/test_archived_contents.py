@@ -24,6 +24,7 @@ from tests.support.tables.undone import (
     served,
     upsert,
 )
+from tests.support.tables.versioned import take_to
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 States = dict[State, tuple[ActionKind, bytes]]
@@ -134,3 +135,17 @@ def check(kept: dict[str, Any], body: bytes, action: ActionKind) -> None:
     elif action is not ActionKind.REPLACECOMMIT:
         whole = decode_avro_record(body)
         assert {name: whole.get(name) for name in kept} == kept
+
+
+def test_in_the_archive_of_a_table_that_went_down_to_version_6_services_are_pending_under_their_own_names() -> None:
+    table = with_every_action("9")
+    gone = archived(table, compact_inline_max_delta_commits="1").archived
+    take_to(table.storage, 6)
+    kept = {i.instant: i.entries for i in archive_log(table.storage, table.meta.config).instants()}
+
+    services = {ActionKind.COMPACTION: "commit", ActionKind.LOGCOMPACTION: "deltacommit"}
+    pending = {(i.action, entries["REQUESTED"]["actionType"]) for i, entries in kept.items() if "REQUESTED" in entries}
+    completed = {(i.action.value, entries["COMPLETED"]["actionType"]) for i, entries in kept.items()}
+    assert {i.requested_time for i in kept} == {i.requested_time for i in gone}
+    assert pending >= {(ActionKind(done), service.value) for service, done in services.items()}
+    assert all(action == said for action, said in completed)

@@ -162,6 +162,22 @@ def markers(table: Clustered) -> set[str]:
     return {path for path in table.memory.paths() if path.endswith(".commit") and path.rpartition("/")[0] != commits}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_ring_that_lost_its_markers_gets_them_from_the_next_write(version: str) -> None:
+    """Whoever comes when the resize is archived can't ask the timeline whether the ring counts."""
+    table = ringed(version)
+    table.upsert(*many(200))
+    time = resized(table).runs[0].instant_time
+    made = markers(table)
+    for path in made:
+        table.storage.delete(path)
+    table.upsert(*many(200, ts=2))
+
+    assert {path.rpartition("/")[2] for path in made} == {f"{time}.commit"}
+    assert markers(table) == made
+    assert table.rows() == many(200, ts=2)
+
+
 @pytest.mark.parametrize("path", [(8, 6, 9), (6, 8, 6)])
 def test_markers_of_rings_stand_where_hudi_of_each_version_has_them(path: tuple[int, ...]) -> None:
     table = ringed(str(path[0]))

@@ -213,3 +213,18 @@ def test_the_table_object_cleans(tmp_path: Any) -> None:
     assert result.runs[0].files_deleted == 1
     assert "1 files deleted" in str(result)
     assert table.to_arrow(["v"]).column(0).to_pylist() == [3]
+
+
+def test_in_a_notebook_a_plan_is_a_table_and_what_was_done_is_lines() -> None:
+    table = table_of()
+    assert "<table>" not in call(table, dry_run=True, clean_commits_retained="1")._repr_html_(), "nothing is planned"
+    update(table, 3)
+    planned = call(table, dry_run=True, clean_commits_retained="1")
+    done = call(table, clean_commits_retained="1")
+
+    names = [name for deletion in planned.planned for name in deletion.names]
+    assert names
+    assert all(f"<td>{name}</td>" in planned._repr_html_() for name in names)
+    assert done.runs[0].files_deleted == len(names)
+    assert "<table>" not in done._repr_html_()
+    assert done.runs[0].instant_time in done._repr_html_()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -293,3 +294,20 @@ def test_bloom_filters_and_key_ranges_of_new_files_know_all_keys(index: str) -> 
     result = table.upsert(*later, index_type=index)
     assert (result.updated, result.inserted) == (200, 0)
     assert table.rows() == later
+
+
+@pytest.mark.parametrize("counts", [(70_000, 70_000, 10), (122_880, 50), (130_000,)])
+def test_unsorted_rows_of_any_slices_come_through_in_row_groups_of_the_usual_size(counts: tuple[int, ...]) -> None:
+    table = Clustered()
+    for number, count in enumerate(counts):
+        keys = pa.array([f"k{number}{n:06d}" for n in range(count)])
+        columns = {"id": keys, "p": pa.repeat("x", count), "ts": pa.repeat(1, count), "v": pa.array(range(count))}
+        table.write("bulk_insert", pa.table(columns))
+    before = table.read().column("id").combine_chunks()
+    run = table.cluster()
+
+    assert table.groups() == {"x": 1}
+    assert run.runs[0].files_written == 1
+    after = table.read().column("id").combine_chunks()
+    assert len(after) == sum(counts)
+    assert after.sort().equals(before.sort())

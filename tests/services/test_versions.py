@@ -10,7 +10,10 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, UnsupportedTable, WriteConflict
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
+from pyhudi.services.versions.result import StepResult, VersionChange
+from pyhudi.services.versions.steps.rollback_and_compact import is_ready_for_step
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.heartbeat import Heartbeat
 from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
@@ -221,3 +224,27 @@ def test_leftovers_of_a_call_that_died_do_not_stand_in_the_way_of_the_next_one()
 
     assert not [e for e in table.storage.list(".hoodie") if e.name[0].isdigit()]
     assert table.rows() == rows
+
+
+def test_a_change_of_version_tells_what_was_done_line_by_line() -> None:
+    step = StepResult(8, 9, instants=1200, properties_set={"a": "1"}, properties_removed=("b", "c"))
+    change = VersionChange("s3://t", 8, 9, (step,), rolled_back=("001", "002"), compacted=("003",))
+
+    assert str(change).split("\n") == [
+        "s3://t: version 8 → 9",
+        "  version 8 → 9: 1 properties set, 2 removed, 1,200 instants and 0 archived ones rewritten",
+        "  rolled back: 001, 002",
+        "  compacted: 003",
+    ]
+    assert str(VersionChange("s3://t", 9, 9)) == "s3://t has version 9 already"
+
+
+@pytest.mark.parametrize(("make", "ready"), [(copy_on_write, True), (merge_on_read, False)])
+def test_a_table_with_log_files_is_not_ready_for_a_step(make: Callable[[str], TestTable], ready: bool) -> None:
+    """They may have come between folding and taking the lock."""
+    table = make("8")
+    options = WriteOptions.parse({}, table=table.meta.config)
+
+    assert serve(table.storage, is_ready_for_step, options, table.engine, dry_run=True) is ready
+    take_to(table.storage, 9)
+    assert serve(table.storage, is_ready_for_step, options, table.engine, dry_run=True)
