@@ -163,6 +163,7 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
 
 
 _CHAIN_TERMS = 64
+_ANY_INTEGER = pa.decimal128(20, 0)  # signed and unsigned ones of 64 bits
 _KERNELS: dict[str, Callable[[pc.Expression, pc.Expression | pa.Scalar], pc.Expression]] = {
     "=": lambda left, right: left == right,
     "<>": lambda left, right: left != right,
@@ -226,6 +227,8 @@ def _compare_float(column: pc.Expression, op: str, value: float) -> pc.Expressio
 
 
 def _compare_columns(left: pc.Expression, op: str, right: pc.Expression, kinds: Sequence[pa.DataType]) -> pc.Expression:
+    if pa.uint64() in kinds and any(pa.types.is_signed_integer(kind) for kind in kinds):
+        left, right = left.cast(_ANY_INTEGER), right.cast(_ANY_INTEGER)  # pyarrow would make both int64
     plain = _KERNELS[op](left, right)
     if not any(pa.types.is_floating(kind) for kind in kinds):
         return plain

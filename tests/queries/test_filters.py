@@ -174,3 +174,10 @@ def test_a_where_that_cannot_be_meant_is_refused_with_what_to_do(where: Any, say
 def test_an_unknown_column_is_named_together_with_its_neighbour() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'local'"):
         bind(parse_where("locl is null"), SCHEMA)
+
+
+def test_unsigned_numbers_of_64_bits_are_compared_with_signed_ones() -> None:
+    rows = pa.table({"u": pa.array([1 << 63, 1, None], pa.uint64()), "i": pa.array([-1, 1, 1], pa.int64())})
+    found = [rows.filter(to_arrow(bind(parse_where(f"u {op} i"), rows.schema), rows.schema)) for op in (">", "=")]
+
+    assert [table["i"].to_pylist() for table in found] == [[-1], [1]]
