@@ -13,30 +13,30 @@ import numpy as np
 
 from pyhudi.formats.hfile.key_column import KeyColumn, Places
 
-__all__ = ["KeyRange", "ranges_of", "rows_in"]
+__all__ = ["PrefixRange", "ranges_of", "rows_in"]
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRange:
+class PrefixRange:
     """Keys from `first` on that are smaller than `behind`; None: all that follow."""
 
     first: bytes
     behind: bytes | None
 
 
-def ranges_of(prefixes: Iterable[bytes]) -> list[KeyRange]:
+def ranges_of(prefixes: Iterable[bytes]) -> list[PrefixRange]:
     """The keys that begin with one of the prefixes: ascending ranges without common keys."""
-    ranges: list[KeyRange] = []
+    ranges: list[PrefixRange] = []
     last: bytes | None = None
     for prefix in sorted(set(prefixes)):
         if last is not None and prefix.startswith(last):
             continue  # its keys belong to the shorter prefix
         last = prefix
-        ranges.append(KeyRange(prefix, _behind(prefix)))
+        ranges.append(PrefixRange(prefix, _behind(prefix)))
     return ranges
 
 
-def rows_in(keys: KeyColumn, ranges: Sequence[KeyRange]) -> Places:
+def rows_in(keys: KeyColumn, ranges: Sequence[PrefixRange]) -> Places:
     """The rows, ascending, of the keys that lie in one of the ranges, which ascend."""
     rows, end = [np.zeros(0, np.int64)], 0
     for wanted in ranges:

@@ -32,7 +32,7 @@ from pyhudi.formats.hfile.entries import Entries, decode_entries
 from pyhudi.formats.hfile.index import BlockIndex, IndexEntry, decode_inner_index, decode_root_index
 from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
-from pyhudi.formats.hfile.prefixes import KeyRange, ranges_of, rows_in
+from pyhudi.formats.hfile.prefixes import PrefixRange, ranges_of, rows_in
 from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, run_end
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_file_info
 
@@ -149,7 +149,7 @@ class HFileReader:
         Raises CorruptFile.
         """
         wanted = ranges_of(prefixes)
-        of_blocks: dict[BlockPlace, list[KeyRange]] = {}
+        of_blocks: dict[BlockPlace, list[PrefixRange]] = {}
         for keys in wanted:
             for place in self._places_between(self._top(), self._trailer.levels, keys):
                 of_blocks.setdefault(place, []).append(keys)
@@ -193,7 +193,7 @@ class HFileReader:
             low, high = (middle + 1, high) if wanted[middle] < row else (low, middle)
         return low
 
-    def _places_between(self, index: BlockIndex, level: int, keys: KeyRange) -> Iterator[BlockPlace]:
+    def _places_between(self, index: BlockIndex, level: int, keys: PrefixRange) -> Iterator[BlockPlace]:
         """The blocks below an index that may have keys of a range."""
         for number in range(max(0, index.block_of(keys.first)), index.blocks_before(keys.behind)):
             if level == 1:
