@@ -7,17 +7,16 @@ Source: docs/formats/metadata-table.md, "Reading a file group", "Records".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
 from pyhudi.formats.avro.decode import AvroDecoder
-from pyhudi.formats.hfile import Entries, HFileReader
+from pyhudi.formats.hfile import Entries, HFileReader, gathered
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileSlice
@@ -26,8 +25,6 @@ from pyhudi.model.keys import RECORD_KEY
 __all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
-
-_Found = Iterator[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,12 @@ class GroupReader:
 
     def with_keys(self, keys: pa.Array) -> pa.Table:
         """The records with these keys (text, no nulls)."""
-        wanted = [key.encode() for key in _texts(keys)]
-        return self._read(lambda reader, where, decoder: _looked_up(reader.lookup(wanted), where, decoder), keys)
+        return self._read(lambda reader, where, decoder: _found(reader.lookup_columns(keys), where, decoder), keys)
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
         wanted = [prefix.encode() for prefix in prefixes]
-        return self._read(lambda reader, where, decoder: _looked_up(reader.with_prefixes(wanted), where, decoder), None)
+        return self._read(lambda reader, where, decoder: _found(reader.prefix_columns(wanted), where, decoder), None)
 
     def _read(self, take: _Take, keys: pa.Array | None) -> pa.Table:
         storage, base = self.meta.storage, self.file_slice.base_file
@@ -93,28 +89,22 @@ class GroupReader:
 _Take = Callable[[HFileReader, str, AvroDecoder], pa.Table]
 
 
-def _texts(keys: pa.Array) -> list[str]:
-    return [str(key) for key in keys.to_pylist()]
-
-
 def _scanned(reader: HFileReader, where: str, decoder: AvroDecoder) -> pa.Table:
-    tables = [_decoded(entries, where, decoder) for entries in reader.scan()]
+    return _decoded(reader.scan(), where, decoder)
+
+
+def _found(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Table:
+    return _decoded(gathered(parts), where, decoder)
+
+
+def _decoded(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Table:
+    tables = [
+        _with_keys(
+            decoder.decode(entries.content, entries.value_starts, entries.value_ends, where), entries.key_array(), where
+        )
+        for entries in parts
+    ]
     return pa.concat_tables(tables) if tables else decoder.schema.empty_table()
-
-
-def _looked_up(found: _Found, where: str, decoder: AvroDecoder) -> pa.Table:
-    pairs = list(found)
-    if not pairs:
-        return decoder.schema.empty_table()
-    ends = np.cumsum([len(value) for _, value in pairs], dtype=np.int64)
-    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
-    rows = decoder.decode(b"".join(value for _, value in pairs), starts, ends, where)
-    return _with_keys(rows, pa.array([key for key, _ in pairs], pa.binary()), where)
-
-
-def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
-    rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
-    return _with_keys(rows, pa.array(entries.keys, pa.binary()), where)
 
 
 def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:

@@ -17,6 +17,7 @@ from pyhudi.errors import CorruptFile, UnsupportedTable
 from pyhudi.formats.inflation import check_inflated
 
 __all__ = [
+    "BLOCK_HEADER_BYTES",
     "CODECS",
     "DATA",
     "FILE_INFO",
@@ -25,6 +26,8 @@ __all__ = [
     "LEAF",
     "META",
     "Block",
+    "Seekable",
+    "block_bytes",
     "encode_block",
     "read_block",
 ]
@@ -34,6 +37,7 @@ INDEX, META, FILE_INFO = b"IDXROOT2", b"METABLKc", b"FILEINF2"
 CODECS = {"gz": 1, "none": 2}
 
 _HEADER = struct.Struct(">8siiqBii")
+BLOCK_HEADER_BYTES = _HEADER.size
 _GZIP = 31  # zlib's window bits for a gzip member
 _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
@@ -86,6 +90,11 @@ def read_block(
     if kind == _CRC32 and chunk > 0:
         _check(header + packed, checksums, chunk, where)
     return Block(magic, _unpacked(packed, body_size, codec, where), offset, end)
+
+
+def block_bytes(header: bytes) -> int:
+    """How many bytes the block with this header has, as it says itself: not checked."""
+    return _HEADER.size + int(_HEADER.unpack(header)[1])
 
 
 def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:

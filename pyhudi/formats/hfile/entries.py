@@ -10,31 +10,45 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import CorruptFile
+from pyhudi.formats.hfile.key_column import KeyColumn, Places, pieces
 
-__all__ = ["MAX_KEY_BYTES", "Entries", "decode_entries", "encode_entry", "full_key"]
+__all__ = [
+    "ENTRY_OVERHEAD",
+    "MAX_KEY_BYTES",
+    "Entries",
+    "decode_entries",
+    "encode_entries",
+    "encode_entry",
+    "full_key",
+    "gathered",
+]
 
 MAX_KEY_BYTES = 32767
+GATHER_BYTES = 16 << 20  # found entries are put together up to here: large enough that a decoder's start costs nothing
+# Bodies between these are taken apart at the suffixes of their keys, which takes a copy of them. Of smaller ones a loop
+# is as quick; larger ones have few entries, of large values.
+_COLUMNS_FROM_BYTES, _COLUMNS_TO_BYTES = 4 << 10, 64 << 20
 _LENGTHS = struct.Struct(">iih")
 _STEP = struct.Struct(">ii")
 _KEY_OVERHEAD = 2 + 10
 _SUFFIX = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
 _ROW = struct.Struct(">h")
 _MEMSTORE_TIME = b"\x00"
-
-Places = npt.NDArray[np.int64]
+ENTRY_OVERHEAD = _LENGTHS.size + len(_SUFFIX) + len(_MEMSTORE_TIME)  # bytes of an entry beside its key and value
 
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of one block: places in its `content`."""
+    """Entries of one block, or some that were put together: places in `content`, in the order of the keys."""
 
     content: bytes
     key_starts: Places
@@ -45,27 +59,72 @@ class Entries:
     def __len__(self) -> int:
         return len(self.key_starts)
 
-    @cached_property
+    @property
+    def size_bytes(self) -> int:
+        """What they take in memory."""
+        return len(self.content) + 4 * self.key_starts.nbytes
+
+    @property
+    def key_column(self) -> KeyColumn:
+        """The keys, where they lie."""
+        return KeyColumn(self.content, self.key_starts, self.key_ends)
+
+    @property
     def keys(self) -> list[bytes]:
-        """The keys, in their order."""
-        return _cut(self.content, self.key_starts, self.key_ends)
+        """The keys, in their order, one by one: for a few of them."""
+        places = zip(self.key_starts.tolist(), self.key_ends.tolist(), strict=True)
+        return [self.content[start:end] for start, end in places]
+
+    def key_array(self) -> pa.Array:
+        """The keys, binary."""
+        return self.key_column.array()
 
     def values(self) -> pa.Array:
         """The values, binary."""
-        return pa.array(_cut(self.content, self.value_starts, self.value_ends), pa.binary())
+        return pieces(self.content, [self.value_starts, self.value_ends])
 
     def value(self, row: int) -> bytes:
         """One value."""
         return self.content[self.value_starts[row] : self.value_ends[row]]
 
     def find(self, key: bytes) -> int | None:
-        """The row of a key, None when it is not here."""
-        row = bisect_left(self.keys, key)
-        return row if row < len(self.keys) and self.keys[row] == key else None
+        """The row of a key, the first one if there are several, None when it is not here."""
+        keys = self.key_column
+        row = bisect_left(keys, key)
+        return row if row < len(keys) and keys[row] == key else None
+
+    def select(self, rows: Places | slice) -> Entries:
+        """The entries of these rows, which ascend, in the same content."""
+        places = (self.key_starts, self.key_ends, self.value_starts, self.value_ends)
+        return Entries(self.content, *(place[rows] for place in places))
 
 
-def _cut(content: bytes, starts: Places, ends: Places) -> list[bytes]:
-    return [content[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+def gathered(parts: Iterable[Entries], limit_bytes: int = GATHER_BYTES) -> Iterator[Entries]:
+    """The same entries in few parts, each with nothing but them in its content.
+
+    What is found lies in as many blocks as there are keys: put together it is decoded at once, and the blocks leave
+    the memory.
+    Args:    limit_bytes: a part is given on when it has so many bytes.
+    """
+    held: list[pa.Array] = []
+    held_bytes = 0
+    for part in parts:
+        found = pieces(part.content, [part.key_starts, part.key_ends, part.value_starts, part.value_ends])
+        held.append(found)
+        held_bytes += found.nbytes
+        if held_bytes >= limit_bytes:
+            yield _joined(held)
+            held, held_bytes = [], 0
+    if held:
+        yield _joined(held)
+
+
+def _joined(found: list[pa.Array]) -> Entries:
+    both = found[0] if len(found) == 1 else pa.concat_arrays(found)
+    _, offsets, content = both.buffers()
+    places = buffer_numbers(offsets, np.int32, len(both) + 1, both.offset * 4).astype(np.int64)
+    data = content.to_pybytes() if content is not None else b""
+    return Entries(data, places[:-1:2], places[1::2], places[1::2], places[2::2])
 
 
 def full_key(key: bytes) -> bytes:
@@ -79,8 +138,60 @@ def encode_entry(key: bytes, value: bytes) -> bytes:
     return b"".join((lengths, key, _SUFFIX, value, _MEMSTORE_TIME))
 
 
+def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
+    """The entries of as many keys and values (binary, no nulls) one after the other."""
+    heads = np.empty(len(keys), np.dtype([("key", ">i4"), ("value", ">i4"), ("row", ">i2")]))
+    row_lengths = pc.binary_length(keys).to_numpy()
+    heads["key"], heads["row"] = row_lengths + _KEY_OVERHEAD, row_lengths
+    heads["value"] = pc.binary_length(values).to_numpy()
+    head_bytes = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(_LENGTHS.size), len(keys), [None, pa.py_buffer(heads.tobytes())]
+    ).cast(pa.binary())
+    suffix, end, between = (pa.scalar(part, pa.binary()) for part in (_SUFFIX, _MEMSTORE_TIME, b""))
+    entries = pc.binary_join_element_wise(head_bytes, keys, suffix, values, end, between)
+    content = entries.buffers()[2]
+    return pa.py_buffer(b"") if content is None else content
+
+
 def decode_entries(content: bytes, where: str) -> Entries:
     """The entries of a data block's body. Raises CorruptFile."""
+    if _COLUMNS_FROM_BYTES <= len(content) <= _COLUMNS_TO_BYTES:
+        entries = _of_one_length(content)
+        if entries is not None:
+            return entries
+    return _one_by_one(content, where)
+
+
+def _of_one_length(content: bytes) -> Entries | None:
+    """The entries of a body whose keys have one length, without a loop; None for another body.
+
+    HBase's suffix ends each key: where it stands is where entries are. That it also stands in a value, or that lengths
+    are damaged, shows when each entry has to end where the next one begins.
+    """
+    if len(content) < _LENGTHS.size:
+        return None
+    row_length = _LENGTHS.unpack_from(content)[2]
+    if row_length < 0 or not content.startswith(_SUFFIX, _LENGTHS.size + row_length):
+        return None
+    between = pc.split_pattern(pa.array([content], pa.binary()), _SUFFIX).values
+    offsets = buffer_numbers(between.buffers()[1], np.int32, len(between) + 1, between.offset * 4)
+    key_ends = offsets[1:-1].astype(np.int64) + len(_SUFFIX) * np.arange(len(between) - 1)
+    starts = key_ends - row_length - _LENGTHS.size
+    if starts[0] != 0 or (starts < 0).any():
+        return None
+    key_lengths, value_lengths, row_lengths = _lengths(content, starts)
+    value_starts = key_ends + len(_SUFFIX)
+    value_ends = value_starts + value_lengths
+    fits = (
+        (row_lengths == row_length).all()
+        and (key_lengths == row_length + _KEY_OVERHEAD).all()
+        and (value_lengths >= 0).all()
+        and np.array_equal(value_ends + len(_MEMSTORE_TIME), np.append(starts[1:], len(content)))
+    )
+    return Entries(content, starts + _LENGTHS.size, key_ends, value_starts, value_ends) if fits else None
+
+
+def _one_by_one(content: bytes, where: str) -> Entries:
     found = array("q")
     position, size, unpack, note = 0, len(content), _STEP.unpack_from, found.append
     least = size - _LENGTHS.size

@@ -7,6 +7,7 @@ begin with the length of their row; what HBase puts behind it is passed over. So
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.hfile.hadoop_vint import hadoop_vint, read_hadoop_vint
 from pyhudi.formats.protobuf import read_varint
 
-__all__ = ["IndexEntry", "decode_inner_index", "decode_root_index", "encode_root_index", "row_of"]
+__all__ = ["BlockIndex", "IndexEntry", "decode_inner_index", "decode_root_index", "encode_root_index", "row_of"]
 
 _POINTER = struct.Struct(">qi")
 _COUNT = struct.Struct(">i")
@@ -30,6 +31,29 @@ class IndexEntry:
     key: bytes
     offset: int
     size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockIndex:
+    """One block of a data index in columns: the rows that the blocks begin with, ascending, their places and sizes."""
+
+    rows: list[bytes]
+    offsets: list[int]
+    sizes: list[int]
+
+    @classmethod
+    def of(cls, entries: Sequence[IndexEntry], where: str) -> BlockIndex:
+        """From entries of a data index. Raises CorruptFile."""
+        rows = [row_of(entry.key, where) for entry in entries]
+        return cls(rows, [entry.offset for entry in entries], [entry.size_bytes for entry in entries])
+
+    def block_of(self, key: bytes) -> int:
+        """The number of the block in which a key is if it is anywhere; -1 before the first."""
+        return bisect_right(self.rows, key) - 1
+
+    def blocks_before(self, key: bytes | None) -> int:
+        """How many blocks begin before a key; all of them for None, the end of the file."""
+        return len(self.rows) if key is None else bisect_left(self.rows, key)
 
 
 def row_of(key: bytes, where: str) -> bytes:

@@ -1,54 +1,84 @@
-"""Reading an HFile: all of it in order, or single keys and prefixes through its index. One data block is in memory.
+"""Reading an HFile: all of it in order, or keys and prefixes through its index, in columns.
 
-The file may be a part of another one (a block of a log file): offsets count from where it begins.
-Source: docs/formats/hfile.md, "Layout", "Indexes".
+The file may be a part of another one (a block of a log file): offsets count from where it begins. Only blocks that may
+have what is asked for are read, neighbours together; those that were decoded last stay in memory.
+Source: docs/formats/hfile.md, "Layout", "Indexes", "Lookups".
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import CorruptFile
-from pyhudi.formats.hfile.block import DATA, FILE_INFO, INDEX, INTERMEDIATE, LEAF, META, Block, read_block
+from pyhudi.formats.bloom import BloomFilter
+from pyhudi.formats.hfile.block import (
+    BLOCK_HEADER_BYTES,
+    DATA,
+    FILE_INFO,
+    INDEX,
+    INTERMEDIATE,
+    LEAF,
+    META,
+    Block,
+    block_bytes,
+    read_block,
+)
+from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache
 from pyhudi.formats.hfile.entries import Entries, decode_entries
-from pyhudi.formats.hfile.index import IndexEntry, decode_inner_index, decode_root_index, row_of
+from pyhudi.formats.hfile.index import BlockIndex, IndexEntry, decode_inner_index, decode_root_index
+from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
+from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
+from pyhudi.formats.hfile.prefixes import PrefixRange, ranges_of, rows_in
+from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, run_end
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_file_info
 
 __all__ = ["HFileReader"]
 
+_FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
+# Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
+_FILTERED_ENTRIES = 200_000
+
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """Where the blocks are: the rows that they begin with, ascending, and their offsets."""
+class _Share:
+    """The keys, of those that are looked up, that one block may have: rows `first` to `end` of them."""
 
-    rows: list[bytes]
-    offsets: list[int]
+    place: BlockPlace
+    first: int
+    end: int
 
 
 class HFileReader:
     """An open HFile.
 
     Args:    source: seekable, with `size`, `seek` and `read` (`pyarrow.NativeFile`); where: its path, for messages;
-             offset, size_bytes: the part of the source that is the file, None for all of it.
+             offset, size_bytes: the part of the source that is the file, None for all of it; cache_bytes: of decoded
+             blocks that lookups keep.
     Raises:  CorruptFile, UnsupportedTable.
     """
 
-    def __init__(self, source: pa.NativeFile, where: str, offset: int = 0, size_bytes: int | None = None) -> None:
+    def __init__(
+        self, source: pa.NativeFile, where: str, offset: int = 0, size_bytes: int | None = None, *,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:  # fmt: skip
         size = source.size() - offset if size_bytes is None else size_bytes
         if size < TRAILER_BYTES:
             raise CorruptFile(f"{where}: {size} bytes are too few for an HFile.")
-        self._source = _Part(source, offset)
+        self._ranges = Ranges(source, offset, size)
         self._where, self._end = where, size - TRAILER_BYTES
-        self._source.seek(self._end)
-        self._trailer = Trailer.decode(self._source.read(TRAILER_BYTES), where)
+        self._ranges.fetch_tail()
+        self._ranges.seek(self._end)
+        self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
+        self._cache = BlockCache(cache_bytes)
         self._load()
 
     def _load(self) -> None:
         trailer = self._trailer
+        self._ranges.fetch(trailer.load_on_open_offset, self._end)
         root = self._block(trailer.load_on_open_offset, INDEX)
         meta = self._block(root.next_offset, INDEX)
         info = self._block(trailer.file_info_offset, FILE_INFO)
@@ -56,8 +86,9 @@ class HFileReader:
         entries = decode_root_index(meta.body, trailer.meta_index_count, f"{self._where}, meta index")
         self._meta = {entry.key: entry for entry in entries}
         self.info: Mapping[str, bytes] = decode_file_info(info.body, f"{self._where}, file info")
-        self._first: _Index | None = None
-        self._leaves: dict[int, _Index] = {}
+        self._first: BlockIndex | None = None
+        self._inner_indexes: dict[int, BlockIndex] = {}
+        self._filter: BloomFilter | None = None
 
     @property
     def entry_count(self) -> int:
@@ -82,6 +113,7 @@ class HFileReader:
             return
         position = trailer.first_data_offset
         while position <= trailer.last_data_offset:
+            self._read_ahead(position)
             block = self._block(position, None, trailer.load_on_open_offset)
             if block.magic == DATA:
                 yield self._entries(block)
@@ -89,93 +121,158 @@ class HFileReader:
                 raise CorruptFile(f"{self._where} at byte {position}: no block of an HFile, found {block.magic!r}.")
             position = block.next_offset
 
+    def lookup_columns(self, keys: pa.Array | pa.ChunkedArray) -> Iterator[Entries]:
+        """The entries with these keys, in the order of the bytes, one part for each data block that has some.
+
+        A few keys are asked of the file's bloom filter first, where reading it costs less than reading their blocks.
+        Args:    keys: text or binary, in any order, some twice; nulls are not looked up.
+        Raises:  CorruptFile.
+        """
+        wanted = sorted_keys(keys)
+        shares = self._shares(wanted)
+        hopeful = self._hopeful(wanted, shares)
+        if len(hopeful) < len(wanted):
+            wanted, shares = hopeful, self._shares(hopeful)
+        blocks = self._data_blocks([share.place for share in shares])
+        for share, entries in zip(shares, blocks, strict=True):
+            rows = entries.key_column.rows_of(wanted[share.first : share.end])
+            if len(rows):
+                yield entries.select(rows)
+
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of those of the keys that are there, in the order of the bytes. Raises CorruptFile."""
-        wanted = sorted(set(keys))
-        position, held = -1, None
-        for key in wanted:
-            place = self._place(key)
-            if place is None:
-                continue
-            if held is None or place != position:
-                position, held = place, self._entries(self._block(place, DATA))
-            row = held.find(key)
-            if row is not None:
-                yield key, held.value(row)
+        return _pairs(self.lookup_columns(pa.array(list(keys), pa.binary())))
+
+    def prefix_columns(self, prefixes: Iterable[bytes]) -> Iterator[Entries]:
+        """The entries whose keys begin with one of the prefixes, in the order of the bytes, each once, in parts.
+
+        Raises CorruptFile.
+        """
+        wanted = ranges_of(prefixes)
+        of_blocks: dict[BlockPlace, list[PrefixRange]] = {}
+        for keys in wanted:
+            for place in self._places_between(self._top(), self._trailer.levels, keys):
+                of_blocks.setdefault(place, []).append(keys)
+        for keys_of_block, entries in zip(of_blocks.values(), self._data_blocks(list(of_blocks)), strict=True):
+            rows = rows_in(entries.key_column, keys_of_block)
+            if len(rows):
+                yield entries.select(rows)
 
     def with_prefixes(self, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of all keys that begin with one of the prefixes, in the order of the bytes; each once."""
-        last: bytes | None = None
-        for prefix in sorted(set(prefixes)):
-            if last is not None and prefix.startswith(last):
-                continue  # its keys were told with the shorter prefix
-            last = prefix
-            yield from self._with_prefix(prefix)
+        return _pairs(self.prefix_columns(prefixes))
 
-    def _with_prefix(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        for entries in self._from(prefix):
-            for row, key in enumerate(entries.keys):
-                if key.startswith(prefix):
-                    yield key, entries.value(row)
-                elif key > prefix:
-                    return
+    # ---- which blocks
 
-    def _from(self, key: bytes) -> Iterator[Entries]:
-        """Data blocks from the one on in which a key is or would be."""
-        position = self._place(key)
-        if position is None:
-            position = self._trailer.first_data_offset
-        if self._trailer.entry_count == 0 or position < 0:
-            return
-        while position <= self._trailer.last_data_offset:
-            block = self._block(position, None, self._trailer.load_on_open_offset)
-            if block.magic == DATA:
-                yield self._entries(block)
-            position = block.next_offset
+    def _shares(self, wanted: KeyColumn) -> list[_Share]:
+        return list(self._shares_within(self._top(), self._trailer.levels, wanted, 0, len(wanted)))
 
-    def _place(self, key: bytes) -> int | None:
-        """Offset of the data block in which a key is if it is anywhere; None before the first block."""
-        if self._first is None:
-            self._first = self._sorted(self._root)
-        index = self._first
-        for level in range(self._trailer.levels, 0, -1):
-            found = bisect_right(index.rows, key) - 1
-            if found < 0:
-                return None
-            offset = index.offsets[found]
+    def _shares_within(
+        self, index: BlockIndex, level: int, wanted: KeyColumn, first: int, end: int
+    ) -> Iterator[_Share]:
+        """The blocks below an index that may have the keys `first` to `end`: a step for each, not for each key."""
+        while first < end:
+            number = index.block_of(wanted[first])
+            behind = self._keys_before(index, number + 1, wanted, first, end)
+            if number >= 0 and level == 1:
+                yield _Share(BlockPlace(index.offsets[number], index.sizes[number]), first, behind)
+            elif number >= 0:
+                yield from self._shares_within(self._inner(index, number), level - 1, wanted, first, behind)
+            first = behind
+
+    @staticmethod
+    def _keys_before(index: BlockIndex, number: int, wanted: KeyColumn, first: int, end: int) -> int:
+        """The first of the keys `first + 1` to `end` with which the block `number` begins."""
+        if number >= len(index.rows):
+            return end
+        if first + 1 == end or wanted[first + 1] >= index.rows[number]:
+            return first + 1  # seldom are two of a few keys in one block
+        low, high, row = first + 1, end, index.rows[number]
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if wanted[middle] < row else (low, middle)
+        return low
+
+    def _places_between(self, index: BlockIndex, level: int, keys: PrefixRange) -> Iterator[BlockPlace]:
+        """The blocks below an index that may have keys of a range."""
+        for number in range(max(0, index.block_of(keys.first)), index.blocks_before(keys.behind)):
             if level == 1:
-                return offset
-            index = self._inner(offset)
-        return None
+                yield BlockPlace(index.offsets[number], index.sizes[number])
+            else:
+                yield from self._places_between(self._inner(index, number), level - 1, keys)
 
-    def _inner(self, offset: int) -> _Index:
-        if offset not in self._leaves:
+    def _top(self) -> BlockIndex:
+        if self._first is None:
+            self._first = self._index(self._root)
+        return self._first
+
+    def _inner(self, index: BlockIndex, number: int) -> BlockIndex:
+        offset = index.offsets[number]
+        if offset not in self._inner_indexes:
             block = self._block(offset, None)
             if block.magic not in (LEAF, INTERMEDIATE):
                 raise CorruptFile(f"{self._where} at byte {offset}: expected an index block, found {block.magic!r}.")
-            self._leaves[offset] = self._sorted(decode_inner_index(block.body, f"{self._where} at byte {offset}"))
-        return self._leaves[offset]
+            self._inner_indexes[offset] = self._index(decode_inner_index(block.body, f"{self._where} at byte {offset}"))
+        return self._inner_indexes[offset]
 
-    def _sorted(self, entries: Sequence[IndexEntry]) -> _Index:
-        rows = [row_of(entry.key, f"{self._where}, index") for entry in entries]
-        return _Index(rows, [entry.offset for entry in entries])
+    def _index(self, entries: Sequence[IndexEntry]) -> BlockIndex:
+        return BlockIndex.of(entries, f"{self._where}, index")
+
+    # ---- the bloom filter
+
+    def _hopeful(self, wanted: KeyColumn, shares: Sequence[_Share]) -> KeyColumn:
+        """The keys without those that surely are not in the file."""
+        bloom_filter = self._bloom_filter(len(wanted), shares)
+        if bloom_filter is None:
+            return wanted
+        try:
+            texts = wanted.array().cast(pa.string())
+        except pa.ArrowInvalid:
+            return wanted  # the filter has texts
+        return wanted.filter(np.asarray(bloom_filter.might_contain(texts)))
+
+    def _bloom_filter(self, keys: int, shares: Sequence[_Share]) -> BloomFilter | None:
+        """The file's filter, if there is one that it pays to ask for so many keys."""
+        kind, entry = self.info.get(BLOOM_FILTER_TYPE), self._meta.get(BLOOM_FILTER.encode())
+        if kind is None or entry is None or keys > _FILTER_KEYS or self.entry_count > _FILTERED_ENTRIES:
+            return None
+        to_read = sum(share.place.size_bytes for share in shares if share.place.offset not in self._cache)
+        if self._filter is None and entry.size_bytes < to_read:
+            text = self._block(entry.offset, META).body.decode("ascii", "replace")
+            self._filter = BloomFilter.from_base64(text, kind.decode("ascii", "replace"))
+        return self._filter if to_read else None
+
+    # ---- blocks
+
+    def _data_blocks(self, places: Sequence[BlockPlace]) -> Iterator[Entries]:
+        """The blocks at these places, in their order."""
+        for number, place in enumerate(places):
+            entries = self._cache.get(place.offset)
+            if entries is None:
+                if not self._ranges.holds(place.offset, sum(place)):
+                    self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
+                entries = self._entries(self._block(place.offset, DATA))
+                self._cache.put(place.offset, entries)
+            yield entries
+
+    def _read_ahead(self, position: int) -> None:
+        """Have the block at a position in memory, and the next ones with it."""
+        ranges, head_end = self._ranges, position + BLOCK_HEADER_BYTES
+        if ranges.holds(position, head_end):
+            ranges.seek(position)
+            if ranges.holds(position, position + block_bytes(ranges.read(BLOCK_HEADER_BYTES))):
+                return
+        ranges.fetch(position, min(position + READ_BYTES, self._trailer.load_on_open_offset, self._end))
 
     def _entries(self, block: Block) -> Entries:
         return decode_entries(block.body, f"{self._where} at byte {block.offset}")
 
     def _block(self, offset: int, expected: bytes | None, limit: int | None = None) -> Block:
         limit = self._end if limit is None else min(limit, self._end)
-        return read_block(self._source, offset, limit, self._trailer.codec, self._where, expected=expected)
+        return read_block(self._ranges, offset, limit, self._trailer.codec, self._where, expected=expected)
 
 
-class _Part:
-    """A part of a file as a file."""
-
-    def __init__(self, source: pa.NativeFile, offset: int) -> None:
-        self._source, self._offset = source, offset
-
-    def seek(self, position: int) -> None:
-        self._source.seek(self._offset + position)
-
-    def read(self, length: int) -> bytes:
-        return bytes(self._source.read(length))
+def _pairs(parts: Iterable[Entries]) -> Iterator[tuple[bytes, bytes]]:
+    """A pair for each entry."""
+    for entries in parts:
+        yield from zip(entries.keys, (entries.value(row) for row in range(len(entries))), strict=True)

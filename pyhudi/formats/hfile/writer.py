@@ -6,19 +6,28 @@ Source: docs/formats/hfile.md, "Two writers".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Protocol, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, META, encode_block
-from pyhudi.formats.hfile.entries import MAX_KEY_BYTES, encode_entry, full_key
+from pyhudi.formats.hfile.entries import ENTRY_OVERHEAD, MAX_KEY_BYTES, encode_entries, full_key
 from pyhudi.formats.hfile.index import IndexEntry, encode_root_index
+from pyhudi.formats.hfile.key_column import Places
+from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE, GREATEST_KEY, LEAST_KEY
 from pyhudi.formats.hfile.trailer import Trailer, encode_file_info
 
 __all__ = ["HFileWriter"]
 
 _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
 _KEY_OVERHEAD = 12
+_RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs that are brought into columns at once
 
 
 class Sink(Protocol):
@@ -32,15 +41,17 @@ class HFileWriter:
 
     Args: sink: with `write`; info: entries of the file info in addition to those that every file has, such as `schema`;
           codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this;
-          created_ms: when the file was made.
+          created_ms: when the file was made; bloom_filter: of a base file: takes all keys, and stands in the file
+          with the least and the greatest of them.
     """
 
     def __init__(
         self, sink: Sink, *, info: Mapping[str, bytes] | None = None, codec: str = "gz", block_bytes: int = 1 << 20,
-        created_ms: int = 0,
+        created_ms: int = 0, bloom_filter: BloomFilter | None = None,
     ) -> None:  # fmt: skip
         self._sink, self._info, self._codec = sink, dict(info or {}), CODECS[codec]
         self._block_bytes, self._created_ms = block_bytes, created_ms
+        self._bloom_filter, self._least = bloom_filter, b""
         self._position = self._count = self._key_bytes = self._value_bytes = self._body_bytes = 0
         self._last: bytes | None = None
         self._waiting: list[bytes] = []
@@ -51,22 +62,68 @@ class HFileWriter:
 
     def append(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         """Add (key, value) in ascending order of the keys' bytes. Raises SchemaMismatch for another order."""
-        for key, value in entries:
-            if self._last is not None and key <= self._last:
-                raise SchemaMismatch(f"The keys of an HFile ascend; {key!r} came after {self._last!r}.")
-            if len(key) > MAX_KEY_BYTES:
-                raise SchemaMismatch(f"A key of {len(key)} bytes; an HFile takes {MAX_KEY_BYTES}.")
-            entry = encode_entry(key, value)
-            if self._waiting and self._waiting_bytes + len(entry) > self._block_bytes:
-                self._flush()
-            if not self._waiting:
-                self._first_waiting = key
-            self._waiting.append(entry)
-            self._waiting_bytes += len(entry)
-            self._last = key
-            self._count += 1
-            self._key_bytes += len(key) + _KEY_OVERHEAD
-            self._value_bytes += len(value)
+        pairs = iter(entries)
+        while run := _next_run(pairs):
+            keys, values = zip(*run, strict=True)
+            self.append_columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()))
+
+    def append_columns(self, keys: pa.Array, values: pa.Array) -> None:
+        """Add as many keys as values (text or binary), in ascending order of the keys' bytes.
+
+        Raises SchemaMismatch for another order, for nulls, and for keys that are too long; then nothing was added.
+        """
+        keys, values = keys.cast(pa.binary()), values.cast(pa.binary())
+        self._check(keys, values)
+        if not len(keys):
+            return
+        if self._bloom_filter is not None:
+            self._bloom_filter.add(_texts(keys))
+        key_lengths, value_lengths = (pc.binary_length(column).to_numpy().astype(np.int64) for column in (keys, values))
+        ends = np.cumsum(key_lengths + value_lengths + ENTRY_OVERHEAD)
+        start = 0
+        while start < len(keys):
+            start = self._add_run(keys, values, ends, start)
+        self._least = _bytes_at(keys, 0) if self._last is None else self._least
+        self._last = _bytes_at(keys, len(keys) - 1)
+        self._count += len(keys)
+        self._key_bytes += int(key_lengths.sum()) + len(keys) * _KEY_OVERHEAD
+        self._value_bytes += int(value_lengths.sum())
+
+    def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places, start: int) -> int:
+        """Put entries from `start` on into the open data block until it is full; where the next one starts."""
+        before = int(ends[start - 1]) if start else 0
+        room = self._block_bytes - self._waiting_bytes
+        end = int(np.searchsorted(ends, before + room, "right"))
+        if end <= start and self._waiting:
+            self._flush()
+            return start
+        end = max(end, start + 1)  # an entry that is larger than a block has one of its own
+        if not self._waiting:
+            self._first_waiting = _bytes_at(keys, start)
+        run = slice(start, end)
+        self._waiting.append(encode_entries(keys[run], values[run]).to_pybytes())
+        self._waiting_bytes += int(ends[end - 1]) - before
+        return end
+
+    def _check(self, keys: pa.Array, values: pa.Array) -> None:
+        if len(keys) != len(values) or keys.null_count or values.null_count:
+            raise SchemaMismatch(
+                f"{len(keys)} keys ({keys.null_count} null) and {len(values)} values ({values.null_count} null) of an "
+                f"HFile: each key has a value, and none is null."
+            )
+        if not len(keys):
+            return
+        first = _bytes_at(keys, 0)
+        if self._last is not None and first <= self._last:
+            raise SchemaMismatch(f"The keys of an HFile ascend; {first!r} came after {self._last!r}.")
+        ascends = pc.less(keys.slice(0, len(keys) - 1), keys.slice(1))
+        if not pc.all(ascends, min_count=0).as_py():
+            row = ascends.index(False).as_py()
+            one, other = _bytes_at(keys, row), _bytes_at(keys, row + 1)
+            raise SchemaMismatch(f"The keys of an HFile ascend; {other!r} came after {one!r}.")
+        longest = pc.max(pc.binary_length(keys)).as_py()
+        if longest > MAX_KEY_BYTES:
+            raise SchemaMismatch(f"A key of {longest} bytes; an HFile takes {MAX_KEY_BYTES}.")
 
     def put_meta(self, name: str, body: bytes) -> None:
         """Keep bytes under a name."""
@@ -76,6 +133,8 @@ class HFileWriter:
         """Write what is left; the file's size in bytes. The sink stays open."""
         if self._waiting:
             self._flush()
+        if self._bloom_filter is not None:
+            self.put_meta(BLOOM_FILTER, self._bloom_filter.to_base64().encode())
         meta_index = [self._meta_block(name, self._meta[name]) for name in sorted(self._meta)]
         load_on_open = self._position
         root = encode_root_index(self._index)
@@ -127,8 +186,33 @@ class HFileWriter:
         }
         if self._last is not None:
             info["hfile.LASTKEY"] = full_key(self._last)
+        if self._bloom_filter is not None:
+            info[BLOOM_FILTER_TYPE] = self._bloom_filter.kind.encode()
+            if self._last is not None:
+                info[LEAST_KEY], info[GREATEST_KEY] = self._least, self._last
         return info
 
     def _write(self, data: bytes) -> None:
         self._sink.write(data)
         self._position += len(data)
+
+
+def _next_run(pairs: Iterator[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    run, run_bytes = [], 0
+    for pair in islice(pairs, _RUN_ENTRIES):
+        run.append(pair)
+        run_bytes += len(pair[0]) + len(pair[1])
+        if run_bytes >= _RUN_BYTES:
+            break
+    return run
+
+
+def _bytes_at(keys: pa.Array, row: int) -> bytes:
+    return cast("bytes", keys[row].as_py())
+
+
+def _texts(keys: pa.Array) -> pa.Array:
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise SchemaMismatch(f"A key of an HFile with a bloom filter is not UTF-8 ({error}).") from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection
-from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,8 +62,7 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     sink = io.BytesIO()
     writer = HFileWriter(sink, info={"schema": schema.encode()})
     values = AvroEncoder(schema).encode(_without_key_column(batch, keys))
-    stored = cast("list[bytes]", keys.cast(pa.binary()).to_pylist())
-    writer.append(zip(stored, cast("list[bytes]", values.to_pylist()), strict=True))
+    writer.append_columns(keys, values)
     writer.close()
     return sink.getvalue()
 
@@ -78,8 +76,16 @@ def _rows(entries: Entries, decoder: AvroDecoder, where: str) -> pa.Table:
     empty = pc.equal(stored, "")
     if not pc.any(empty).as_py():
         return rows
-    keys = pa.array([key.decode("utf-8", "replace") for key in entries.keys], pa.string())
+    keys = _texts(entries)
     return rows.set_column(at, rows.schema.field(at), pc.if_else(empty, keys, stored))
+
+
+def _texts(entries: Entries) -> pa.Array:
+    keys = entries.key_array()
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:  # what no writer makes is shown as well as it goes
+        return pa.array([key.decode("utf-8", "replace") for key in entries.keys], pa.string())
 
 
 def _without_key_column(batch: pa.RecordBatch, keys: pa.Array) -> pa.RecordBatch:

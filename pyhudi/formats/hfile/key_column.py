@@ -1,0 +1,121 @@
+"""Keys where they lie in a block, sorted: cut out, searched, found again, without a loop over them.
+
+Source: docs/formats/hfile.md, "Entries".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.arrow.buffers import buffer_numbers
+
+__all__ = ["KeyColumn", "Places", "pieces", "sorted_keys"]
+
+Places = npt.NDArray[np.int64]
+
+_FEW = 16  # so many keys are sought one by one; for more it pays to lay a block's keys side by side
+
+
+@dataclass(frozen=True)
+class KeyColumn(Sequence[bytes]):
+    """Keys that ascend by their bytes: places in `content`."""
+
+    content: bytes
+    starts: Places
+    ends: Places
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, row: int) -> bytes: ...
+
+    @overload
+    def __getitem__(self, row: slice) -> KeyColumn: ...
+
+    def __getitem__(self, row: int | slice) -> bytes | KeyColumn:
+        if isinstance(row, slice):
+            return KeyColumn(self.content, self.starts[row], self.ends[row])
+        return self.content[self.starts[row] : self.ends[row]]
+
+    def array(self) -> pa.Array:
+        """The keys, binary."""
+        return pieces(self.content, [self.starts, self.ends])
+
+    def filter(self, mask: npt.NDArray[np.bool_]) -> KeyColumn:
+        """Those of the keys for which the mask is true."""
+        return KeyColumn(self.content, self.starts[mask], self.ends[mask])
+
+    def rows_of(self, wanted: KeyColumn) -> Places:
+        """The rows, ascending, of those of the wanted keys that are here; of equal keys the first."""
+        if len(wanted) <= _FEW:
+            return self._rows_of_few(wanted)
+        lengths = self.ends - self.starts
+        length = int(lengths[0]) if len(lengths) else 0
+        if length > 0 and (lengths == length).all():
+            return self._rows_of_one_length(wanted, length)
+        found = pc.index_in(wanted.array(), self.array())
+        return np.sort(found.drop_null().to_numpy()).astype(np.int64)
+
+    def _rows_of_few(self, wanted: KeyColumn) -> Places:
+        rows, row = [], 0
+        for key in wanted:
+            row = bisect_left(self, key, row)
+            if row == len(self):
+                break
+            if self[row] == key:
+                rows.append(row)
+        return np.array(rows, np.int64)
+
+    def _rows_of_one_length(self, wanted: KeyColumn, length: int) -> Places:
+        # NumPy's bytes take zeros at the end for padding, which among keys of one length changes nothing.
+        alike = wanted.filter(wanted.ends - wanted.starts == length)
+        mine, theirs = self._side_by_side(length), alike._side_by_side(length)
+        rows = np.searchsorted(mine, theirs)
+        inside = rows < len(mine)
+        rows, theirs = rows[inside], theirs[inside]
+        return np.sort(rows[mine[rows] == theirs]).astype(np.int64)
+
+    def _side_by_side(self, length: int) -> npt.NDArray[np.bytes_]:
+        if not len(self.starts):
+            return np.zeros(0, f"S{length}")
+        windows = np.lib.stride_tricks.sliding_window_view(np.frombuffer(self.content, np.uint8), length)
+        return np.ascontiguousarray(windows[self.starts]).view(f"S{length}")[:, 0]
+
+
+def sorted_keys(keys: pa.Array | pa.ChunkedArray) -> KeyColumn:
+    """Keys to look up (text or binary; nulls are left out), ascending by their bytes, each once."""
+    whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    binary = whole.cast(pa.binary()).drop_null()
+    if len(binary) > 1 and not pc.all(pc.less(binary.slice(0, len(binary) - 1), binary.slice(1))).as_py():
+        distinct = pc.unique(binary)
+        binary = distinct.take(pc.sort_indices(distinct))
+    _, offsets, content = binary.buffers()
+    places = buffer_numbers(offsets, np.int32, len(binary) + 1, binary.offset * 4).astype(np.int64)
+    if not len(binary) or content is None:
+        return KeyColumn(b"", np.zeros(len(binary), np.int64), np.zeros(len(binary), np.int64))
+    return KeyColumn(content.to_pybytes(), places[:-1], places[1:])
+
+
+def pieces(content: bytes, bounds: list[Places]) -> pa.Array:
+    """Parts of bytes as a binary array, row by row: `bounds` has the starts and the ends of one or several columns.
+
+    The places of a row ascend, and rows follow one another.
+    """
+    rows, columns = len(bounds[0]), len(bounds)
+    offsets = np.empty(rows * columns + 1, np.int32)
+    for number, places in enumerate(bounds):
+        offsets[number:-1:columns] = places
+    offsets[-1] = len(content)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(content)]
+    # What lies between the parts is an element, too: every other one is taken.
+    with_gaps = pa.Array.from_buffers(pa.binary(), rows * columns, buffers)
+    return with_gaps.take(pa.array(np.arange(0, rows * columns, 2)))
