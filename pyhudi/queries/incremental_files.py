@@ -178,6 +178,6 @@ def _slice(group: FileGroupId, files: _Group, sizes: Mapping[str, int]) -> FileS
 def _log_file(path: str, group: FileGroupId, committed: Sequence[CommittedBytes], size_bytes: int) -> LogFile:
     name = LogFileName.parse(path.rpartition("/")[2])
     assert name is not None
-    said = tuple(each for each in committed if each.size_bytes > 0)
+    writes = tuple(each for each in committed if each.size_bytes > 0)
     known = (name.file_id, name.instant_time, name.version, name.write_token or "", size_bytes)
-    return LogFile(path, group.partition_path, *known, committed=said)
+    return LogFile(path, group.partition_path, *known, committed=writes)

@@ -87,9 +87,9 @@ def read_all_of(change: str) -> str:
 def test_a_column_that_pyarrow_dies_of_has_no_ranges_and_the_others_have_theirs() -> None:
     work = "print([read_all_of(change) for change in CHANGES])"
 
-    said = output_within("from tests.formats.test_hostile_base_files import *", work, memory_mb=500, cpu_s=10)
+    output = output_within("from tests.formats.test_hostile_base_files import *", work, memory_mb=500, cpu_s=10)
 
-    assert ast.literal_eval(said) == ["None True True"] * len(CHANGES)
+    assert ast.literal_eval(output) == ["None True True"] * len(CHANGES)
 
 
 def test_ranges_of_a_sound_file_prune_its_row_groups() -> None:

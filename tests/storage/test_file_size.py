@@ -60,7 +60,7 @@ def refusals(folder: str) -> list[bool]:
     huge(folder, f"{ring}00000000000000.hashing_meta")
     storage = huge(folder, "p/.hoodie_partition_metadata")
     assert load_manifest(storage, "h").files == ()
-    said = []
+    refused = []
     for call in (
         lambda: list_markers(storage, TIME),
         lambda: load_manifest(storage, "g"),
@@ -70,15 +70,15 @@ def refusals(folder: str) -> list[bool]:
         try:
             call()
         except CorruptFile as error:
-            said.append("bytes, where such a file has" in str(error))
-    return said
+            refused.append("bytes, where such a file has" in str(error))
+    return refused
 
 
 def test_small_files_of_three_hundred_megabytes_are_refused_without_their_memory(tmp_path: Path) -> None:
     work = f"print(refusals({str(tmp_path)!r}))"
-    said = output_within("from tests.storage.test_file_size import *", work, memory_mb=200, cpu_s=10)
+    output = output_within("from tests.storage.test_file_size import *", work, memory_mb=200, cpu_s=10)
 
-    assert said == "[True, True, True, True]\n"
+    assert output == "[True, True, True, True]\n"
 
 
 def test_properties_that_are_too_large_count_as_ones_that_are_not_whole(tmp_path: Path) -> None:
