@@ -242,7 +242,7 @@ def test_columns_and_pairs_make_the_same_bytes_in_whatever_portions(codec: str, 
 
 
 @pytest.mark.parametrize(
-    ("keys", "values", "said"),
+    ("keys", "values", "message"),
     [
         (["b", "a"], ["", ""], "ascend; b'a' came after b'b'"),
         (["a", "a"], ["", ""], "ascend"),
@@ -253,11 +253,11 @@ def test_columns_and_pairs_make_the_same_bytes_in_whatever_portions(codec: str, 
     ],
 )
 def test_columns_that_are_no_sorted_keys_are_refused_and_leave_nothing(
-    keys: list[str | None], values: list[str | None], said: str
+    keys: list[str | None], values: list[str | None], message: str
 ) -> None:
     sink = io.BytesIO()
     writer = HFileWriter(sink)
-    with pytest.raises(SchemaMismatch, match=said):
+    with pytest.raises(SchemaMismatch, match=message):
         writer.append_columns(pa.array(keys, pa.string()), pa.array(values, pa.binary()))
     writer.append_columns(pa.array(["A"]), pa.array([b"v"]))
     with pytest.raises(SchemaMismatch, match="ascend"):

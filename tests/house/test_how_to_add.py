@@ -62,7 +62,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_that_says_how_to_add_something_is_short_and_linked(page: Path) -> None:
-    assert len(page.read_text().splitlines()) < 100
+    assert sum(not line.startswith("|") for line in page.read_text().splitlines()) < 100
     assert f"(docs/contributing/{page.name})" in (ROOT / "CONTRIBUTING.md").read_text()
 
 

@@ -88,7 +88,7 @@ def test_versions_that_lack_columns_are_not_shown_to_a_merger_of_whole_rows(newe
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ("no rows", "it returned NoneType, expected"),
         ("fewer", "it returned 1 rows for 2 pairs"),
@@ -99,7 +99,7 @@ def test_versions_that_lack_columns_are_not_shown_to_a_merger_of_whole_rows(newe
         ("deletes of fewer", "is_delete has 1 values for 2 pairs"),
     ],
 )
-def test_an_answer_that_does_not_fit_the_pairs_is_refused_with_what_is_wrong(answer: str, said: str) -> None:
+def test_an_answer_that_does_not_fit_the_pairs_is_refused_with_what_is_wrong(answer: str, message: str) -> None:
     asked = replace(rules("Odd"), properties=(("answer", answer),))
-    with pytest.raises(ConfigError, match=rf"The merger {__name__}:Odd can't be used: {said}"):
+    with pytest.raises(ConfigError, match=rf"The merger {__name__}:Odd can't be used: {message}"):
         pair_merger(asked).merge(versions(1, 2), versions(10, 20), Place.FILE)

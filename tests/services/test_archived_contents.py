@@ -148,4 +148,4 @@ def test_in_the_archive_of_a_table_that_went_down_to_version_6_services_are_pend
     completed = {(i.action.value, entries["COMPLETED"]["actionType"]) for i, entries in kept.items()}
     assert {i.requested_time for i in kept} == {i.requested_time for i in gone}
     assert pending >= {(ActionKind(done), service.value) for service, done in services.items()}
-    assert all(action == said for action, said in completed)
+    assert all(action == expected for action, expected in completed)

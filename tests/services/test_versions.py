@@ -241,7 +241,7 @@ def test_a_change_of_version_tells_what_was_done_line_by_line() -> None:
 
 @pytest.mark.parametrize(("make", "ready"), [(copy_on_write, True), (merge_on_read, False)])
 def test_a_table_with_log_files_is_not_ready_for_a_step(make: Callable[[str], TestTable], ready: bool) -> None:
-    """They may have come between folding and taking the lock."""
+    """They may have come between compaction and taking the lock."""
     table = make("8")
     options = WriteOptions.parse({}, table=table.meta.config)
 

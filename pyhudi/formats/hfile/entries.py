@@ -43,7 +43,7 @@ _KEY_OVERHEAD = 2 + 10
 _SUFFIX = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
 _ROW = struct.Struct(">h")
 _MEMSTORE_TIME = b"\x00"
-ENTRY_OVERHEAD = _LENGTHS.size + len(_SUFFIX) + len(_MEMSTORE_TIME)  # bytes of an entry beside its key and value
+ENTRY_OVERHEAD = _LENGTHS.size + len(_SUFFIX) + len(_MEMSTORE_TIME)  # bytes of an entry but its key and value
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def decode_entries(content: bytes, where: str) -> Entries:
 def _of_one_length(content: bytes) -> Entries | None:
     """The entries of a body whose keys have one length, without a loop; None for another body.
 
-    HBase's suffix ends each key: where it stands is where entries are. That it also stands in a value, or that lengths
+    HBase's suffix ends each key: where it is, there entries are. That it is also in a value, or that lengths
     are damaged, shows when each entry has to end where the next one begins.
     """
     if len(content) < _LENGTHS.size:

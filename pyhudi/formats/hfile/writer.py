@@ -41,7 +41,7 @@ class HFileWriter:
 
     Args: sink: with `write`; info: entries of the file info in addition to those that every file has, such as `schema`;
           codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this;
-          created_ms: when the file was made; bloom_filter: of a base file: takes all keys, and stands in the file
+          created_ms: when the file was made; bloom_filter: of a base file: takes all keys, and is in the file
           with the least and the greatest of them.
     """
 
