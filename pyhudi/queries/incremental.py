@@ -43,6 +43,7 @@ def plan_incremental(
     merger_classes: Sequence[str] = (),
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
+    use_metadata: bool = True,
 ) -> ReadPlan:
     """Plan an incremental query.
 
@@ -51,7 +52,8 @@ def plan_incremental(
              wanted then; what `plan_snapshot` raises.
     """
     filters = [parse_where(text) for text in requested.options.filters]
-    query = _Query(requested, columns, conjunction((parse_where(where), *filters)), merger_classes, memory, damage)
+    condition = conjunction((parse_where(where), *filters))
+    query = _Query(requested, columns, condition, merger_classes, memory, damage, use_metadata)
     return query.only_matching_paths(meta, read_consistently(meta, query.plan))
 
 
@@ -78,6 +80,7 @@ def plan_query(
             merger_classes=merger_classes,
             memory=memory,
             damage=damage,
+            use_metadata=use_metadata,
         )
     return plan_snapshot(
         meta,
@@ -103,9 +106,11 @@ class _Query:
         merger_classes: Sequence[str],
         memory: MemoryOptions,
         damage: DamageOptions,
+        use_metadata: bool,
     ) -> None:
         self._requested, self._columns, self._where = requested, columns, where
         self._merger_classes, self._memory, self._damage = merger_classes, memory, damage
+        self._use_metadata = use_metadata
 
     def plan(self, meta: MetaClient) -> ReadPlan:
         """The plan, when no file goes away while it is made."""
@@ -170,6 +175,7 @@ class _Query:
             merger_classes=self._merger_classes,
             memory=self._memory,
             damage=self._damage,
+            use_metadata=self._use_metadata,
         )
         return replace(plan, query_type="incremental", checkpoint=commits.checkpoint)
 
