@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Generic, TypeVar
@@ -14,7 +15,7 @@ PlannedT = TypeVar("PlannedT")
 RunT = TypeVar("RunT", bound="PlanRun")
 
 
-class PlanRun:
+class PlanRun(ABC):
     """One completed instant. `seconds`: wall time by phase."""
 
     __slots__ = ()
@@ -27,12 +28,13 @@ class PlanRun:
         """Wall time of all phases."""
         return sum(self.seconds.values())
 
+    @abstractmethod
     def _summary(self) -> str:
         """What was done, in a line."""
-        raise NotImplementedError
+        ...
 
 
-class PlanResult(Generic[PlannedT, RunT]):
+class PlanResult(ABC, Generic[PlannedT, RunT]):
     """`planned`: what is in the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
     nothing was scheduled. `runs`: plans that this call executed.
     """
@@ -52,17 +54,20 @@ class PlanResult(Generic[PlannedT, RunT]):
         """Wall time of all runs."""
         return sum(run.total_s for run in self.runs)
 
+    @abstractmethod
     def _name(self) -> str:
         """What the service is called."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _plan_summary(self) -> str:
         """What the plan takes, in a line."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def _plan_table(self) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
         """The plan as a table: its header, and a row of each thing that is planned."""
-        raise NotImplementedError
+        ...
 
     def __str__(self) -> str:
         name = self._name()
