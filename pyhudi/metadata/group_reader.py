@@ -14,17 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile
-from pyhudi.filegroup.log_blocks import BlockRules, blocks_to_merge
+from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
+from pyhudi.filegroup.log_damage import scan_slice
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.hfile import Entries, HFileReader, gathered
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.view.committed_logs import damage_rules
 
 __all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
+_ADVICE = "What the metadata table knows is incomplete without it."
 
 
 @dataclass(frozen=True)
@@ -32,13 +35,14 @@ class GroupReader:
     """Reads a slice of the metadata table.
 
     Args: meta: of the metadata table; payloads: the records' fields that are wanted; counts: do blocks of an instant
-          count?
+          count? raises: a log file that lost blocks is an error, else a warning, and the others are read.
     """
 
     meta: MetaClient
     file_slice: FileSlice
     payloads: tuple[str, ...]
     counts: Callable[[str], bool]
+    raises: bool = True
 
     def all(self) -> pa.Table:
         """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
@@ -46,6 +50,8 @@ class GroupReader:
 
     def with_keys(self, keys: pa.Array) -> pa.Table:
         """The records with these keys (text, no nulls)."""
+        if not len(keys):
+            return self._nothing()
         return self._read(lambda reader, where, decoder: _found(reader.lookup_columns(keys), where, decoder), keys)
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
@@ -60,7 +66,8 @@ class GroupReader:
             with storage.open_input(base.path) as source:
                 parts.append(self._part(HFileReader(source, base.path), base.path, 0, take))
         rules = BlockRules(self.meta.config.table_version, self.counts)
-        blocks = blocks_to_merge(storage, self.file_slice.log_files, rules)
+        damage = damage_rules(self.meta, raises=self.raises, advice=_ADVICE)
+        blocks = blocks_of(scan_slice(storage, self.file_slice, damage), rules)
         for number, block in enumerate((b for b in blocks if self.counts(b.instant_time)), 1):
             parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
         parts = [part for part in parts if part.num_rows]

@@ -14,6 +14,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.errors import MetadataTableDamaged
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED
 from pyhudi.metadata.table import SOLO, MetadataTable
@@ -31,13 +32,14 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
     """Completed writes and cleans of the table that its metadata table does not have, oldest first."""
     own = {i.requested_time for i in table.meta.timeline if i.is_completed}
     built = _built(table)
-    oldest = min((time for time in own if not time.startswith(SOLO)), default=None)
+    # Archiving begins with the oldest: as long as the building of `files` is there, nothing after it was archived.
+    oldest = min(own, default=None) if built is None else None
     missing = []
     for instant in table.data.timeline:
         if not instant.is_completed or not (instant.action.is_commit or instant.action is ActionKind.CLEAN):
             continue
         if instant.requested_time in own or (oldest is not None and instant.requested_time < oldest):
-            continue  # those before the oldest one were archived there
+            continue  # archived there
         when = instant.completion_time if table.data.config.table_version >= 8 else instant.requested_time
         if built is None or when is None or when > built:
             missing.append(instant.requested_time)
@@ -70,7 +72,8 @@ def listed_files(table: MetadataTable) -> Mapping[str, list[FileInfo]]:
     """
     records = table.records(_FILES)
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
-    assert isinstance(entries, pa.MapArray)
+    if not isinstance(entries, pa.MapArray):
+        raise MetadataTableDamaged(f"{table.meta.storage.root}: its partition {_FILES!r} has no records of files.")
     names = cast("list[str]", entries.keys.to_pylist())
     sizes = cast("list[int]", pc.struct_field(entries.items, "size").to_pylist())
     deleted = pc.struct_field(entries.items, "isDeleted").to_pylist()

@@ -8,13 +8,15 @@ Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 
 from pyhudi.errors import HudiError, MetadataTableDamaged
+from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
@@ -24,6 +26,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage.subfolder import Subfolder
+from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["SOLO", "MetadataTable"]
@@ -32,14 +35,18 @@ SOLO = "0" * 14  # instants that build a partition of a new metadata table begin
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
+_GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id, of its number among the file groups
 
 
 @dataclass(frozen=True)
 class MetadataTable:
-    """The metadata table of `data`, at one moment. `meta`: of the metadata table itself."""
+    """The metadata table of `data`, at one moment. `meta`: of the metadata table itself. `raises`: a log file that lost
+    blocks is an error, else a warning.
+    """
 
     data: MetaClient
     meta: MetaClient
+    raises: bool = True
     _slices: dict[str, tuple[FileSlice, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -77,7 +84,7 @@ class MetadataTable:
                     f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
                     f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
                 )
-            self._slices[partition] = found
+            self._slices[partition] = with_committed_bytes(self.meta, found)
         return self._slices[partition]
 
     def records(self, partition: str) -> pa.Table:
@@ -85,30 +92,40 @@ class MetadataTable:
 
         Raises: MetadataTableDamaged, CorruptFile.
         """
-        kind = kind_of(partition)
-        return _joined([merged_records(reader.all(), kind) for reader in self._readers(partition)])
+        return self._merged(partition, lambda reader: reader.all())
 
-    def lookup(self, partition: str, keys: Collection[str], *, by_secondary_value: bool = False) -> pa.Table:
-        """The live records with these keys. Only file groups that may have them are opened."""
-        kind = kind_of(partition)
-        readers = list(self._readers(partition))
+    def lookup(self, partition: str, keys: Collection[str]) -> pa.Table:
+        """The live records with these keys. Only file groups that may have them are opened.
+
+        Raises: MetadataTableDamaged, CorruptFile.
+        """
         wanted = pa.array(sorted(set(keys)), pa.string())
-        groups = shards(wanted, len(readers), by_secondary_value=by_secondary_value)
-        found = []
-        for number, reader in enumerate(readers):
-            own = wanted.filter(pa.array(groups == number))
-            if len(own):
-                found.append(merged_records(reader.with_keys(own), kind))
-        return _joined(found) if found else self.records(partition).slice(0, 0)
+        # From version 9 on all secondary indexes are of version V2, whose groups go by the secondary value.
+        by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and self.data.config.table_version >= 9
+        sharded: dict[str, list[str]] = {}  # a record index may have file groups for each partition of the table
+        for file_slice in self.slices(partition):
+            file_id = file_slice.group.file_id
+            sharded.setdefault(_GROUP_NUMBER.sub("", file_id), []).append(file_id)
+        own: dict[str, pa.Array] = {}
+        for file_ids in sharded.values():
+            groups = shards(wanted, len(file_ids), by_secondary_value=by_value)
+            own |= {file_id: wanted.filter(pa.array(groups == number)) for number, file_id in enumerate(file_ids)}
+        return self._merged(partition, lambda reader: reader.with_keys(own[reader.file_slice.group.file_id]))
 
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
-        kind = kind_of(partition)
-        return _joined([merged_records(reader.with_prefixes(prefixes), kind) for reader in self._readers(partition)])
+        return self._merged(partition, lambda reader: reader.with_prefixes(prefixes))
+
+    def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
+        with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):
+            return _joined([merged_records(read(reader), kind_of(partition)) for reader in self._readers(partition)])
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
         payloads = kind_of(partition).payloads
-        return (GroupReader(self.meta, file_slice, payloads, self.counts) for file_slice in self.slices(partition))
+        return (
+            GroupReader(self.meta, file_slice, payloads, self.counts, self.raises)
+            for file_slice in self.slices(partition)
+        )
 
     def counts(self, instant_time: str) -> bool:
         """Do blocks of this instant count?"""

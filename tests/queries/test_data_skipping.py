@@ -115,3 +115,24 @@ def test_a_damaged_metadata_table_loses_no_rows(damage: str, golden: Golden) -> 
             file.write_bytes(file.read_bytes()[:-100])
     with pytest.warns(MetadataTableIgnored):
         assert HudiTable.open(path).to_arrow().num_rows == rows
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_metadata_table_whose_log_file_lost_blocks_loses_no_rows(damage: str, golden: Golden) -> None:
+    path, _ = golden("1.2.0", "mdt_all_mor")
+    rows = HudiTable.open(path).to_arrow().num_rows
+    log = sorted((path / ".hoodie" / "metadata" / "files").glob(".files-*_2*.log.*"))[-1]
+    log.write_bytes(log.read_bytes()[:-50]) if damage == "cut" else log.unlink()
+    with pytest.warns(MetadataTableIgnored):
+        assert HudiTable.open(path).to_arrow().num_rows == rows
+
+
+def test_a_metadata_table_that_lacks_the_first_commit_after_it_was_built_is_ignored(golden: Golden) -> None:
+    path, _ = golden("1.2.0", "skipping_a_cow")
+    rows = HudiTable.open(path).to_arrow().num_rows
+    timeline = path / ".hoodie" / "metadata" / ".hoodie" / "timeline"
+    oldest = sorted(timeline.glob("2*_*.deltacommit"))[0].name.split("_")[0]
+    for file in [*timeline.glob(f"{oldest}*"), *path.glob(f".hoodie/metadata/*/.*_{oldest}.log.*")]:
+        file.unlink()
+    with pytest.warns(MetadataTableIgnored, match=oldest):
+        assert HudiTable.open(path).to_arrow().num_rows == rows

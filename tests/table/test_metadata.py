@@ -62,3 +62,20 @@ def test_records_are_looked_up_by_their_keys(golden: Golden) -> None:
     keys = everything.column("key").to_pylist()
     assert sorted(index.lookup([*keys[:3], "nobody"]).column("key").to_pylist()) == sorted(keys[:3])
     assert index.with_prefixes([keys[0]]).num_rows >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "partition"),
+    [("mdt_all_mor_prli", "record_index"), ("secondary_a", None), ("mdt_all_mor", "secondary_index_by_s")],
+)
+def test_every_key_of_an_index_is_looked_up_whatever_its_file_groups_go_by(
+    name: str, partition: str | None, golden: Golden
+) -> None:
+    path, _ = golden("1.2.0", name)
+    metadata = HudiTable.open(path).metadata
+    names = [n for n in metadata.partitions if n == partition or (partition is None and n.startswith("secondary_"))]
+    assert names
+    for index in map(metadata.partition, names):
+        keys = sorted(index.to_arrow().column("key").to_pylist())
+        assert keys
+        assert sorted(index.lookup(keys).column("key").to_pylist()) == keys
