@@ -58,8 +58,23 @@ ACTIONS: dict[str, Callable[[str, str], Clustered]] = {
 }
 
 
-@pytest.mark.parametrize(("version", "table_type"), [("6", "MERGE_ON_READ"), ("9", "COPY_ON_WRITE")])
-@pytest.mark.parametrize("name", ACTIONS)
+ON_6 = ("6", "MERGE_ON_READ")
+ON_9 = ("9", "COPY_ON_WRITE")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "table_type"),
+    [
+        ("clustering", *ON_9),
+        ("clustering of a plan", *ON_6),
+        ("clustering after a dead run", *ON_9),
+        ("clustering of a stale plan", *ON_6),
+        pytest.param("clustering", *ON_6, marks=pytest.mark.slow),  # the slow ones run in `make stress`
+        pytest.param("clustering of a plan", *ON_9, marks=pytest.mark.slow),
+        pytest.param("clustering after a dead run", *ON_6, marks=pytest.mark.slow),
+        pytest.param("clustering of a stale plan", *ON_9, marks=pytest.mark.slow),
+    ],
+)
 def test_no_row_changes_and_the_next_run_does_it_all(name: str, version: str, table_type: str) -> None:
     table = ACTIONS[name](version, table_type)
     counted = on_clone(table)

@@ -54,17 +54,32 @@ def meta_files(table: TestTable) -> list[str]:
     return [info.path for info in table.storage.walk(".hoodie") if not info.path.startswith(".hoodie/.temp/")]
 
 
+Made = Callable[[str], TestTable]
+
+
+def step(make: Made, source: int, target: int, slow: bool = False) -> object:
+    """One case; the slow ones are those of `make stress`."""
+    return pytest.param(make, source, target, marks=[pytest.mark.slow] if slow else [])
+
+
 @pytest.mark.parametrize(
     ("make", "source", "target"),
     [
-        *((make, *step) for make in (copy_on_write, compacted) for step in [(6, 8), (8, 9), (9, 8), (8, 6)]),
-        (merge_on_read, 6, 8),
-        (merge_on_read, 9, 8),
-        (with_resized_rings, 6, 8),
-        (with_resized_rings, 8, 6),
+        step(copy_on_write, 6, 8),
+        step(copy_on_write, 8, 9, slow=True),
+        step(copy_on_write, 9, 8),
+        step(copy_on_write, 8, 6, slow=True),
+        step(compacted, 6, 8, slow=True),
+        step(compacted, 8, 9),
+        step(compacted, 9, 8, slow=True),
+        step(compacted, 8, 6),
+        step(merge_on_read, 6, 8),
+        step(merge_on_read, 9, 8, slow=True),
+        step(with_resized_rings, 6, 8, slow=True),
+        step(with_resized_rings, 8, 6),
     ],
 )
-def test_rows_stay_and_the_next_call_finishes(make: Callable[[str], TestTable], source: int, target: int) -> None:
+def test_rows_stay_and_the_next_call_finishes(make: Made, source: int, target: int) -> None:
     table = make(str(source))
     before = all_reads(table)
     counted = clone(table)
