@@ -24,6 +24,8 @@ class WriteSpec:
     `rules` say how rows merge; None: by `merge_mode` and `ordering_fields` alone.
     `early` looks for other writers of a file group before its file is made; None: nobody looks.
     `texts_are_checked`: incoming texts are known to be UTF-8; else the tasks look.
+    `stats_columns`: columns of which the tasks report statistics per file (dotted names of nested ones); None: of none.
+    `reports_keys`: the tasks report which keys come into a file group and which leave it.
     `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
@@ -41,6 +43,8 @@ class WriteSpec:
     key_generator: KeyGenerator | None = None
     early: EarlyConflicts | None = None
     texts_are_checked: bool = False
+    stats_columns: tuple[str, ...] | None = None
+    reports_keys: bool = False
 
     def announce(self, path: str, io_type: str) -> None:
         """Say by a marker that a data file is about to be made. Raises WriteConflict when that is in vain."""

@@ -1,6 +1,7 @@
 """Write statuses as Arrow rows: tasks answer in rows, the planner reads them back.
 
-The stat travels as JSON: it is small, has optional fields and maps, and one row is one file.
+The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. What indexes need to know
+of the file travels as Arrow's own stream, compressed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,12 @@ STATUS_SCHEMA = pa.schema(
         pa.field("rows_read", pa.int64(), nullable=False),
         pa.field("skipped", pa.int64(), nullable=False),
         pa.field("warning", pa.string(), nullable=False),
+        pa.field("column_stats", pa.binary()),
+        pa.field("new_keys", pa.binary()),
+        pa.field("removed_keys", pa.binary()),
     ]
 )
+_KEY = "key"
 _STAT = msgspec.json.Decoder(WriteStat)
 
 
@@ -34,6 +39,9 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([status.rows_read for status in statuses], pa.int64()),
             pa.array([status.skipped for status in statuses], pa.int64()),
             pa.array([status.warning for status in statuses], pa.string()),
+            pa.array([_stream(status.column_stats) for status in statuses], pa.binary()),
+            pa.array([_stream(_keys_table(status.new_keys)) for status in statuses], pa.binary()),
+            pa.array([_stream(_keys_table(status.removed_keys)) for status in statuses], pa.binary()),
         ],
         schema=STATUS_SCHEMA,
     )
@@ -43,6 +51,31 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
     """The statuses of a collected frame, in its order."""
     columns = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names)
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning)
-        for stat, rows_read, skipped, warning in zip(*columns, strict=True)
+        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, _table(stats), _keys(new), _keys(removed))
+        for stat, rows_read, skipped, warning, stats, new, removed in zip(*columns, strict=True)
     ]
+
+
+def _keys_table(keys: pa.Array | None) -> pa.Table | None:
+    return None if keys is None else pa.table({_KEY: keys})
+
+
+def _stream(table: pa.Table | None) -> bytes | None:
+    if table is None:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _table(stream: bytes | None) -> pa.Table | None:
+    if stream is None:
+        return None
+    with pa.ipc.open_stream(stream) as reader:
+        return reader.read_all()
+
+
+def _keys(stream: bytes | None) -> pa.Array | None:
+    table = _table(stream)
+    return None if table is None else table.column(_KEY).combine_chunks()

@@ -1,0 +1,51 @@
+"""PartitionUpdate: what one instant writes into one partition of the metadata table.
+
+Source: docs/formats/metadata-table.md, "Records", "Merging records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["PartitionUpdate", "nothing_deleted"]
+
+
+def nothing_deleted() -> pa.Array:
+    """No keys."""
+    return pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionUpdate:
+    """`records`: `key`, `type` and the payloads of the partition's kind (`metadata.schema.record_fields`), one row per
+    key. `deleted`: keys (text, no nulls) that are taken away; a key that is in `records`, too, stays.
+    """
+
+    records: pa.Table
+    deleted: pa.Array
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there nothing to write?"""
+        return not self.records.num_rows and not len(self.deleted)
+
+    def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:
+        """This and others as one; of several records with one key the last one counts."""
+        updates = [self, *others]
+        records = pa.concat_tables([update.records for update in updates])
+        deleted = pa.concat_arrays([update.deleted for update in updates])
+        return PartitionUpdate(_last_of_each(records), pc.unique(deleted))
+
+
+def _last_of_each(records: pa.Table) -> pa.Table:
+    keys = records.column("key").combine_chunks()
+    if len(pc.unique(keys)) == len(keys):
+        return records
+    numbered = pa.table({"key": keys, "row": np.arange(len(keys))})
+    rows = numbered.group_by("key").aggregate([("row", "max")]).column("row_max").combine_chunks()
+    return records.take(pa.array(np.sort(rows.to_numpy())))
