@@ -69,14 +69,15 @@ def _fault(meta: MetaClient) -> HudiError | None:
 
 
 def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
-    listed = meta.config.metadata_partitions
+    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
     if listed and options.if_stale == "refuse":
         raise MetadataTableDamaged(
             f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
             f"it anew."
         ) from fault
-    partitions = (_FILES, *(name for name in listed if name != _FILES)) if listed else wanted_partitions(options)
+    remove_metadata_table(meta)
+    meta = meta.reload()
     if listed:
         warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
-    remove_metadata_table(meta)
-    return build(meta.reload(), partitions, options)
+        return build(meta, tuple(dict.fromkeys((_FILES, *listed))), options)
+    return build(meta, wanted_partitions(options), options) if options.enable else meta
