@@ -12,15 +12,17 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
+from pyhudi.filegroup.appended_keys import AppendedKeys
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
-from pyhudi.index.chosen import chosen_index
+from pyhudi.index.chosen import chosen_index, index_class
 from pyhudi.keygen import KeyGenerator
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
-__all__ = ["lookup_of", "stored_slices", "table_index"]
+__all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index"]
 
 
 def table_index(context: ActionContext) -> Index:
@@ -78,6 +80,14 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
         meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
         memory.spill_folder,
     )  # fmt: skip
+
+
+def appended_keys(spec: WriteSpec, context: ActionContext) -> AppendedKeys | None:
+    """How tasks of a merge-on-read table report what becomes of the keys of an append; None: they need not."""
+    if not spec.reports_keys or not context.meta.config.is_merge_on_read:
+        return None
+    reading = stored_slices(spec.key_generator, context)
+    return AppendedKeys(reading, places_known=not index_class(context.options).places_inserts)
 
 
 def _type_of(schema: pa.Schema, path: str) -> pa.DataType:

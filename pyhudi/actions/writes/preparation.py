@@ -119,6 +119,7 @@ def write_spec(
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
         early=early_conflicts(instant, context),
+        reports_keys=keeps_record_index(context.meta.config),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=BaseFileOptions(
             format=config.base_file_format,
