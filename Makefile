@@ -27,13 +27,9 @@ $(READY): pyproject.toml
 demo: $(READY)  ## the main job on real data: load, correct, delete, query, travel in time
 	@$(JAVA) && $(PY) demo/flights.py $(ARGS)
 
-test: $(READY)  ## all tests: without Spark, then the Spark tests, on classic Spark and on Spark Connect side by side
+test: $(READY)  ## all tests: without Spark, beside them on classic Spark and then on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
-	$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not servers" $(ARGS)
-	@$(JAVA) && { PYHUDI_SPARK=connect $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS) > .connect.log 2>&1 & \
-	  connect=$$!; $(PY) -m pytest tests/spark -m "not judge and not slow" $(ARGS); classic=$$?; \
-	  wait $$connect; connect=$$?; echo "the same on Spark Connect:"; cat .connect.log; rm -f .connect.log; \
-	  [ $$classic -eq 0 ] && [ $$connect -eq 0 ]; }
+	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh

@@ -17,7 +17,7 @@ from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.keys import META_COLUMNS
 
-__all__ = ["record_fields", "record_schema", "stored_record_schema"]
+__all__ = ["one_field_schema", "record_fields", "record_schema", "stored_fields", "stored_record_schema"]
 
 _MODEL = "org.apache.hudi.avro.model"
 _STRING: AvroObject = {"type": "string", "avro.java.string": "String"}
@@ -50,6 +50,18 @@ def record_schema(table_version: int) -> str:
 def stored_record_schema(table_version: int) -> str:
     """The same with the five meta columns, which come first in files."""
     return _text([*(_optional(name, "string") for name in META_COLUMNS), *_fields(table_version)])
+
+
+@cache
+def stored_fields(table_version: int) -> tuple[str, ...]:
+    """Names of the fields of a record in a file, meta columns first."""
+    return (*META_COLUMNS, *(str(field["name"]) for field in _fields(table_version)))
+
+
+@cache
+def one_field_schema(table_version: int, name: str) -> str:
+    """Avro JSON of a record of one of the fields alone: it is encoded as within a whole record."""
+    return _text([field for field in _fields(table_version) if field["name"] == name])
 
 
 @cache

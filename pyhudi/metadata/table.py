@@ -8,7 +8,6 @@ Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +20,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.record_keys import shards
+from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.instant import ActionKind
@@ -35,7 +34,6 @@ SOLO = "0" * 14  # instants that build a partition of a new metadata table begin
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
-_GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id, of its number among the file groups
 
 
 @dataclass(frozen=True)
@@ -100,16 +98,11 @@ class MetadataTable:
         Raises: MetadataTableDamaged, CorruptFile.
         """
         wanted = pa.array(sorted(set(keys)), pa.string())
-        # From version 9 on all secondary indexes are of version V2, whose groups go by the secondary value.
-        by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and self.data.config.table_version >= 9
-        sharded: dict[str, list[str]] = {}  # a record index may have file groups for each partition of the table
-        for file_slice in self.slices(partition):
-            file_id = file_slice.group.file_id
-            sharded.setdefault(_GROUP_NUMBER.sub("", file_id), []).append(file_id)
+        version = self.data.config.table_version
         own: dict[str, pa.Array] = {}
-        for file_ids in sharded.values():
-            groups = shards(wanted, len(file_ids), by_secondary_value=by_value)
-            own |= {file_id: wanted.filter(pa.array(groups == number)) for number, file_id in enumerate(file_ids)}
+        for file_ids in groups_by_prefix(s.group.file_id for s in self.slices(partition)).values():
+            numbers = group_numbers(partition, wanted, len(file_ids), version)
+            own |= {file_id: wanted.filter(pa.array(numbers == number)) for number, file_id in enumerate(file_ids)}
         return self._merged(partition, lambda reader: reader.with_keys(own[reader.file_slice.group.file_id]))
 
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:

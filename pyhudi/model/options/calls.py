@@ -30,6 +30,7 @@ from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_optio
 from pyhudi.model.options.keys import KeyOptions, key_options
 from pyhudi.model.options.locks import LockOptions, lock_options
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
+from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -91,6 +92,7 @@ class WriteOptions(
     commits: CommitOptions = part(CommitOptions)
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
+    metadata: MetadataOptions = part(MetadataOptions)
     explicit: frozenset[str] = frozenset()
 
     @classmethod

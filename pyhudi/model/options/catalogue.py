@@ -25,6 +25,7 @@ from pyhudi.model.options.known_calls import CALLS
 from pyhudi.model.options.known_platform import PLATFORM
 from pyhudi.model.options.locks import LOCK_PROVIDER, LockOptions
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions
+from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -61,6 +62,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("PyHudi's own", OwnOptions),
     *topic("Many writers", ConcurrencyOptions),
     *topic("Locks", LockOptions),
+    *topic("Metadata table", MetadataOptions),
     *topic("Compaction", CompactionOptions),
     *topic("Cleaning", CleaningOptions),
     *topic("Timeline archive", ArchivingOptions),

@@ -25,16 +25,12 @@ PLATFORM = (
             metadata.global.record.level.index.max.filegroup.count=10000<metadata.record.index.max.filegroup.count
             metadata.global.record.level.index.min.filegroup.count=10<metadata.record.index.min.filegroup.count
             metadata.index.async=false metadata.index.bloom.filter.column.list
-            metadata.index.bloom.filter.enable=false metadata.index.bloom.filter.file.group.count=4
             metadata.index.bloom.filter.parallelism=200 metadata.index.check.timeout.seconds=900
-            metadata.index.column.stats.column.list metadata.index.column.stats.enable=false
-            metadata.index.column.stats.file.group.count=2
             metadata.index.column.stats.inMemory.projection.threshold=100000
-            metadata.index.column.stats.max.columns.to.index=32 metadata.index.column.stats.parallelism=200
+            metadata.index.column.stats.parallelism=200
             metadata.index.column.stats.processing.mode.override metadata.index.drop metadata.index.expression.column
             !metadata.index.expression.enable=false metadata.index.expression.file.group.count=2
             metadata.index.expression.options metadata.index.expression.parallelism=200
-            metadata.index.partition.stats.enable=false metadata.index.partition.stats.file.group.count=1
             metadata.index.partition.stats.parallelism=200 metadata.index.secondary.column
             metadata.index.secondary.enable=true metadata.index.secondary.parallelism=200
             metadata.log.compaction.blocks.threshold=5 metadata.log.compaction.enable=false
@@ -57,9 +53,6 @@ PLATFORM = (
             metadata.write.fail.on.table.service.failures=true
         """,
         accepted={
-            "metadata.index.column.stats.enable": "false",
-            "metadata.index.bloom.filter.enable": "false",
-            "metadata.index.partition.stats.enable": "false",
             "metadata.index.secondary.enable": "false",
             "metadata.index.async": "false",
             "metadata.auto.initialize": "false",

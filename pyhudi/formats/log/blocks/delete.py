@@ -27,7 +27,7 @@ from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 if TYPE_CHECKING:
     from fastavro.types import Schema
 
-__all__ = ["DeleteRecords", "decode", "encode"]
+__all__ = ["EMPTY", "DeleteRecords", "decode", "encode"]
 
 _Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
@@ -77,6 +77,9 @@ def _schema() -> Schema:
 
 
 _PARSED = _schema()
+
+
+EMPTY = _HEAD.pack(CONTENT_VERSION, 1) + b"\x00"  # content of a block that deletes nothing
 
 
 @dataclass(frozen=True, slots=True)

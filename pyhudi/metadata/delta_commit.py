@@ -1,0 +1,139 @@
+"""One write to the metadata table: a delta commit with one new log file for each file group that gets records.
+
+It completes before the data table's instant of the same time does; until that is complete, readers leave it out. Hold
+the data table's lock. Source: docs/formats/metadata-table.md, "Timeline", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.instant_files import encode_commit
+from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
+from pyhudi.metadata.placement import group_numbers, groups_by_prefix
+from pyhudi.metadata.schema import record_schema
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.instant import (
+    INSTANT_TIME_DIGITS,
+    ActionKind,
+    Instant,
+    format_instant_time,
+    next_instant_time,
+)
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["begin_delta_commit", "complete_delta_commit", "completion_time_after", "write_delta_commit"]
+
+_UPDATE = "UPSERT_PREPPED"  # operation of all updates
+_FIRST_OWN_LOGS = 8  # table version from which each delta commit has log files of its own
+_TOKEN = "0-1-0"  # write token: what a dead attempt left is gone before another one begins
+
+
+def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping[str, PartitionUpdate]) -> str:
+    """Write `updates` (partition → what to write) and complete; the completion time.
+
+    Raises: MetadataTableDamaged when a partition has no file groups; WriteConflict when the instant is there.
+    """
+    profile = CommitMetadata({}, operation_type=_UPDATE)
+    body = encode_commit(profile, ActionKind.DELTACOMMIT, table.data.config.table_version)
+    inflight = begin_delta_commit(table, instant_time, body)
+    stats = {
+        partition: tuple(_log_files(table, partition, instant_time, update))
+        for partition, update in updates.items()
+        if not update.is_empty
+    }
+    return complete_delta_commit(table, inflight, stats, _UPDATE)
+
+
+def begin_delta_commit(table: MetadataTable, instant_time: str, profile: bytes = b"") -> Instant:
+    """The inflight instant of a new delta commit. Raises WriteConflict when it is there."""
+    writer = TimelineWriter(table.meta.storage, table.meta.config)
+    return writer.start(writer.request(instant_time, ActionKind.DELTACOMMIT), profile)
+
+
+def complete_delta_commit(
+    table: MetadataTable, inflight: Instant, stats: Mapping[str, Sequence[WriteStat]], operation: str
+) -> str:
+    """Sync the files that the stats name, and complete; the completion time."""
+    storage, version = table.meta.storage, table.data.config.table_version
+    storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
+    body = CommitMetadata(
+        {partition: tuple(own) for partition, own in stats.items()}, {"schema": record_schema(version)}, operation
+    )
+    time = completion_time_after(table, inflight.requested_time)
+    encoded = encode_commit(body, ActionKind.DELTACOMMIT, version)
+    TimelineWriter(storage, table.meta.config).complete(inflight, time, encoded)
+    return time
+
+
+def completion_time_after(table: MetadataTable, instant_time: str) -> str:
+    """A time later than `instant_time` and than all on the metadata table's timeline.
+
+    It orders this timeline alone, and only who holds the data table's lock writes to it: nobody's clock is waited for.
+    """
+    now_ms = table.data.clock.now_ms()
+    moment = datetime.fromtimestamp(now_ms // 1000, timezone.utc).replace(microsecond=now_ms % 1000 * 1000)
+    now = format_instant_time(moment, table.data.config.timeline_zone)
+    # Below version 8 an instant time may have digits that say what the instant was; they are no time.
+    known = (instant_time, table.meta.timeline.latest_time or "")
+    latest = max(time[:INSTANT_TIME_DIGITS] for time in known)
+    return now if now > latest else next_instant_time(latest)
+
+
+def _log_files(table: MetadataTable, partition: str, instant_time: str, update: PartitionUpdate) -> Iterator[WriteStat]:
+    """One log file for each file group that records or deletes go to."""
+    version = table.data.config.table_version
+    slices = {found.group.file_id: found for found in table.slices(partition)}
+    files = GroupFiles(table.meta.storage, version, instant_time)
+    records = sorted_by_key(update.records)
+    keys = records.column("key").combine_chunks()
+    deleted = update.deleted.filter(pc.invert(pc.is_in(update.deleted, keys)))
+    for file_ids in groups_by_prefix(slices).values():
+        own = group_numbers(partition, keys, len(file_ids), version)
+        own_deleted = group_numbers(partition, deleted, len(file_ids), version)
+        for number in np.union1d(own, own_deleted).tolist():
+            found = slices[file_ids[number]]
+            name = _next_log_name(table, found, instant_time)
+            rows, gone = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
+            path, size_bytes = files.log_file(partition, name, rows, gone)
+            yield _stat(found, name, path, size_bytes, rows.num_rows, len(gone))
+
+
+def _next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:
+    """From version 8 on the instant's own file; below, the next version of the slice, counted over all files there."""
+    group = found.group
+    if table.data.config.table_version >= _FIRST_OWN_LOGS:
+        return LogFileName(group.file_id, instant_time, 1, _TOKEN)
+    names = (LogFileName.parse(entry.name) for entry in table.meta.storage.list(group.partition_path))
+    taken = (name for name in names if name is not None and name.file_id == group.file_id)
+    versions = [name.version for name in taken if name.instant_time == found.base_instant]
+    return LogFileName(group.file_id, found.base_instant, max(versions, default=0) + 1, _TOKEN)
+
+
+def _stat(found: FileSlice, name: LogFileName, path: str, size_bytes: int, records: int, deletes: int) -> WriteStat:
+    base = found.base_file
+    older = (log.name for log in found.log_files) if name.instant_time == found.base_instant else ()
+    return WriteStat(
+        file_id=name.file_id,
+        path=path,
+        partition_path=found.group.partition_path,
+        prev_commit=name.instant_time,
+        num_writes=records,
+        num_update_writes=records,
+        num_deletes=deletes,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        log_version=name.version,
+        log_offset=0,
+        base_file="" if base is None or name.instant_time != base.instant_time else base.name,
+        log_files=(*older, str(name)),
+    )

@@ -1,0 +1,148 @@
+"""Files of the metadata table: base files, log files with a block of records and one of deletes, and the empty log
+file with which a file group begins.
+
+Source: docs/formats/metadata-table.md, "Records", "Writing"; docs/formats/hfile.md, "Entries"; docs/formats/log.md,
+"Block frame", "Delete block".
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.avro.encode import AvroEncoder
+from pyhudi.formats.avro.varint import encode_varints
+from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
+from pyhudi.formats.hfile import HFileWriter
+from pyhudi.formats.log.blocks import delete
+from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
+from pyhudi.formats.log.writer import LogFileWriter
+from pyhudi.metadata.schema import one_field_schema, stored_fields, stored_record_schema
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
+
+__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "sorted_by_key"]
+
+EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
+_FIELD_NULL = b"\x00"  # of a union whose first branch is null
+_ROWS_AT_ONCE = 1 << 17  # records encoded together: the pieces of one run are a few tens of MB
+_BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's own for the metadata table
+
+
+def sorted_by_key(records: pa.Table) -> pa.Table:
+    """In ascending order of the keys' bytes, as an HFile has them."""
+    return records.take(pc.sort_indices(records.column("key").cast(pa.binary())))
+
+
+def encoded_records(records: pa.Table, table_version: int, file_name: str | None = None) -> pa.Array:
+    """Each record as Avro binary under `stored_record_schema`. The key is empty: the HFile has it.
+
+    Args:   records: `key`, `type` and payloads; file_name: what `_hoodie_file_name` shall say.
+    """
+    parts = [_encoded(run, table_version, file_name) for run in records.to_batches(_ROWS_AT_ONCE)]
+    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary())
+
+
+def _encoded(records: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
+    """Fields that the records lack are null: constants, which are put together before the rows are."""
+    pieces: list[pa.Array | pa.Scalar] = []
+    constant = _meta_fields(file_name) + b"\x00"
+    for name in stored_fields(table_version)[len(META_COLUMNS) + 1 :]:
+        at = records.schema.get_field_index(name)
+        if at < 0:
+            constant += _FIELD_NULL
+            continue
+        pieces.append(pa.scalar(constant, pa.binary()))
+        constant = b""
+        column = pa.RecordBatch.from_arrays([records.column(at)], [name])
+        pieces.append(_encoder(table_version, name).encode(column))
+    pieces += [pa.scalar(constant, pa.binary()), pa.scalar(b"", pa.binary())]
+    return pc.binary_join_element_wise(*pieces)
+
+
+@cache
+def _encoder(table_version: int, field: str) -> AvroEncoder:
+    return AvroEncoder(one_field_schema(table_version, field), unions=True)
+
+
+def _meta_fields(file_name: str | None) -> bytes:
+    nulls = _FIELD_NULL * (len(META_COLUMNS) - 1)
+    if file_name is None:
+        return nulls + _FIELD_NULL
+    text = file_name.encode()
+    length, _ = encode_varints(np.array([len(text)], np.int64))
+    return nulls + b"\x02" + length.tobytes() + text
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFiles:
+    """Makes the files of one instant. `storage`: of the metadata table; the folder of the partition is there."""
+
+    storage: Storage
+    table_version: int
+    instant_time: str
+
+    def empty_log(self, partition: str, file_id: str) -> str:
+        """The log file without records with which a file group begins; its path."""
+        block = encode_block(BlockType.DELETE, {HeaderKey.INSTANT_TIME: self.instant_time}, delete.EMPTY)
+        name = LogFileName(file_id, self.instant_time, 1, EMPTY_LOG_TOKEN)
+        return self._log(data_path(partition, str(name)), [block])[0]
+
+    def log_file(self, partition: str, name: LogFileName, records: pa.Table, deleted: pa.Array) -> tuple[str, int]:
+        """A log file with the records, and then the deletes, that there are; its path and its size in bytes.
+
+        Args:   records: `sorted_by_key`; deleted: keys.
+        """
+        header = {HeaderKey.INSTANT_TIME: self.instant_time, HeaderKey.SCHEMA: stored_record_schema(self.table_version)}
+        blocks = []
+        if records.num_rows:
+            blocks.append(encode_block(BlockType.HFILE_DATA, header, self._hfile(records)))
+        if len(deleted):
+            within = pa.array([partition] * len(deleted), pa.string())
+            keys = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])
+            blocks.append(encode_block(BlockType.DELETE, header, delete.encode(keys)))
+        return self._log(data_path(partition, str(name)), blocks)
+
+    def base_file(
+        self, partition: str, file_id: str, write_token: str, records: Iterable[pa.Table], *, names_itself: bool
+    ) -> tuple[str, int, int]:
+        """A base file with these records; its path, its size in bytes, and how many records it has.
+
+        Args:   records: ascending by key over all tables; names_itself: the records say the file's name, as those of
+                a compaction do.
+        """
+        name = str(BaseFileName(file_id, write_token, self.instant_time, ".hfile"))
+        path = data_path(partition, name)
+        where = self.storage.full_path(path)
+        bloom = BloomFilter(_BLOOM_KEYS, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
+        info = {"schema": stored_record_schema(self.table_version).encode()}
+        count = 0
+        with as_storage_error(where), self.storage.open_output(path) as sink:
+            writer = HFileWriter(sink, info=info, bloom_filter=bloom)
+            for table in records:
+                values = encoded_records(table, self.table_version, name if names_itself else None)
+                writer.append_columns(table.column("key").combine_chunks(), values)
+                count += table.num_rows
+            size_bytes = writer.close()
+        return path, size_bytes, count
+
+    def _hfile(self, records: pa.Table) -> bytes:
+        sink = io.BytesIO()
+        writer = HFileWriter(sink, info={"schema": stored_record_schema(self.table_version).encode()})
+        writer.append_columns(records.column("key").combine_chunks(), encoded_records(records, self.table_version))
+        writer.close()
+        return sink.getvalue()
+
+    def _log(self, path: str, blocks: Iterable[bytes]) -> tuple[str, int]:
+        log = LogFileWriter(self.storage, path)
+        for block in blocks:
+            log.append(block)
+        return path, log.close()

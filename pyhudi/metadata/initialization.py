@@ -1,0 +1,193 @@
+"""Building the metadata table, and partitions of it, from what the table holds. Hold the table's lock.
+
+    .hoodie/metadata/.hoodie/hoodie.properties      the metadata table is a table of its own
+    <partition>/<empty log file of each file group> so that file groups without records can be counted
+    <partition>/<base file>                         of each file group that has records
+    delta commit, then the table's properties list the partition: only now it may be read
+
+Source: docs/formats/metadata-table.md, "Building", "Timeline".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit
+from pyhudi.metadata.file_records import files_of_listing
+from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
+from pyhudi.metadata.partitions import MetadataKind, file_group_id
+from pyhudi.metadata.placement import group_numbers
+from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
+from pyhudi.model.commit import WriteStat
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName, LogFileName
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
+from pyhudi.storage.subfolder import Subfolder
+from pyhudi.timeline.table_properties import create_table, update_table_config
+from pyhudi.view.file_system_view import listed_partitions
+
+__all__ = ["METADATA_PARTITIONS", "build_files_partition", "build_partition", "create_metadata_table", "split_by_group"]
+
+METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
+_FILES = MetadataKind.FILES.value.prefix
+_BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
+_OLDER_BUILD = "BULK_INSERT"
+_FIRST_SUFFIX = 10  # below version 8: digits behind the instant of which the table is, of its first partition
+_TOKEN = "0-0-1"
+_PAYLOAD = "org.apache.hudi.metadata.HoodieMetadataPayload"
+
+
+def create_metadata_table(data: MetaClient) -> MetadataTable:
+    """A metadata table without partitions; what there is in its folder goes first."""
+    data.storage.delete_tree(METADATA_TABLE_FOLDER)
+    folder = Subfolder(data.storage, METADATA_TABLE_FOLDER)
+    create_table(folder, _properties(data), data.clock)
+    return MetadataTable(data, MetaClient.load(folder, data.clock))
+
+
+def _properties(data: MetaClient) -> Mapping[str, str]:
+    version = data.config.table_version
+    properties = {
+        "hoodie.table.name": f"{data.config.table_name}_metadata",
+        "hoodie.table.type": "MERGE_ON_READ",
+        "hoodie.table.version": str(version),
+        "hoodie.table.base.file.format": "HFILE",
+        "hoodie.table.recordkey.fields": "key",
+        "hoodie.populate.meta.fields": "false",
+        "hoodie.compaction.payload.class": _PAYLOAD,
+        "hoodie.datasource.write.drop.partition.columns": "false",
+    }
+    if version >= 8:
+        properties |= {
+            "hoodie.table.initial.version": str(version),
+            "hoodie.table.keygenerator.type": "HOODIE_TABLE_METADATA",
+            "hoodie.record.merge.mode": "CUSTOM",
+            "hoodie.record.merge.strategy.id": PAYLOAD_STRATEGY_ID,
+            "hoodie.timeline.layout.version": "2",
+            "hoodie.timeline.path": "timeline",
+            "hoodie.timeline.history.path": "history",
+            "hoodie.archivelog.folder": "history",
+        }
+    else:
+        properties |= {
+            "hoodie.table.keygenerator.class": "org.apache.hudi.metadata.HoodieTableMetadataKeyGenerator",
+            "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+            "hoodie.timeline.layout.version": "1",
+            "hoodie.archivelog.folder": "archived",
+        }
+    return {**properties, CHECKSUM_KEY: table_checksum(properties)}
+
+
+def build_files_partition(table: MetadataTable) -> MetadataTable:
+    """Build `files` from a listing of the table's folders."""
+    records = files_of_listing(_committed_files(table.data), table.data.config.table_version)
+    return build_partition(table, _FILES, {file_group_id(_FILES, 0): [records]})
+
+
+def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Partition path → name → size of the data files whose instant is not pending, nor was given up."""
+    completed = {i.requested_time for i in data.timeline if i.is_completed}
+    pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
+    oldest = min(completed, default="")
+    logs_name_slices = data.config.table_version < 8
+
+    def counts(name: BaseFileName | LogFileName) -> bool:
+        time = name.instant_time
+        if time in completed:
+            return True
+        if logs_name_slices and isinstance(name, LogFileName):
+            action = pending.get(time)  # logs of the slice that a compaction is about to begin may be committed
+            return action is ActionKind.COMPACTION if action is not None else time < oldest
+        return time not in pending and time < oldest  # what is older than the timeline was archived
+
+    for path, entries in listed_partitions(data.storage):
+        files = {}
+        for entry in entries:
+            name = BaseFileName.parse(entry.name) or LogFileName.parse(entry.name)
+            if name is not None and entry.size_bytes and counts(name):
+                files[entry.name] = entry.size_bytes
+        yield path, files
+
+
+def split_by_group(partition: str, records: pa.Table, groups: int, table_version: int) -> Mapping[str, list[pa.Table]]:
+    """Records by the file group that they belong to: file id → its records; all file groups are in it."""
+    numbers = group_numbers(partition, records.column("key").combine_chunks(), groups, table_version)
+    return {file_group_id(partition, number): [records.filter(pa.array(numbers == number))] for number in range(groups)}
+
+
+def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
+    """Build a partition, or build it anew, and list it in the table's properties; the table with it.
+
+    Args:   groups: file id → its records, in tables of which only the first may be unsorted: a second one begins
+            behind the first one's last key. File groups may be without records.
+    """
+    storage, clock = table.meta.storage, table.data.clock
+    version = table.data.config.table_version
+    storage.delete_tree(partition)
+    instant_time = _next_build_time(table)
+    inflight = begin_delta_commit(table, instant_time)
+    ensure_partition_metadata(storage, partition, instant_time, clock)
+    files = GroupFiles(storage, version, instant_time)
+    empty = [files.empty_log(partition, file_id) for file_id in groups]
+    stats = []
+    for number, (file_id, records) in enumerate(groups.items()):
+        filled = _not_empty(records)
+        if filled is not None:
+            token = f"{number}-0-1"
+            path, size_bytes, count = files.base_file(partition, file_id, token, filled, names_itself=False)
+            stats.append(_stat(partition, file_id, path, size_bytes, count))
+    storage.sync(empty)
+    complete_delta_commit(table, inflight, {partition: stats} if stats else {}, _BUILD.get(version, _OLDER_BUILD))
+    return _listed(table, partition)
+
+
+def _not_empty(records: Iterable[pa.Table]) -> Iterator[pa.Table] | None:
+    """The tables that have rows, sorted; None when there is none: then there is no base file."""
+    filled = (sorted_by_key(table) for table in records if table.num_rows)
+    first = next(filled, None)
+    return None if first is None else _behind(first, filled)
+
+
+def _behind(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from others
+
+
+def _next_build_time(table: MetadataTable) -> str:
+    """The instant time that builds the next partition.
+
+    From version 8 on 17 digits, counted from 0; below, the table's latest completed instant and digits from 010 on.
+    """
+    taken = {instant.requested_time for instant in table.meta.timeline}
+    if table.data.config.table_version >= 8:
+        times = (f"{number:017d}" for number in range(10**3))
+    else:
+        completed = (i.requested_time for i in table.data.timeline if i.is_completed)
+        base = max(completed, default=SOLO)
+        times = (f"{base}{number:03d}" for number in range(_FIRST_SUFFIX, 10**3))
+    return next(time for time in times if time not in taken)
+
+
+def _stat(partition: str, file_id: str, path: str, size_bytes: int, count: int) -> WriteStat:
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        partition_path=partition,
+        num_writes=count,
+        num_inserts=count,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+    )
+
+
+def _listed(table: MetadataTable, partition: str) -> MetadataTable:
+    """The table's properties list the partition from here on."""
+    data = table.data
+    listed = sorted({*data.config.metadata_partitions, partition})
+    update_table_config(data.storage, {METADATA_PARTITIONS: ",".join(listed)}, (), data.clock)
+    return MetadataTable(data.reload(), table.meta.reload())

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# All tests. Those with Spark wait for the JVM much of the time, so they run beside those without: first on a classic
+# session, then on Spark Connect. Called by `make test`; the arguments are Python and what pytest shall get as well.
+set -uo pipefail
+python="$1"; shift
+logs="$(mktemp -d)"
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
+
+with_spark() {
+    "$python" -m pytest tests/spark -m "not judge and not slow" "$@"
+}
+
+{
+    PYHUDI_SPARK=classic with_spark "$@" > "$logs/classic" 2>&1; echo $? > "$logs/classic.exit"
+    PYHUDI_SPARK=connect with_spark "$@" > "$logs/connect" 2>&1; echo $? > "$logs/connect.exit"
+} &
+spark=$!
+
+"$python" -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not servers" "$@"
+failed=$?
+wait "$spark"
+for session in classic connect; do
+    echo "on Spark, a session of the kind $session:"
+    cat "$logs/$session"
+    [ "$(cat "$logs/$session.exit")" = 0 ] || failed=1
+done
+exit "$failed"
