@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pyhudi.errors import UnsupportedTable
+from pyhudi.model.table_config import TableConfig
 
-__all__ = ["MetadataKind", "RecordType", "file_group_id", "kind_of", "partitioned_file_group_id"]
+__all__ = [
+    "MetadataKind",
+    "RecordType",
+    "file_group_id",
+    "keeps_record_index",
+    "kind_of",
+    "partitioned_file_group_id",
+]
 
 
 class RecordType(int, Enum):
@@ -64,6 +72,12 @@ def kind_of(partition: str) -> MetadataKind:
         f"The metadata table's partition {partition!r} is of no kind that this release of PyHudi knows "
         f"({', '.join(kind.value.prefix for kind in MetadataKind)})."
     )
+
+
+def keeps_record_index(config: TableConfig) -> bool:
+    """Does the table have a record index that every write keeps up?"""
+    name = MetadataKind.RECORD_INDEX.value.prefix
+    return name in config.metadata_partitions or name in config.metadata_partitions_inflight
 
 
 def file_group_id(partition: str, number: int) -> str:

@@ -40,6 +40,7 @@ from pyhudi.model.options.operation import (
     operation_options,
 )
 from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY, QueryOptions
+from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
 from pyhudi.model.options.retention import (
     ArchivingOptions,
     CleaningOptions,
@@ -93,6 +94,7 @@ class WriteOptions(
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
     metadata: MetadataOptions = part(MetadataOptions)
+    record_index: RecordIndexOptions = part(RecordIndexOptions, record_index_options)
     explicit: frozenset[str] = frozenset()
 
     @classmethod
