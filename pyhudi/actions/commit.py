@@ -3,10 +3,10 @@
     files synced       what it wrote, what it deleted: both outlast a power cut
     lock, reload       the table as it is now
     inflight           the instant is what its process has left it as; no process has considered that process dead
-    metadata table     none was made meanwhile
     alive, conflicts   what else the kind of action has to look for
     still held         the lock, before anything is changed under it
     body               with the newest schema and the values that it carries on; with it, what changed
+    metadata table     what changed is written there; readers leave it out until the instant is completed
     completion time
     still held         once more: drawing a time waits until all clocks have passed it
     completed file     readers see the instant; it outlasts a power cut, too, when the call returns
@@ -28,13 +28,15 @@ from pyhudi.formats.clean_plans import encode_clean_metadata
 from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savepoint
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_no_metadata_table
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.maintenance import keep_up
 from pyhudi.model.clean_plan import CleanMetadata
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
 from pyhudi.model.table_change import Body, TableChange, change_of
+from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
@@ -76,20 +78,22 @@ def commit(
     alive: Check = _nothing,
     conflicts: Check = _nothing,
     last: Check = _nothing,
+    statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
     """Complete an instant.
 
     Args:
+        statuses: what the tasks reported, for the indexes of the metadata table.
         written: paths of files that the action made, by whichever process, or deleted, and that nobody synced yet.
         body: makes the body, from the table as it is now; it may change what has to be changed under the lock.
         alive: do other processes count this one among the living? conflicts: did others change what it changes?
         last: deletes what must not be there with the completed instant; called after all checks.
-    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, HudiError when
-        there is a metadata table, and what the checks raise. Nothing is complete then.
+    Raises: TakenOver when the instant is not inflight any more, WriteConflict when the lock was lost, or another
+        writer did not keep the metadata table up, and what the checks raise. Nothing is complete then.
     """
     context.meta.storage.sync(written)  # before the lock is taken: others need not wait for the disk
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last)
+        return commit_locked(inflight, context, body, alive=alive, conflicts=conflicts, last=last, statuses=statuses)
 
 
 def commit_locked(
@@ -100,20 +104,19 @@ def commit_locked(
     alive: Check = _nothing,
     conflicts: Check = _nothing,
     last: Check = _nothing,
+    statuses: tuple[WriteStatus, ...] = (),
 ) -> Committed[BodyT]:
     """As `commit`, for an action that holds the lock since before its instant began."""
     now = context.reloaded()
     _check_inflight(inflight, now)
-    check_no_metadata_table(now.meta)
     alive(now)
     conflicts(now)
     _check_still_held(inflight, now)
     made = body(now)
     change = change_of(made)
-    # The place of the metadata table, for every kind of action: `change` says what changed, and `now` is the table that
-    # it changed. An update of it completes before the data instant; until that is complete, its readers leave it out.
+    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses))
     last(now)
-    completion_time = draw_completion_time(inflight, now)
+    completion_time = draw_completion_time(inflight, now, after=kept_up)
     encoded = _encoded(made, inflight, now)
     _check_still_held(inflight, now)
     completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)

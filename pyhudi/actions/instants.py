@@ -31,9 +31,11 @@ def draw_time(now: ActionContext) -> str:
     return instant_times(now).draw(now.meta.timeline.latest_time)
 
 
-def draw_completion_time(instant: Instant, now: ActionContext) -> str:
-    """The completion time of an inflight instant, later than all times on the timeline. `now` as in `draw_time`."""
-    latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time)))
+def draw_completion_time(instant: Instant, now: ActionContext, *, after: str | None = None) -> str:
+    """The completion time of an inflight instant, later than all times on the timeline, and than `after`. `now` as in
+    `draw_time`.
+    """
+    latest = max(filter(None, (instant.requested_time, now.meta.timeline.latest_time, after)))
     return instant_times(now).draw_completion(latest)
 
 

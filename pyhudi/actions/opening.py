@@ -1,12 +1,13 @@
-"""Before anything changes: removes a metadata table that would become stale, and leftovers of dead writers.
+"""Before anything changes: the metadata table is up to date or there is none, leftovers of dead writers go.
 
-Source: docs/formats/writers.md, "Steps of a write"; docs/decisions/0004-metadata-table-is-taken-out.md.
+Source: docs/formats/writers.md, "Steps of a write"; docs/formats/metadata-table.md, "Building".
 """
 
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.leftovers import delete_leftovers
+from pyhudi.actions.metadata_table import needs_no_change, with_metadata_table
 from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
@@ -14,7 +15,6 @@ from pyhudi.engine.base import Engine
 from pyhudi.errors import UnsupportedTable
 from pyhudi.locks import LockProvider, hold, open_lock
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import SCHEMA_FOLDER
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
@@ -32,17 +32,16 @@ def ready(
     *,
     is_admitted: bool = False,
 ) -> tuple[ActionContext, tuple[str, ...]]:
-    """The table without metadata table and without leftovers of dead writers, and which instants were undone.
+    """The table without leftovers of dead writers, and which instants were undone.
 
     Args:   is_admitted: somebody has looked whether the table may have a schema history.
     """
     if not is_admitted:
         check_no_schema_history(meta)
     lock = table_lock(options, meta.storage, clock)
-    if has_metadata_table(meta):
+    if not needs_no_change(meta, options.metadata):
         with hold(lock, options.lock.wait_timeout_s):
-            remove_metadata_table(meta.reload())
-        meta = meta.reload()
+            meta = with_metadata_table(meta.reload(), options.metadata)
     context = ActionContext(meta, engine, options, lock, clock)
     dropped = () if policy == "NEVER" else drop_damaged_plans(context)
     context = context.reloaded() if dropped else context

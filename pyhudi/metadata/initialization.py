@@ -17,24 +17,20 @@ import pyarrow as pa
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit
-from pyhudi.metadata.file_records import files_of_listing
 from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
-from pyhudi.metadata.partitions import MetadataKind, file_group_id
+from pyhudi.metadata.partitions import file_group_id
 from pyhudi.metadata.placement import group_numbers
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.commit import WriteStat
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName, LogFileName
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
-from pyhudi.view.file_system_view import listed_partitions
 
-__all__ = ["METADATA_PARTITIONS", "build_files_partition", "build_partition", "create_metadata_table", "split_by_group"]
+__all__ = ["METADATA_PARTITIONS", "build_partition", "create_metadata_table", "split_by_group"]
 
 METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
-_FILES = MetadataKind.FILES.value.prefix
 _BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
 _OLDER_BUILD = "BULK_INSERT"
 _FIRST_SUFFIX = 10  # below version 8: digits behind the instant of which the table is, of its first partition
@@ -81,37 +77,6 @@ def _properties(data: MetaClient) -> Mapping[str, str]:
             "hoodie.archivelog.folder": "archived",
         }
     return {**properties, CHECKSUM_KEY: table_checksum(properties)}
-
-
-def build_files_partition(table: MetadataTable) -> MetadataTable:
-    """Build `files` from a listing of the table's folders."""
-    records = files_of_listing(_committed_files(table.data), table.data.config.table_version)
-    return build_partition(table, _FILES, {file_group_id(_FILES, 0): [records]})
-
-
-def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
-    """Partition path → name → size of the data files whose instant is not pending, nor was given up."""
-    completed = {i.requested_time for i in data.timeline if i.is_completed}
-    pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
-    oldest = min(completed, default="")
-    logs_name_slices = data.config.table_version < 8
-
-    def counts(name: BaseFileName | LogFileName) -> bool:
-        time = name.instant_time
-        if time in completed:
-            return True
-        if logs_name_slices and isinstance(name, LogFileName):
-            action = pending.get(time)  # logs of the slice that a compaction is about to begin may be committed
-            return action is ActionKind.COMPACTION if action is not None else time < oldest
-        return time not in pending and time < oldest  # what is older than the timeline was archived
-
-    for path, entries in listed_partitions(data.storage):
-        files = {}
-        for entry in entries:
-            name = BaseFileName.parse(entry.name) or LogFileName.parse(entry.name)
-            if name is not None and entry.size_bytes and counts(name):
-                files[entry.name] = entry.size_bytes
-        yield path, files
 
 
 def split_by_group(partition: str, records: pa.Table, groups: int, table_version: int) -> Mapping[str, list[pa.Table]]:

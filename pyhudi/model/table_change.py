@@ -42,11 +42,12 @@ class PartitionChange:
 @dataclass(frozen=True, slots=True)
 class TableChange:
     """`partitions`: partition path ("" when non-partitioned) → what changed there. `stats`: what a write says of each
-    of its files; () for actions that write no rows.
+    of its files; () for actions that write no rows. `undone`: instant times that were taken back.
     """
 
     partitions: Mapping[str, PartitionChange] = field(default_factory=dict)
     stats: tuple[WriteStat, ...] = ()
+    undone: tuple[str, ...] = ()
 
     @property
     def groups_replaced(self) -> frozenset[FileGroupId]:
@@ -112,7 +113,9 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
     """Of rollbacks in their order: a later one may delete what an earlier one wrote."""
     written: dict[str, dict[str, int]] = {}
     deleted: dict[str, set[str]] = {}
+    undone: list[str] = []
     for rollback in rollbacks:
+        undone.extend(rollback.commits_rollback)
         for path, partition in rollback.partitions.items():
             sizes, names = written.setdefault(path, {}), deleted.setdefault(path, set())
             for name in map(_name, partition.success_delete_files):
@@ -123,7 +126,8 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
             logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items()}
             sizes.update(logs)
             names.difference_update(logs)
-    return TableChange({path: PartitionChange(written[path], frozenset(deleted[path])) for path in written})
+    changes = {path: PartitionChange(written[path], frozenset(deleted[path])) for path in written}
+    return TableChange(changes, undone=tuple(dict.fromkeys(undone)))
 
 
 def _name(path: str) -> str:

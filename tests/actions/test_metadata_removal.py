@@ -1,4 +1,4 @@
-"""A write to a table with a metadata table takes it out first, in an order that survives crashes."""
+"""A write that says so takes the metadata table out first, in an order that survives crashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.tables.small import TestTable
 
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
-def test_a_write_takes_the_metadata_table_out_and_says_so(
+def test_a_write_with_the_metadata_table_off_takes_it_out_and_says_so(
     golden: Callable[[str, str], tuple[Path, dict[str, Any]]], version: str
 ) -> None:
     folder, _ = golden(version, "mdt_all_cow")
@@ -26,7 +26,7 @@ def test_a_write_takes_the_metadata_table_out_and_says_so(
     rows = table.read()
     data = rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]).slice(0, 1)
     with pytest.warns(MetadataTableRemoved, match="column_stats"):
-        table.write_as_is("upsert", data)
+        table.write_as_is("upsert", data, {"hoodie.metadata.enable": "false"})
 
     assert not (folder / ".hoodie/metadata").exists()
     properties = table.meta.config.properties

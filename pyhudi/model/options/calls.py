@@ -30,7 +30,7 @@ from pyhudi.model.options.index import BucketOptions, IndexOptions, bucket_optio
 from pyhudi.model.options.keys import KeyOptions, key_options
 from pyhudi.model.options.locks import LockOptions, lock_options
 from pyhudi.model.options.merging import MemoryOptions, MergerOptions, MergingOptions, merging_options
-from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.options.metadata import MetadataOptions, metadata_options
 from pyhudi.model.options.operation import (
     CommitOptions,
     OperationOptions,
@@ -39,8 +39,7 @@ from pyhudi.model.options.operation import (
     SchemaOptions,
     operation_options,
 )
-from pyhudi.model.options.queries import METADATA, SCHEMA_HISTORY, QueryOptions
-from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
+from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.retention import (
     ArchivingOptions,
     CleaningOptions,
@@ -93,8 +92,7 @@ class WriteOptions(
     commits: CommitOptions = part(CommitOptions)
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
-    metadata: MetadataOptions = part(MetadataOptions)
-    record_index: RecordIndexOptions = part(RecordIndexOptions, record_index_options)
+    metadata: MetadataOptions = part(MetadataOptions, metadata_options)
     explicit: frozenset[str] = frozenset()
 
     @classmethod
@@ -119,11 +117,6 @@ class WriteOptions(
             raise ConfigError(
                 f"{SCHEMA_HISTORY.key}=true: this release reads tables with a schema history and does not write them. "
                 "Leave the option out; nothing was written."
-            )
-        if values.given.get(METADATA) == "true":
-            warn_caller(
-                f"No effect in this release: {METADATA}=true. A write takes the metadata table out, if there is one.",
-                HudiOptionWarning,
             )
         # A topic of several options with rules between them is made by its own function and put in whole.
         return replace(

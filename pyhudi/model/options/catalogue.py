@@ -34,7 +34,6 @@ from pyhudi.model.options.operation import (
     SchemaOptions,
 )
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
-from pyhudi.model.options.record_index import RecordIndexOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
 from pyhudi.model.options.table import TableOptions, VersionOptions
@@ -63,7 +62,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("PyHudi's own", OwnOptions),
     *topic("Many writers", ConcurrencyOptions),
     *topic("Locks", LockOptions),
-    *topic("Metadata table", MetadataOptions, RecordIndexOptions),
+    *topic("Metadata table", MetadataOptions),
     *topic("Compaction", CompactionOptions),
     *topic("Cleaning", CleaningOptions),
     *topic("Timeline archive", ArchivingOptions),

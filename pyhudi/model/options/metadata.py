@@ -6,16 +6,29 @@ with how many file groups. Source: Hudi's documented keys; docs/formats/metadata
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyhudi.model.options.declare import option
+from pyhudi.model.options.declare import Values, option, parse, part
+from pyhudi.model.options.queries import METADATA
+from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
 
-__all__ = ["DEFAULT_METADATA", "MetadataOptions"]
+__all__ = ["DEFAULT_METADATA", "MetadataOptions", "metadata_options"]
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataOptions:
-    """Options of the metadata table. `column_stats_columns`: () for the table's first columns."""
+    """Options of the metadata table. `enable`: None: a table keeps the metadata table that it has, and gets none.
+    `column_stats_columns`: () for the table's first columns.
+    """
+
+    enable: bool | None = None  # the option is a query's, too, and declared with those
+    if_stale: str = option(
+        "hoodie.pyhudi.metadata.stale",
+        "rebuild",
+        "What a write does that finds the metadata table damaged, or not to have all completed instants: build it "
+        "anew, or refuse. It never goes on from there.",
+        choices=("rebuild", "refuse"),
+    )
 
     # ---- column statistics ----
     column_stats: bool = option(
@@ -67,5 +80,14 @@ class MetadataOptions:
         minimum=1,
     )
 
+    # ---- record index ----
+    record_index: RecordIndexOptions = part(RecordIndexOptions, record_index_options)
+
 
 DEFAULT_METADATA = MetadataOptions()
+
+
+def metadata_options(values: Values) -> MetadataOptions:
+    """The options of a write, or of a call of a service."""
+    given = values.given.get(METADATA)
+    return replace(parse(MetadataOptions, values), enable=None if given is None else given == "true")

@@ -78,7 +78,8 @@ class QueryOptions:
     use_metadata: bool = option(
         METADATA,
         True,
-        "Queries take files and column statistics from the metadata table, if it is up to date. Writes take it out.",
+        "Queries take files and column statistics from the metadata table, if it is up to date. A write that says true "
+        "makes one if there is none, one that says false takes it out; else a table keeps the one that it has.",
         scopes=ON_READ_AND_WRITE,
     )
     begin: str | None = option(

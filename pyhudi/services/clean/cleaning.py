@@ -18,7 +18,6 @@ from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.errors import TableError
 from pyhudi.formats.clean_plans import encode_clean_plan
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_no_metadata_table
 from pyhudi.model.clean_plan import KEEP_LATEST_COMMITS
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, plan_clean
@@ -160,7 +159,6 @@ def _guards(context: ActionContext) -> frozenset[tuple[str, ActionKind, State]]:
 
 def _request(planned: PlannedClean, context: ActionContext) -> Instant:
     storage = context.meta.storage
-    check_no_metadata_table(context.meta)
     body = encode_clean_plan(planned.plan(), lambda path: _absolute(storage, path))
     return request(ActionKind.CLEAN, body, context)
 

@@ -16,7 +16,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
-from pyhudi.metadata.removal import check_no_metadata_table
+from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
 from pyhudi.model.table_config import TableConfig
 from pyhudi.services.versions.result import StepResult, VersionChange
@@ -111,7 +111,9 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
                     f"{now.meta.storage.root}: another process has taken the table from version {step.source} to "
                     f"{now.meta.config.table_version} meanwhile. Call again if that is not where you want it."
                 )
-            check_no_metadata_table(now.meta)
+            if has_metadata_table(now.meta):
+                remove_metadata_table(now.meta, why="its records have another form in the table's new version.")
+                now = now.reloaded()
             if not step.rolls_back_and_compacts or is_ready_for_step(now):
                 return _convert(step, now), finished
     raise WriteConflict(

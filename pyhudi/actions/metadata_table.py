@@ -1,0 +1,83 @@
+"""The table's metadata table before a write: made, kept, built anew or taken out, as the options and its state say.
+
+Source: docs/formats/metadata-table.md, "Building", "Is it up to date?"; docs/writing.md, "The metadata table".
+"""
+
+from __future__ import annotations
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import HudiError, MetadataTableDamaged
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.maintenance import build, unkept_partitions, wanted_partitions
+from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.options.metadata import MetadataOptions
+
+__all__ = ["MetadataTableRebuilt", "needs_no_change", "with_metadata_table"]
+
+_FILES = "files"
+
+
+class MetadataTableRebuilt(UserWarning):
+    """A write found the metadata table damaged or not up to date, and has built it anew."""
+
+
+def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClient:
+    """The table as a write may begin on it: with a metadata table that is up to date, or with none.
+
+    Hold the table's lock. Raises: MetadataTableDamaged when it is not up to date and the options say to refuse.
+    """
+    if not has_metadata_table(meta):
+        return build(meta, wanted_partitions(options), options) if options.enable else meta
+    if options.enable is False:
+        remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
+        return meta.reload()
+    unkept = unkept_partitions(meta)
+    if unkept:
+        drop_partitions(meta, unkept, "this release does not keep partitions of their kind up.")
+        meta = meta.reload()
+    fault = _fault(meta)
+    return meta if fault is None else _built_anew(meta, fault, options)
+
+
+def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
+    """True when a write may begin as it is: looked at without the lock, so that most writes need not take it."""
+    if not has_metadata_table(meta):
+        return not options.enable
+    return options.enable is not False and not unkept_partitions(meta) and _fault(meta) is None
+
+
+def _fault(meta: MetaClient) -> HudiError | None:
+    """Why the metadata table must not be gone on with; None when it may."""
+    try:
+        table = MetadataTable.open(meta)
+        if table is None:
+            return MetadataTableDamaged(
+                f"{meta.storage.root}: there is a metadata table without the partition 'files'."
+            )
+        for partition in table.partitions:
+            table.slices(partition)
+        missing = missing_instants(table)
+    except HudiError as error:
+        return error
+    if not missing:
+        return None
+    return MetadataTableDamaged(
+        f"{meta.storage.root}: the metadata table lacks the instant {missing[0]}: another writer did not keep it up."
+    )
+
+
+def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
+    listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+    if listed and options.if_stale == "refuse":
+        raise MetadataTableDamaged(
+            f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
+            f"it anew."
+        ) from fault
+    remove_metadata_table(meta)
+    meta = meta.reload()
+    if listed:
+        warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
+        return build(meta, tuple(dict.fromkeys((_FILES, *listed))), options)
+    return build(meta, wanted_partitions(options), options) if options.enable else meta

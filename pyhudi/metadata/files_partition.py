@@ -1,0 +1,112 @@
+"""The partition `files`: which files each partition of the table has.
+
+Source: docs/formats/metadata-table.md, "Records", "Building", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.initialization import build_partition
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
+from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
+from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_change import TableChange
+from pyhudi.view.file_system_view import listed_partitions
+
+__all__ = ["FilesPartition", "files_of_change", "files_of_listing"]
+
+_Entry = dict[str, int | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesPartition:
+    """Keeps the partition `files`."""
+
+    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+        """From a listing of the table's folders."""
+        records = files_of_listing(_committed_files(table.data), table.data.config.table_version)
+        return build_partition(table, partition, {file_group_id(partition, 0): [records]})
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        """See `files_of_change`."""
+        return files_of_change(commit.change, table.data.config.table_version)
+
+
+def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
+    """What an action writes: files that came or grew, files that are gone, and the partitions that it touched.
+
+    A partition that is gone loses its record, and is named as deleted among the partitions.
+    """
+    partitions: list[tuple[str, _Entry]] = []
+    listed: list[tuple[str, list[tuple[str, _Entry]]]] = []
+    deleted: list[str] = []
+    for path, changed in change.partitions.items():
+        name = stored_partition(path)
+        partitions.append((name, {"size": 0, "isDeleted": changed.is_partition_deleted}))
+        if changed.is_partition_deleted:
+            deleted.append(name)
+            continue
+        entries = [(file, _entry(size_bytes)) for file, size_bytes in changed.written.items()]
+        entries += [(file, {"size": 0, "isDeleted": True}) for file in changed.deleted if file not in changed.written]
+        if entries:
+            listed.append((name, sorted(entries)))
+    return PartitionUpdate(_records(partitions, listed, table_version), pa.array(deleted, pa.string()))
+
+
+def files_of_listing(listed: Iterable[tuple[str, Mapping[str, int]]], table_version: int) -> pa.Table:
+    """The records of a table's files: partition path → name → size in bytes."""
+    found = [(stored_partition(path), files) for path, files in listed]
+    partitions = [(name, _entry(0)) for name, _ in found]
+    entries = [(name, [(file, _entry(size)) for file, size in files.items()]) for name, files in found if files]
+    return _records(partitions, entries, table_version)
+
+
+def _entry(size_bytes: int) -> _Entry:
+    return {"size": size_bytes, "isDeleted": False}
+
+
+def _records(
+    partitions: list[tuple[str, _Entry]], listed: list[tuple[str, list[tuple[str, _Entry]]]], table_version: int
+) -> pa.Table:
+    keys = [ALL_PARTITIONS_KEY, *(name for name, _ in listed)]
+    types = [int(RecordType.ALL_PARTITIONS), *([int(RecordType.FILES)] * len(listed))]
+    payloads = [partitions, *(entries for _, entries in listed)]
+    schema = record_fields(table_version, MetadataKind.FILES)
+    columns = [pa.array(keys, pa.string()), pa.array(types, pa.int32()), pa.array(payloads, schema.field(2).type)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Partition path → name → size of the data files whose instant is not pending, nor was given up."""
+    completed = {i.requested_time for i in data.timeline if i.is_completed}
+    pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
+    oldest = min(completed, default="")
+    logs_name_slices = data.config.table_version < 8
+
+    def counts(name: BaseFileName | LogFileName) -> bool:
+        time = name.instant_time
+        if time in completed:
+            return True
+        if logs_name_slices and isinstance(name, LogFileName):
+            action = pending.get(time)  # logs of the slice that a compaction is about to begin may be committed
+            return action is ActionKind.COMPACTION if action is not None else time < oldest
+        return time not in pending and time < oldest  # what is older than the timeline was archived
+
+    for path, entries in listed_partitions(data.storage):
+        files = {}
+        for entry in entries:
+            name = BaseFileName.parse(entry.name) or LogFileName.parse(entry.name)
+            if name is not None and entry.size_bytes and counts(name):
+                files[entry.name] = entry.size_bytes
+        yield path, files

@@ -1,0 +1,42 @@
+"""KeptPartition: how one kind of partition of the metadata table is built and kept up. One file and one row of
+`maintenance.KEPT` per kind.
+
+Source: docs/formats/metadata-table.md, "Building", "Writing".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.instant import Instant
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_change import TableChange
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["KeptPartition", "TableCommit"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableCommit:
+    """An instant of the data table that is about to complete. `change`: what it changed; `statuses`: what its tasks
+    reported, () for actions without tasks, and where another process had run them.
+    """
+
+    instant: Instant
+    change: TableChange
+    statuses: tuple[WriteStatus, ...] = ()
+
+
+class KeptPartition(Protocol):
+    """One kind of partition. All calls are made under the data table's lock."""
+
+    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+        """Build the partition from what the table holds, and list it in the table's properties."""
+        ...
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        """What the instant changes in the partition. `table`: as it was before the instant."""
+        ...

@@ -1,0 +1,75 @@
+"""Taking an instant back from the metadata table: what its delta commit wrote there, and the delta commit itself.
+
+Each delta commit has log files of its own, so they are deleted. Below version 8 their names have the instant of their
+slice, and only their blocks say which instant wrote them. Hold the data table's lock.
+Source: docs/formats/metadata-table.md, "Taking back".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.storage.base import FileInfo
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["forget", "is_compacted"]
+
+_FIRST_OWN_LOGS = 8  # table version from which each delta commit's log files have its instant in their names
+
+
+def is_compacted(table: MetadataTable, instant_time: str) -> bool:
+    """Is what this instant wrote in a base file, so that it can't be told apart any more? Also when it was archived."""
+    own = [i for i in table.meta.timeline if i.requested_time == instant_time]
+    oldest = min((i.requested_time for i in table.meta.timeline), default="")
+    compactions = [i.requested_time for i in table.meta.timeline if i.action is ActionKind.COMMIT and i.is_completed]
+    if not own:
+        return instant_time < oldest
+    by_completion = table.data.config.table_version >= _FIRST_OWN_LOGS
+    when = (own[0].completion_time or "") if by_completion else instant_time
+    return own[0].is_completed and any(compaction > when for compaction in compactions)
+
+
+def forget(table: MetadataTable, instant_time: str) -> bool:
+    """Take the delta commit of this instant out; was there one? It must not be compacted (`is_compacted`).
+
+    A death in between leaves it inflight, and this is called again.
+    """
+    found = [i for i in table.meta.timeline if i.requested_time == instant_time and i.action is ActionKind.DELTACOMMIT]
+    if not found:
+        return False
+    storage = table.meta.storage
+    writer = TimelineWriter(storage, table.meta.config)
+    pending = _pending(found)
+    instant = writer.revert_to_inflight(found[0]) if pending is None else pending
+    for entry in _written_by(table, instant_time):
+        storage.delete(entry.path)
+    writer.delete_files(instant)
+    return True
+
+
+def _pending(found: list[Instant]) -> Instant | None:
+    """None when it is completed."""
+    return None if any(i.is_completed for i in found) else found[0]
+
+
+def _written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
+    by_name = table.data.config.table_version >= _FIRST_OWN_LOGS
+    for folder in table.meta.storage.list(""):
+        if not folder.is_dir or folder.name == META_FOLDER:
+            continue
+        for entry in table.meta.storage.list(folder.path):
+            is_named = instant_of(entry.name) == instant_time
+            if is_named or (not by_name and _has_blocks_of(table, entry, instant_time)):
+                yield entry
+
+
+def _has_blocks_of(table: MetadataTable, entry: FileInfo, instant_time: str) -> bool:
+    """Is it a log file whose first block is of this instant? The others are then, too."""
+    if LogFileName.parse(entry.name) is None:
+        return False
+    first = next(iter(scan_log(table.meta.storage, entry.path)), None)
+    return isinstance(first, LogBlock) and first.instant_time == instant_time

@@ -1,0 +1,114 @@
+"""Whatever happens to a table, its metadata table says what is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyhudi import HudiTable
+from pyhudi.actions.metadata_table import MetadataTableRebuilt
+from pyhudi.metadata.removal import METADATA_TABLE_FOLDER, MetadataTableRemoved, has_metadata_table
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.instant import ActionKind
+from pyhudi.queries.metadata_validation import validate
+from pyhudi.storage.local import LocalStorage
+from tests.support.tables.small import TestTable
+
+ON = {"hoodie.metadata.enable": "true"}
+KINDS = [(version, kind) for version in ("6", "8", "9") for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
+
+
+def table_of(version: str, kind: str) -> TestTable:
+    names = {"hoodie.write.table.version": version, "hoodie.datasource.write.table.type": kind}
+    return TestTable(options={**ON, **names})
+
+
+def check(table: TestTable, what: str) -> None:
+    assert table.meta.config.metadata_partitions, what
+    assert validate(table.meta) == (), what
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_every_action_keeps_the_listing_up(version: str, kind: str) -> None:
+    table = table_of(version, kind)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30))
+    check(table, "bulk insert")
+    for what, act in (
+        ("upsert", lambda: table.upsert(("a", "x", 2, 11), ("d", "z", 1, 40))),
+        ("delete", lambda: table.delete(("b", "x"))),
+        ("insert overwrite", lambda: table.write("insert_overwrite", table.read().select(["id", "p", "ts", "v"])[:1])),
+        ("rollback", lambda: HudiTable(table.meta).rollback()),
+        ("upsert again", lambda: table.upsert(("a", "x", 3, 12))),
+    ):
+        act()
+        check(table, what)
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_an_update_completes_before_the_instant_that_it_is_of(version: str, kind: str) -> None:
+    table = table_of(version, kind)
+    table.upsert(("a", "x", 1, 10))
+    result = table.upsert(("a", "x", 2, 11))
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    own = found.meta.timeline.find(result.instant_time, ActionKind.DELTACOMMIT)
+    assert own is not None
+    assert own.completion_time is not None
+    assert own.completion_time < result.completion_time
+
+
+@pytest.mark.parametrize("release", ["0.15.0", "1.0.2", "1.2.0"])
+def test_the_metadata_table_of_hudi_is_gone_on_with(
+    golden: Callable[[str, str], tuple[Path, dict[str, Any]]], release: str
+) -> None:
+    folder, _ = golden(release, "mdt_all_cow")
+    table = TestTable(LocalStorage(str(folder)))
+    before = MetadataTable.open(table.meta)
+    assert before is not None
+    rows = table.read()
+    data = rows.drop_columns([name for name in rows.column_names if name.startswith("_hoodie_")]).slice(0, 1)
+    table.write_as_is("upsert", data)
+
+    check(table, "upsert")
+    after = MetadataTable.open(table.meta)
+    assert after is not None
+    kept = {i.requested_time for i in before.meta.timeline if i.is_completed}
+    assert kept < {i.requested_time for i in after.meta.timeline if i.is_completed}
+    assert table.read().num_rows == rows.num_rows
+
+
+def test_a_stale_metadata_table_is_built_anew_with_a_warning() -> None:
+    table = table_of("9", "COPY_ON_WRITE")
+    first = table.upsert(("a", "x", 1, 10))
+    folder = f"{METADATA_TABLE_FOLDER}/.hoodie/timeline"
+    for entry in table.storage.list(folder):
+        if entry.name.startswith(first.instant_time):
+            table.storage.delete(entry.path)
+    with pytest.warns(MetadataTableRebuilt, match=f"lacks the instant {first.instant_time}"):
+        table.upsert(("b", "x", 1, 20))
+    check(table, "upsert")
+
+
+def test_a_write_begins_by_removing_what_no_property_lists() -> None:
+    table = TestTable()
+    table.bulk_insert(("a", "x", 1, 10))
+    table.storage.write(f"{METADATA_TABLE_FOLDER}/files/x", b"#")
+    table.upsert(("a", "x", 2, 11))
+    assert not has_metadata_table(table.meta)
+
+
+def test_a_metadata_table_comes_and_goes_by_option(recwarn: pytest.WarningsRecorder) -> None:
+    table = TestTable()
+    table.bulk_insert(("a", "x", 1, 10))
+    assert not has_metadata_table(table.meta)
+    table.upsert(("a", "x", 2, 11), metadata_enable="true")
+    check(table, "on")
+    table.upsert(("a", "x", 3, 12))
+    check(table, "not said")
+    assert not [warning for warning in recwarn if warning.category is MetadataTableRemoved]
+    with pytest.warns(MetadataTableRemoved, match="hoodie.metadata.enable=false"):
+        table.upsert(("a", "x", 4, 13), metadata_enable="false")
+    assert not has_metadata_table(table.meta)
