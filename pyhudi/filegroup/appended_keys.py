@@ -49,7 +49,8 @@ class AppendedKeys:
             came, left = keys.filter(pa.array(~deletes)), _NO_KEYS
         else:
             came, left = self._changed(spec, file_slice, keys, deletes, statuses)
-        return [replace(statuses[0], new_keys=came, removed_keys=left), *statuses[1:]]
+        others = (replace(status, new_keys=_NO_KEYS, removed_keys=_NO_KEYS) for status in statuses[1:])
+        return [replace(statuses[0], new_keys=came, removed_keys=left), *others]
 
     def _changed(
         self,

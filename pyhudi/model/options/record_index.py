@@ -15,6 +15,7 @@ __all__ = ["RecordIndexOptions", "record_index_options"]
 _FAMILY = "hoodie.metadata.global.record.level.index."
 _OLD_FAMILY = "hoodie.metadata.record.index."
 _PARTITIONED_FAMILY = "hoodie.metadata.record.level.index."
+_STORED_KEYS = "hoodie.populate.meta.fields"
 _OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
 
 
@@ -75,6 +76,11 @@ class RecordIndexOptions:
     )
 
     @property
+    def is_wanted(self) -> bool:
+        """Is there to be a record index?"""
+        return self.is_global or self.is_partitioned
+
+    @property
     def groups(self) -> tuple[int, int]:
         """Least and greatest number of file groups."""
         return self.groups_min, self.groups_max
@@ -92,6 +98,11 @@ def record_index_options(values: Values) -> RecordIndexOptions:
         raise ConfigError(
             f"{key_of(RecordIndexOptions, 'is_global')} and {key_of(RecordIndexOptions, 'is_partitioned')} are both "
             "true: a table has one record index. Choose the first when keys are unique in the table."
+        )
+    if found.is_wanted and values.given.get(_STORED_KEYS) == "false":
+        raise ConfigError(
+            f"{_STORED_KEYS}=false: a record index is of tables that store their keys. Leave "
+            f"{key_of(RecordIndexOptions, 'is_global')} out."
         )
     for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
         least, most = getattr(found, low), getattr(found, high)
