@@ -18,7 +18,9 @@ __all__ = [
     "file_group_id",
     "keeps_record_index",
     "kind_of",
+    "numbered_file_id",
     "partitioned_file_group_id",
+    "partitioned_prefix",
 ]
 
 
@@ -80,15 +82,25 @@ def keeps_record_index(config: TableConfig) -> bool:
     return name in config.metadata_partitions or name in config.metadata_partitions_inflight
 
 
+def numbered_file_id(prefix: str, number: int) -> str:
+    """File id of the n-th file group of those whose ids begin with the prefix, from 0 on."""
+    return f"{prefix}{number:04d}-0"
+
+
 def file_group_id(partition: str, number: int) -> str:
     """File id of the n-th file group of a partition, from 0 on: `col-stats-0001-0`."""
-    return f"{kind_of(partition).file_id_prefix(partition)}{number:04d}-0"
+    return numbered_file_id(kind_of(partition).file_id_prefix(partition), number)
 
 
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^_-]')
 
 
+def partitioned_prefix(data_partition: str) -> str:
+    """What file ids begin with that a partitioned record index has for a partition of the table."""
+    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", data_partition)
+    return f"{MetadataKind.RECORD_INDEX.value.file_ids}{escaped}-"
+
+
 def partitioned_file_group_id(data_partition: str, number: int) -> str:
     """File id of the n-th file group that a partitioned record index has for a partition of the table."""
-    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", data_partition)
-    return f"{MetadataKind.RECORD_INDEX.value.file_ids}{escaped}-{number:04d}-0"
+    return numbered_file_id(partitioned_prefix(data_partition), number)

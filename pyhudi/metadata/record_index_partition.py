@@ -6,7 +6,7 @@ Source: docs/formats/metadata-table.md, "Record index", "Building", "Writing".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -18,9 +18,11 @@ from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
+from pyhudi.metadata.placement import groups_by_prefix
 from pyhudi.metadata.record_index_building import FirstRecords
 from pyhudi.metadata.record_index_groups import record_index_group_count
-from pyhudi.metadata.record_index_updates import record_index_update
+from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
@@ -53,13 +55,15 @@ class RecordIndexPartition:
         """
         config = table.data.config
         _check_reported(table.data, commit)
-        return record_index_update(
-            config.table_version,
-            commit.instant.requested_time,
-            config.timeline_zone,
-            commit.statuses,
-            commit.replaced_keys,
-        )
+        what = (commit.instant.requested_time, config.timeline_zone, commit.statuses, commit.replaced_keys)
+        if MetadataKind.RECORD_INDEX.value.file_ids in groups_by_prefix(
+            s.group.file_id for s in table.slices(partition)
+        ):
+            return record_index_update(config.table_version, *what)
+        updates = partitioned_record_index_updates(config.table_version, *what)
+        by_prefix = {partitioned_prefix(path): update for path, update in updates.items()}
+        nothing = record_index_update(config.table_version, commit.instant.requested_time, None, ())
+        return replace(nothing, of_groups=by_prefix, new_groups=commit.options.record_index.partition_groups_min)
 
 
 def _check_reported(data: MetaClient, commit: TableCommit) -> None:
@@ -83,10 +87,17 @@ def _reading(data: MetaClient) -> SliceSpec:
 
 
 def _groups(storage: Storage, slices: Sequence[FileSlice], options: MetadataOptions) -> Mapping[str | None, int]:
-    """How many file groups the index gets; a footer is read for each base file."""
+    """How many file groups the index gets, or each partition of the table; a footer is read for each base file."""
     own = options.record_index
-    least, most = own.groups
-    return {None: least if least == most else record_index_group_count(_stored_rows(storage, slices), own)}
+    if not own.is_partitioned:
+        return {None: record_index_group_count(_stored_rows(storage, slices), own)}
+    by_path: dict[str | None, list[FileSlice]] = {}
+    for file_slice in slices:
+        by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)
+    return {
+        path: record_index_group_count(_stored_rows(storage, of_path), own, of_partition=True)
+        for path, of_path in by_path.items()
+    }
 
 
 def _stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:

@@ -21,7 +21,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.merging import merged_records
-from pyhudi.metadata.partitions import MetadataKind, file_group_id, partitioned_file_group_id
+from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
 from pyhudi.metadata.placement import groups_by_prefix
 from pyhudi.metadata.record_keys import shards
 from pyhudi.metadata.record_places import file_ids, partition_paths
@@ -48,7 +48,7 @@ class RecordLookup:
     @property
     def is_partitioned(self) -> bool:
         """Has each partition of the table file groups of its own, so that keys are unique in their partition?"""
-        return self._prefix(file_group_id(_NAME, 0)) not in self._numbers
+        return _KIND.value.file_ids not in self._numbers
 
     @property
     def _numbers(self) -> Mapping[str, list[int]]:
@@ -57,10 +57,6 @@ class RecordLookup:
         at = {file_id: number for number, file_id in enumerate(ids)}
         return {prefix: [at[file_id] for file_id in own] for prefix, own in groups_by_prefix(ids).items()}
 
-    @staticmethod
-    def _prefix(file_id: str) -> str:
-        return next(iter(groups_by_prefix([file_id])))
-
     def groups_of(self, keys: pa.Array, paths: pa.Array | None = None) -> npt.NDArray[np.int32]:
         """The number of each key's file group; `groups` for keys in partitions of which the index knows nothing.
 
@@ -68,11 +64,11 @@ class RecordLookup:
         """
         numbers = self._numbers
         if paths is None or not self.is_partitioned:
-            own = numbers[self._prefix(file_group_id(_NAME, 0))]
+            own = numbers[_KIND.value.file_ids]
             return np.array(own, np.int32)[shards(keys, len(own))]
         found = np.full(len(keys), self.groups, np.int32)
         for path in pc.unique(paths).to_pylist():
-            own = numbers.get(self._prefix(partitioned_file_group_id(str(path), 0)), [])
+            own = numbers.get(partitioned_prefix(str(path)), [])
             if own:
                 rows = pc.equal(paths, path)
                 hits = np.array(own, np.int32)[shards(keys.filter(rows), len(own))]

@@ -15,6 +15,8 @@ __all__ = ["RecordIndexOptions", "record_index_options"]
 _FAMILY = "hoodie.metadata.global.record.level.index."
 _OLD_FAMILY = "hoodie.metadata.record.index."
 _PARTITIONED_FAMILY = "hoodie.metadata.record.level.index."
+_TABLE_VERSION = "hoodie.write.table.version"
+_PARTITIONED_FROM = "9"  # table version
 _STORED_KEYS = "hoodie.populate.meta.fields"
 _OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
 
@@ -103,6 +105,11 @@ def record_index_options(values: Values) -> RecordIndexOptions:
         raise ConfigError(
             f"{_STORED_KEYS}=false: a record index is of tables that store their keys. Leave "
             f"{key_of(RecordIndexOptions, 'is_global')} out."
+        )
+    if found.is_partitioned and values.given.get(_TABLE_VERSION, _PARTITIONED_FROM) < _PARTITIONED_FROM:
+        raise ConfigError(
+            f"{key_of(RecordIndexOptions, 'is_partitioned')}=true: a record index with file groups for each partition "
+            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[_TABLE_VERSION]}."
         )
     for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
         least, most = getattr(found, low), getattr(found, high)
