@@ -17,12 +17,15 @@ An error before the last step leaves the instant inflight. Source: docs/architec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import pyarrow as pa
+
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.instants import draw_completion_time
+from pyhudi.actions.replaced_keys import replaced_keys
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.clean_plans import encode_clean_metadata
 from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
@@ -30,8 +33,9 @@ from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savep
 from pyhudi.locks import hold
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import keep_up
+from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.model.clean_plan import CleanMetadata
-from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
@@ -114,13 +118,20 @@ def commit_locked(
     _check_still_held(inflight, now)
     made = body(now)
     change = change_of(made)
-    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses))
+    gone = _replaced_keys(made, change, now)
+    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, gone, now.options.metadata))
     last(now)
     completion_time = draw_completion_time(inflight, now, after=kept_up)
     encoded = _encoded(made, inflight, now)
     _check_still_held(inflight, now)
     completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
     return Committed(completed, made, change)
+
+
+def _replaced_keys(body: Body, change: TableChange, now: ActionContext) -> Mapping[str, pa.Array]:
+    """The keys that leave the table with file groups, where a record index has to know them."""
+    rewrites = isinstance(body, CommitMetadata) and body.operation_type == OperationType.CLUSTER
+    return replaced_keys(change.groups_replaced, now) if keeps_record_index(now.meta.config) and not rewrites else {}
 
 
 def _check_inflight(inflight: Instant, now: ActionContext) -> None:

@@ -147,6 +147,7 @@ def _complete(
         written=written,
         alive=lambda now: _check_alive(inflight, now, heartbeat),
         conflicts=conflicts,
+        statuses=statuses,
     )
 
 

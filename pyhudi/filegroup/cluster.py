@@ -222,6 +222,7 @@ class NewFiles:
             self._file = file
         if self._spec.populate_meta_fields:
             file.add_keys(rows.column(RECORD_KEY))
+        file.note_new_keys(rows.column(RECORD_KEY))
         file.write(with_file_name(self._spec, file, rows))
 
     def close(self) -> WriteStatus:

@@ -176,6 +176,7 @@ class _PartitionFiles:
             part = rows.slice(0, room)
             file.write(file.new_rows(part, self._counter.take(len(part))))
             file.add_keys(part.column(RECORD_KEY))
+            file.note_new_keys(part.column(RECORD_KEY))
             rows = rows.slice(room)
 
     def _room(self, file: NewBaseFile, rows: pa.Table) -> int:

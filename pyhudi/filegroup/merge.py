@@ -79,7 +79,10 @@ def merge_file(
         except BaseException:
             file.abandon()
             raise
-    return WriteStatus(stat, rows_read=len(incoming), skipped=merge.skipped)
+    removed = merge.removed_keys
+    return WriteStatus(
+        stat, rows_read=len(incoming), skipped=merge.skipped, new_keys=file.new_keys, removed_keys=removed
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class _Merge:
         self._file_schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *self._stored])
         self._found = np.zeros(len(incoming.keys), np.bool_)  # incoming keys that the file holds
         self.updated = self.inserted = self.deleted = self.skipped = 0
+        self._removed: list[pa.Array] = []
         self._stored_keys = reader.column(RECORD_KEY) if spec.populate_meta_fields else None
         self._matches: npt.NDArray[np.int32] | None = None
         if self._stored_keys is not None and match_keys:
@@ -152,6 +156,12 @@ class _Merge:
             rows = self._take(new[first : first + group_rows])
             file.write(self._new_rows(file, rows))
             file.add_keys(rows.column(RECORD_KEY))
+            file.note_new_keys(rows.column(RECORD_KEY))
+
+    @property
+    def removed_keys(self) -> pa.Array | None:
+        """Keys that the file group has not any more; None when nobody wants to know."""
+        return pa.concat_arrays([pa.array([], pa.string()), *self._removed]) if self._spec.reports_keys else None
 
     def _stored_batches(self) -> Iterator[pa.Table]:
         """The stored rows with the new file's columns and types, but the file name, in file order."""
@@ -192,6 +202,10 @@ class _Merge:
             self.skipped += len(hits) - len(replaced)
             self.updated += len(fresh)
             self.deleted += len(replaced) - len(fresh)
+            if self._spec.reports_keys and len(replaced) > len(fresh):
+                left = self._incoming.keys.take(pa.array(partners[np.isin(hits, replaced)]))
+                stays = pc.is_in(left, value_set=single_array(fresh.column(RECORD_KEY)))
+                self._removed.append(left.filter(pc.invert(stays)))
             if len(replaced):
                 keep = np.ones(len(stored), np.bool_)
                 keep[replaced] = False

@@ -20,6 +20,7 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
+from pyhudi.merge.combine import single_array
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.filenames import BaseFileName, data_path
@@ -74,6 +75,7 @@ class NewBaseFile:
         self._stored = stored_columns(spec)
         self._bloom = bloom if bloom is not None else _new_bloom(spec)
         self._keys = keys or KeyRange()
+        self._new_keys: list[pa.Array] | None = [] if spec.reports_keys else None
         spec.announce(self.path, io_type)
         ensure_partition_metadata(spec.storage, partition_path, spec.instant_time, clock)
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
@@ -137,6 +139,16 @@ class NewBaseFile:
         if to_bloom:
             self._bloom.add(keys)
 
+    def note_new_keys(self, keys: pa.ChunkedArray) -> None:
+        """Report that these keys came to the file group, if somebody wants to know."""
+        if self._new_keys is not None:
+            self._new_keys.append(single_array(keys))
+
+    @property
+    def new_keys(self) -> pa.Array | None:
+        """The keys that were noted; None when nobody wants to know."""
+        return None if self._new_keys is None else pa.concat_arrays([pa.array([], pa.string()), *self._new_keys])
+
     def close(self) -> int:
         """Write the footer; the file's size in bytes."""
         self._flush()
@@ -166,7 +178,7 @@ class NewBaseFile:
             file_size_in_bytes=size_bytes,
             create_time_ms=int((clock.monotonic_s() - started_s) * 1000),
         )
-        return WriteStatus(stat, rows_read=self.rows)
+        return WriteStatus(stat, rows_read=self.rows, new_keys=self.new_keys)
 
     def close_rewritten(
         self, base: BaseFile | None, rows: RewrittenRows, times_s: tuple[float, float], clock: Clock

@@ -25,6 +25,8 @@ INDEXES: Registry[Callable[[IndexSettings], Index]] = Registry(
         "GLOBAL_BLOOM": "pyhudi.index.simple_and_bloom:GlobalBloomIndex",
         "BUCKET": "pyhudi.index.bucket:BucketIndex",
         "CONSISTENT_BUCKET": "pyhudi.index.consistent_bucket:ConsistentBucketIndex",
+        "GLOBAL_RECORD_LEVEL_INDEX": "pyhudi.index.record_index:GlobalRecordIndex",
+        "RECORD_LEVEL_INDEX": "pyhudi.index.record_index:PartitionRecordIndex",
         "INMEMORY": "pyhudi.index.in_memory:InMemoryIndex",
     },
     aliases={
@@ -34,6 +36,10 @@ INDEXES: Registry[Callable[[IndexSettings], Index]] = Registry(
         "org.apache.hudi.index.bloom.HoodieGlobalBloomIndex": "GLOBAL_BLOOM",
         "org.apache.hudi.index.bucket.HoodieSimpleBucketIndex": "BUCKET",
         "org.apache.hudi.index.bucket.HoodieSparkConsistentBucketIndex": "CONSISTENT_BUCKET",
+        "RECORD_INDEX": "GLOBAL_RECORD_LEVEL_INDEX",  # its name before 1.1
+        "org.apache.hudi.index.SparkMetadataTableRecordIndex": "GLOBAL_RECORD_LEVEL_INDEX",
+        "org.apache.hudi.index.SparkMetadataTableGlobalRecordLevelIndex": "GLOBAL_RECORD_LEVEL_INDEX",
+        "org.apache.hudi.index.SparkMetadataTableRecordLevelIndex": "RECORD_LEVEL_INDEX",
         "org.apache.hudi.index.inmemory.HoodieInMemoryHashIndex": "INMEMORY",
     },
 )

@@ -19,6 +19,7 @@ from pyhudi.engine.base import Engine, Frame
 from pyhudi.errors import UnsupportedTable
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen.base import KeyGenerator
+from pyhudi.metadata.record_lookup import RecordLookup
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.options.declare import own_options
 from pyhudi.model.table_config import TableConfig
@@ -73,6 +74,7 @@ class Lookup:
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
     `completed`: requested times of completed commits. `replaced`: file groups that are not in the table any more.
     `base_rows`: rows shall come with BASE_ROW, where the index sees it and keys are found in their own partition.
+    `records`: the metadata table's record index, for an index that reads it; None when there is none to be trusted.
     """
 
     engine: Engine
@@ -87,6 +89,7 @@ class Lookup:
     replaced: Container[FileGroupId] = frozenset()
     base_rows: bool = False
     table_version: int = 9
+    records: RecordLookup | None = None
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""
@@ -135,6 +138,7 @@ class Index(ABC):
     places_inserts     the index also decides the file group of new keys, so all inserts go through it
     hashes_keys        the file group of a key is computed from it, so no other file groups may hold rows
     lists_file_groups  it keeps a list of its file groups next to them, so none of them may be replaced by others
+    reads_records      it asks the record index of the metadata table
     resize_strategy    name of the clustering plan strategy that splits and merges its file groups, None: there is none
     """
 
@@ -143,6 +147,7 @@ class Index(ABC):
     places_inserts: ClassVar[bool] = False
     hashes_keys: ClassVar[bool] = False
     lists_file_groups: ClassVar[bool] = False
+    reads_records: ClassVar[bool] = False
     resize_strategy: ClassVar[str | None] = None
     options_class: ClassVar[type | None] = None  # of a user's own index: the class that declares its options
 

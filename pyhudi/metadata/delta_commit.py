@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
+from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import record_schema
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.file_group import FileSlice
+from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.filenames import LogFileName
 from pyhudi.model.instant import (
     INSTANT_TIME_DIGITS,
@@ -91,21 +92,48 @@ def completion_time_after(table: MetadataTable, instant_time: str) -> str:
 
 def _log_files(table: MetadataTable, partition: str, instant_time: str, update: PartitionUpdate) -> Iterator[WriteStat]:
     """One log file for each file group that records or deletes go to."""
-    version = table.data.config.table_version
     slices = {found.group.file_id: found for found in table.slices(partition)}
+    by_prefix = groups_by_prefix(slices)
+    if not update.of_groups:
+        for file_ids in by_prefix.values():
+            yield from _logs_of_groups(table, [slices[file_id] for file_id in file_ids], instant_time, update)
+        return
+    for prefix, own in update.of_groups.items():
+        if own.is_empty:
+            continue
+        if prefix in by_prefix:
+            groups = [slices[file_id] for file_id in by_prefix[prefix]]
+        else:
+            groups = _new_groups(table, partition, prefix, instant_time, update.new_groups)
+        yield from _logs_of_groups(table, groups, instant_time, own)
+
+
+def _new_groups(
+    table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int
+) -> Sequence[FileSlice]:
+    """File groups that begin with this instant, each with its empty log file."""
+    files = GroupFiles(table.meta.storage, table.data.config.table_version, instant_time)
+    ids = [numbered_file_id(prefix, number) for number in range(count)]
+    table.meta.storage.sync([files.empty_log(partition, file_id) for file_id in ids])
+    return [FileSlice(FileGroupId(partition, file_id), instant_time, None) for file_id in ids]
+
+
+def _logs_of_groups(
+    table: MetadataTable, groups: Sequence[FileSlice], instant_time: str, update: PartitionUpdate
+) -> Iterator[WriteStat]:
+    """The log files of file groups that share keys among them."""
+    version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
     records = sorted_by_key(update.records)
     keys = records.column("key").combine_chunks()
     deleted = update.deleted.filter(pc.invert(pc.is_in(update.deleted, keys)))
-    for file_ids in groups_by_prefix(slices).values():
-        own = group_numbers(partition, keys, len(file_ids), version)
-        own_deleted = group_numbers(partition, deleted, len(file_ids), version)
-        for number in np.union1d(own, own_deleted).tolist():
-            found = slices[file_ids[number]]
-            name = _next_log_name(table, found, instant_time)
-            rows, removed = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
-            path, size_bytes = files.log_file(partition, name, rows, removed)
-            yield _stat(found, name, path, size_bytes, rows.num_rows, len(removed))
+    own = group_numbers(partition, keys, len(groups), version)
+    own_deleted = group_numbers(partition, deleted, len(groups), version)
+    for number in np.union1d(own, own_deleted).tolist():
+        name = _next_log_name(table, groups[number], instant_time)
+        rows, removed = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
+        path, size_bytes = files.log_file(partition, name, rows, removed)
+        yield _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
 
 
 def _next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

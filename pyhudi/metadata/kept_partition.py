@@ -6,13 +6,16 @@ Source: docs/formats/metadata-table.md, "Building", "Writing".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
+
+import pyarrow as pa
 
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import Instant
-from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.options.metadata import DEFAULT_METADATA, MetadataOptions
 from pyhudi.model.table_change import TableChange
 from pyhudi.model.write_status import WriteStatus
 
@@ -22,12 +25,16 @@ __all__ = ["KeptPartition", "TableCommit"]
 @dataclass(frozen=True, slots=True)
 class TableCommit:
     """An instant of the data table that is about to complete. `change`: what it changed; `statuses`: what its tasks
-    reported, () for actions without tasks, and where another process had run them.
+    reported, () for actions without tasks, and where another process had run them. `replaced_keys`: by partition path,
+    the keys in file groups that the instant takes out of the table, where somebody keeps a record index; none for file
+    groups whose rows it wrote to others. `options`: of the call.
     """
 
     instant: Instant
     change: TableChange
     statuses: tuple[WriteStatus, ...] = ()
+    replaced_keys: Mapping[str, pa.Array] = field(default_factory=dict)
+    options: MetadataOptions = DEFAULT_METADATA
 
 
 class KeptPartition(Protocol):

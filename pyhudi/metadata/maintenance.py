@@ -17,6 +17,7 @@ from pyhudi.metadata.initialization import create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.partitions import MetadataKind, kind_of
+from pyhudi.metadata.record_index_partition import RecordIndexPartition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
 from pyhudi.model.instant import ActionKind
@@ -24,7 +25,10 @@ from pyhudi.model.options.metadata import MetadataOptions
 
 __all__ = ["KEPT", "build", "keep_up", "unkept_partitions", "wanted_partitions"]
 
-KEPT: Mapping[MetadataKind, KeptPartition] = {MetadataKind.FILES: FilesPartition()}
+KEPT: Mapping[MetadataKind, KeptPartition] = {
+    MetadataKind.FILES: FilesPartition(),
+    MetadataKind.RECORD_INDEX: RecordIndexPartition(),
+}
 
 
 def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
@@ -35,7 +39,8 @@ def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
 
 def wanted_partitions(options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
-    return (MetadataKind.FILES.value.prefix,)
+    record_index = (MetadataKind.RECORD_INDEX.value.prefix,) if options.record_index.is_wanted else ()
+    return (MetadataKind.FILES.value.prefix, *record_index)
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:

@@ -10,8 +10,18 @@ from dataclasses import dataclass
 from enum import Enum
 
 from pyhudi.errors import UnsupportedTable
+from pyhudi.model.table_config import TableConfig
 
-__all__ = ["MetadataKind", "RecordType", "file_group_id", "kind_of", "partitioned_file_group_id"]
+__all__ = [
+    "MetadataKind",
+    "RecordType",
+    "file_group_id",
+    "keeps_record_index",
+    "kind_of",
+    "numbered_file_id",
+    "partitioned_file_group_id",
+    "partitioned_prefix",
+]
 
 
 class RecordType(int, Enum):
@@ -66,15 +76,31 @@ def kind_of(partition: str) -> MetadataKind:
     )
 
 
+def keeps_record_index(config: TableConfig) -> bool:
+    """Does the table have a record index that every write keeps up?"""
+    name = MetadataKind.RECORD_INDEX.value.prefix
+    return name in config.metadata_partitions or name in config.metadata_partitions_inflight
+
+
+def numbered_file_id(prefix: str, number: int) -> str:
+    """File id of the n-th file group of those whose ids begin with the prefix, from 0 on."""
+    return f"{prefix}{number:04d}-0"
+
+
 def file_group_id(partition: str, number: int) -> str:
     """File id of the n-th file group of a partition, from 0 on: `col-stats-0001-0`."""
-    return f"{kind_of(partition).file_id_prefix(partition)}{number:04d}-0"
+    return numbered_file_id(kind_of(partition).file_id_prefix(partition), number)
 
 
 _ESCAPED = re.compile(r'[\x00-\x1f\x7f"#%\'*/:=?\\{\[\]^_-]')
 
 
+def partitioned_prefix(data_partition: str) -> str:
+    """What file ids begin with that a partitioned record index has for a partition of the table."""
+    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", data_partition)
+    return f"{MetadataKind.RECORD_INDEX.value.file_ids}{escaped}-"
+
+
 def partitioned_file_group_id(data_partition: str, number: int) -> str:
     """File id of the n-th file group that a partitioned record index has for a partition of the table."""
-    escaped = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", data_partition)
-    return f"{MetadataKind.RECORD_INDEX.value.file_ids}{escaped}-{number:04d}-0"
+    return numbered_file_id(partitioned_prefix(data_partition), number)

@@ -21,6 +21,7 @@ from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
+from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.instant import ActionKind
@@ -77,7 +78,9 @@ class MetadataTable:
         if partition not in self._slices:
             view = FileSystemView.load(self.meta, partitions=(partition,))
             found = view.slices(partition)
-            if not found or (partition == MetadataKind.FILES.value.prefix and len(found) != 1):
+            # A record index with file groups for each partition of the table has none while there is no partition.
+            may_be_empty = partition == MetadataKind.RECORD_INDEX.value.prefix
+            if (not found and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(found) != 1):
                 raise MetadataTableDamaged(
                     f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
                     f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
@@ -111,7 +114,10 @@ class MetadataTable:
 
     def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
         with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):
-            return _joined([merged_records(read(reader), kind_of(partition)) for reader in self._readers(partition)])
+            kind = kind_of(partition)
+            found = [merged_records(read(reader), kind) for reader in self._readers(partition)]
+            filled = [records for records in found if records.num_rows]
+            return _joined(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
         payloads = kind_of(partition).payloads

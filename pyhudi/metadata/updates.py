@@ -5,8 +5,8 @@ Source: docs/formats/metadata-table.md, "Records", "Merging records".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -24,15 +24,21 @@ def nothing_deleted() -> pa.Array:
 class PartitionUpdate:
     """`records`: `key`, `type` and the payloads of the partition's kind (`metadata.schema.record_fields`), one row per
     key. `deleted`: keys (text, no nulls) that are taken away; a key that is in `records`, too, stays.
+
+    `of_groups`: where not all file groups of the partition are for the same keys: the prefix of file ids → what goes
+    to those; nothing goes to others then. File groups of a prefix that there are none of are made, `new_groups` many.
     """
 
     records: pa.Table
     deleted: pa.Array
+    of_groups: Mapping[str, PartitionUpdate] = field(default_factory=dict)
+    new_groups: int = 1
 
     @property
     def is_empty(self) -> bool:
         """Is there nothing to write?"""
-        return not self.records.num_rows and not len(self.deleted)
+        own = not self.records.num_rows and not len(self.deleted)
+        return own and all(update.is_empty for update in self.of_groups.values())
 
     def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:
         """This and others as one; of several records with one key the last one counts."""

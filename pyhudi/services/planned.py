@@ -237,7 +237,9 @@ def _complete(
         check_preferred_writers(instant, made, now)
         return with_rolling_metadata(made, now.meta, now.options.commits)
 
-    committed: Committed[CommitMetadata] = commit(instant, context, body, written=written, alive=alive)
+    committed: Committed[CommitMetadata] = commit(
+        instant, context, body, written=written, alive=alive, statuses=tuple(statuses)
+    )
     return committed.instant
 
 

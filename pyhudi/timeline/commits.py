@@ -35,6 +35,10 @@ class CommitBodies:
         self._cache: dict[Instant, CommitMetadata] = {}
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[CommitBodies], tuple[Storage, TableConfig]]:
+        """A task that is given the table reads bodies itself."""
+        return CommitBodies, (self._storage, self._config)
+
     def metadata(self, instant: Instant) -> CommitMetadata:
         """The body of a completed write; a file of zero bytes (a crash on HDFS) is an empty one of operation UNKNOWN.
 

@@ -27,7 +27,7 @@ from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
-from pyhudi.actions.writes.index_lookup import stored_slices, table_index
+from pyhudi.actions.writes.index_lookup import appended_keys, stored_slices, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, log_plan
 from pyhudi.actions.writes.preparation import (
     check_keys,
@@ -167,6 +167,7 @@ class ChangeRows:
                 context.clock,
                 log_options(options),
                 _partial_columns(clauses, spec, rules, context),
+                appended=appended_keys(spec, context),
             ),
             stored,
             {slot: by_group[group] for group, slot in slots.items() if group in by_group},

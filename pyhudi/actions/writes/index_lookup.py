@@ -12,15 +12,20 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
+from pyhudi.filegroup.appended_keys import AppendedKeys
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
-from pyhudi.index.chosen import chosen_index
+from pyhudi.index.chosen import chosen_index, index_class
+from pyhudi.index.record_index import tell_ignored
 from pyhudi.keygen import KeyGenerator
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
-__all__ = ["lookup_of", "stored_slices", "table_index"]
+__all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index"]
 
 
 def table_index(context: ActionContext) -> Index:
@@ -41,7 +46,7 @@ def lookup_of(
     only_live: bool,
 ) -> Lookup:
     """The lookup for the index. `ordering_fields`: those by which it decides about moved keys."""
-    meta = context.meta
+    meta, options = context.meta, context.options
     stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
     return Lookup(
         context.engine,
@@ -56,7 +61,20 @@ def lookup_of(
         replaced=load_replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
         table_version=meta.config.table_version,
+        records=_records(meta, options.index_type, everything=not view.all_slices()) if index.reads_records else None,
     )
+
+
+def _records(meta: MetaClient, index_type: str, *, everything: bool) -> RecordLookup | None:
+    """The table's record index; None when there is none that can be trusted, which is said, unless the table is empty
+    (`everything` is new).
+    """
+    found = open_record_lookup(meta)
+    if isinstance(found, RecordLookup):
+        return found
+    if not everything:
+        tell_ignored(index_type, found)
+    return None
 
 
 def _names_base_rows(context: ActionContext) -> bool:
@@ -78,6 +96,14 @@ def stored_slices(keygen: KeyGenerator | None, context: ActionContext) -> SliceS
         meta.storage, schema, rules, table_rules(context), None if stored_keys else keygen, memory.merge_bytes,
         memory.spill_folder,
     )  # fmt: skip
+
+
+def appended_keys(spec: WriteSpec, context: ActionContext) -> AppendedKeys | None:
+    """How tasks of a merge-on-read table report what becomes of the keys of an append; None: they need not."""
+    if not spec.reports_keys or not context.meta.config.is_merge_on_read:
+        return None
+    reading = stored_slices(spec.key_generator, context)
+    return AppendedKeys(reading, places_known=not index_class(context.options).places_inserts)
 
 
 def _type_of(schema: pa.Schema, path: str) -> pa.DataType:

@@ -31,7 +31,7 @@ from pyhudi.actions.rows import (
 )
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen
-from pyhudi.actions.writes.index_lookup import lookup_of, table_index
+from pyhudi.actions.writes.index_lookup import appended_keys, lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
     commit_body,
     data_columns,
@@ -194,8 +194,10 @@ class KeyedWrite:
         options = context.options
         logs = log_options(options)
         fields = context.meta.config.record_key_fields
+        appended = appended_keys(prepared.spec, context)
         work = WriteSlot(
-            prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields
+            prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields,
+            appended=appended,
         )  # fmt: skip
         written = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(written)))

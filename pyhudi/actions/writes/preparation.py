@@ -18,6 +18,7 @@ from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
+from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
@@ -119,6 +120,7 @@ def write_spec(
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
         early=early_conflicts(instant, context),
+        reports_keys=keeps_record_index(config),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=BaseFileOptions(
             format=config.base_file_format,

@@ -16,6 +16,7 @@ from pyhudi.actions.key_collisions import key_collisions
 from pyhudi.actions.partitioner import WriteTask
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.append import LogOptions, append_log
+from pyhudi.filegroup.appended_keys import AppendedKeys
 from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.filegroup.spec import WriteSpec
@@ -44,6 +45,7 @@ class WriteSlot:
     `combining` says how rows of one key become one; None keeps them side by side. `match_keys` False appends rows to a
     file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
     tables; `partial`: see `append_log`. `key_fields`: of which keys are made, where different ones could make the same.
+    `appended`: reports what becomes of the keys of an append, None: nobody wants to know.
     """
 
     spec: WriteSpec
@@ -54,6 +56,7 @@ class WriteSlot:
     logs: LogOptions = field(default_factory=LogOptions)
     partial: Mapping[int, frozenset[str]] = field(default_factory=dict)
     key_fields: tuple[str, ...] = ()
+    appended: AppendedKeys | None = None
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
@@ -94,7 +97,7 @@ class WriteSlot:
             rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there is nothing yet that they could delete
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
-            for status in append_log(
+            written = append_log(
                 self.spec,
                 context,
                 task.file_slice,
@@ -104,7 +107,10 @@ class WriteSlot:
                 inserts=inserts,
                 first_seq=first_seq,
                 partial={} if task.is_new_group else self.partial,
-            ):
+            )
+            if self.appended is not None:
+                written = iter(self.appended.reported(self.spec, task.file_slice, rows, list(written)))
+            for status in written:
                 yield replace(status, warning=warning)
 
     def _table(self, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table, str]:

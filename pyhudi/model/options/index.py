@@ -25,6 +25,11 @@ _SIMPLE_MOVES = row(
 _BLOOM_MOVES = row(
     "hoodie.bloom.index.update.partition.path", True, "GLOBAL_BLOOM: a row whose partition changed moves."
 )
+_RECORD_MOVES = row(
+    "hoodie.record.index.update.partition.path",
+    False,
+    "GLOBAL_RECORD_LEVEL_INDEX: a row whose partition changed moves.",
+)
 _BUCKET_ENGINE = row(
     "hoodie.index.bucket.engine",
     "SIMPLE",
@@ -44,12 +49,13 @@ class IndexOptions:
     index_type: str = option(
         INDEX_TYPE,
         "SIMPLE",
-        "How keys are found: SIMPLE, GLOBAL_SIMPLE, BLOOM, GLOBAL_BLOOM, BUCKET or INMEMORY, or your own class as "
+        "How keys are found: SIMPLE, GLOBAL_SIMPLE, BLOOM, GLOBAL_BLOOM, BUCKET, INMEMORY, or by the metadata table's "
+        "record index: GLOBAL_RECORD_LEVEL_INDEX (older name RECORD_INDEX), RECORD_LEVEL_INDEX; or your own class as "
         "`module:Class`.",
         aliases=("hoodie.index.class",),
         keyword="index",
     )
-    update_partition_path: Mapping[str, bool] = computed(dict, _SIMPLE_MOVES, _BLOOM_MOVES)
+    update_partition_path: Mapping[str, bool] = computed(dict, _SIMPLE_MOVES, _BLOOM_MOVES, _RECORD_MOVES)
     bucket_num: int = option(
         "hoodie.bucket.index.num.buckets",
         256,
@@ -127,6 +133,7 @@ def index_options(values: Values) -> IndexOptions:
         update_partition_path={
             "GLOBAL_SIMPLE": values.flag(_SIMPLE_MOVES),
             "GLOBAL_BLOOM": values.flag(_BLOOM_MOVES),
+            "GLOBAL_RECORD_LEVEL_INDEX": values.flag(_RECORD_MOVES),
         },
         index_own_texts=own_texts(INDEX_TYPE, options.index_type, values),
     )

@@ -21,9 +21,6 @@ PLATFORM = (
             metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
             metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
             metadata.file.cache.max.size.mb=50
-            !metadata.global.record.level.index.enable=false<metadata.record.index.enable
-            metadata.global.record.level.index.max.filegroup.count=10000<metadata.record.index.max.filegroup.count
-            metadata.global.record.level.index.min.filegroup.count=10<metadata.record.index.min.filegroup.count
             metadata.index.async=false metadata.index.bloom.filter.column.list
             metadata.index.bloom.filter.parallelism=200 metadata.index.check.timeout.seconds=900
             metadata.index.column.stats.inMemory.projection.threshold=100000
@@ -40,11 +37,7 @@ PLATFORM = (
             metadata.optimized.log.blocks.scan.enable=false metadata.range.repartition.random.seed=42
             metadata.range.repartition.sampling.fraction=0.01
             metadata.range.repartition.target.records.per.partition=10000
-            metadata.record.index.enable.validation.on.initialization=false metadata.record.index.growth.factor=2.0
-            metadata.record.index.max.filegroup.size=1073741824 metadata.record.level.index.defer.init=false
-            !metadata.record.level.index.enable=false
-            metadata.record.level.index.max.filegroup.count=10<metadata.partitioned.record.index.max.filegroup.count
-            metadata.record.level.index.min.filegroup.count=1<metadata.partitioned.record.index.min.filegroup.count
+            metadata.record.index.enable.validation.on.initialization=false metadata.record.level.index.defer.init=false
             metadata.record.preparation.parallelism=0 metadata.repartition.default.partitions=200
             metadata.repartition.min.partitions.threshold=100 metadata.spillable.map.path
             metadata.streaming.write.datatable.write.statuses.coalesce.divisor=5000
@@ -64,8 +57,7 @@ PLATFORM = (
         group="Record index",
         doc="The record index comes with the metadata table.",
         keys="""
-            record.index.input.storage.level=MEMORY_AND_DISK_SER record.index.update.partition.path=false
-            record.index.use.caching=true
+            record.index.input.storage.level=MEMORY_AND_DISK_SER record.index.use.caching=true
         """,
     ),
     Family(

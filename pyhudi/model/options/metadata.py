@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pyhudi.model.options.declare import Values, option, parse
+from pyhudi.model.options.declare import Values, option, parse, part
 from pyhudi.model.options.queries import METADATA
+from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
 
 __all__ = ["DEFAULT_METADATA", "MetadataOptions", "metadata_options"]
 
@@ -78,6 +79,9 @@ class MetadataOptions:
         "File groups that bloom filters begin with.",
         minimum=1,
     )
+
+    # ---- record index ----
+    record_index: RecordIndexOptions = part(RecordIndexOptions, record_index_options)
 
 
 DEFAULT_METADATA = MetadataOptions()

@@ -1,0 +1,130 @@
+"""Which keys an append to a merge-on-read slice brings to life, and which it ends: what a record index has to know.
+
+Most of it is plain: rows of keys that the base file has change nothing, a delete that always wins ends its key. In
+doubt are rows of keys that a log file has deleted before, deletes that may lose by their ordering value, rows of which
+nobody knows whether the slice has them (buckets), and whatever a user's merger decides. Of those keys the merged slice
+is read as it was before and as it is now. Source: docs/formats/merging.md, "Two versions of a key", "Deletes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.log_blocks import blocks_to_merge
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.merge.combine import deletes_of, single_array
+from pyhudi.model.file_group import FileSlice, LogFile
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.keys import DELETE_FLAG_COLUMN, RECORD_KEY
+from pyhudi.model.write_status import WriteStatus
+
+__all__ = ["AppendedKeys"]
+
+_NO_KEYS = pa.array([], pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class AppendedKeys:
+    """How slices are read. `places_known`: the index has seen in a base file the keys that it finds. Picklable."""
+
+    reading: SliceSpec
+    places_known: bool
+
+    def reported(
+        self, spec: WriteSpec, file_slice: FileSlice, incoming: pa.Table, statuses: Sequence[WriteStatus]
+    ) -> list[WriteStatus]:
+        """The statuses of an append to `file_slice`, the first of which says what became of the keys of `incoming`."""
+        if not statuses:
+            return []
+        keys, deletes = single_array(incoming.column(RECORD_KEY)), deletes_of(incoming)
+        if file_slice.base_file is None and not file_slice.log_files:
+            came, left = keys.filter(pa.array(~deletes)), _NO_KEYS
+        else:
+            came, left = self._changed(spec, file_slice, keys, deletes, statuses)
+        others = (replace(status, new_keys=_NO_KEYS, removed_keys=_NO_KEYS) for status in statuses[1:])
+        return [replace(statuses[0], new_keys=came, removed_keys=left), *others]
+
+    def _changed(
+        self,
+        spec: WriteSpec,
+        file_slice: FileSlice,
+        keys: pa.Array,
+        deletes: npt.NDArray[np.bool_],
+        statuses: Sequence[WriteStatus],
+    ) -> tuple[pa.Array, pa.Array]:
+        ended = keys.filter(pa.array(deletes))
+        rules = spec.merging
+        judged = rules.by_ordering or rules.needs_pairs
+        doubtful = pa.concat_arrays(
+            [self._perhaps_dead(file_slice, keys.filter(pa.array(~deletes))), ended if judged else _NO_KEYS]
+        )
+        certain = _NO_KEYS if judged else ended
+        if not len(doubtful):
+            return _NO_KEYS, certain
+        after = replace(file_slice, log_files=(*file_slice.log_files, *map(_log_file, statuses)))
+        counts = _AlsoOwn(self.reading.blocks.is_committed, spec.instant_time)
+        reading = replace(self.reading, blocks=replace(self.reading.blocks, is_committed=counts))
+        was, is_now = _alive(self.reading, file_slice, doubtful), _alive(reading, after, doubtful)
+        return _without(is_now, was), pa.concat_arrays([certain, _without(was, is_now)])
+
+    def _perhaps_dead(self, file_slice: FileSlice, keys: pa.Array) -> pa.Array:
+        """Keys of rows that the slice may not have as it was, or may not have any more."""
+        rules, logs = self.reading.merge, file_slice.log_files
+        if rules.merger is not None or not self.places_known or file_slice.base_file is None:
+            return keys
+        if not logs or not len(keys):
+            return _NO_KEYS
+        if rules.delete_field is not None or DELETE_FLAG_COLUMN in self.reading.schema.names:
+            return keys  # other writers may have put deletes among the rows of a data block
+        blocks = blocks_to_merge(self.reading.storage, logs, self.reading.blocks)
+        deleted = [single_array(_column(block.deletes().keys)) for block in blocks if block.is_delete]
+        return keys.filter(pc.is_in(keys, value_set=pa.concat_arrays([_NO_KEYS, *deleted])))
+
+
+@dataclass(frozen=True, slots=True)
+class _AlsoOwn:
+    """The instants that count before a write, and the write's own."""
+
+    before: Callable[[str], bool]
+    own: str
+
+    def __call__(self, instant_time: str) -> bool:
+        return instant_time == self.own or self.before(instant_time)
+
+
+def _column(rows: pa.RecordBatch) -> pa.ChunkedArray:
+    return pa.chunked_array([rows.column(RECORD_KEY).cast(pa.string())])
+
+
+def _alive(reading: SliceSpec, file_slice: FileSlice, wanted: pa.Array) -> pa.Array:
+    found = [keys.filter(pc.is_in(keys, value_set=wanted)) for keys in slice_keys(reading, file_slice)]
+    return pc.unique(pa.concat_arrays([_NO_KEYS, *found]))
+
+
+def _without(keys: pa.Array, others: pa.Array) -> pa.Array:
+    return keys.filter(pc.invert(pc.is_in(keys, value_set=others)))
+
+
+def _log_file(status: WriteStatus) -> LogFile:
+    """The log file that a status is about."""
+    stat = status.stat
+    assert stat.path is not None
+    name = LogFileName.parse(stat.path.rpartition("/")[2])
+    assert name is not None, stat.path
+    return LogFile(
+        stat.path,
+        stat.partition_path or "",
+        name.file_id,
+        name.instant_time,
+        name.version,
+        name.write_token,
+        stat.file_size_in_bytes,
+    )

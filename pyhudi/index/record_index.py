@@ -1,0 +1,240 @@
+"""GLOBAL_RECORD_LEVEL_INDEX and RECORD_LEVEL_INDEX: keys are looked up in the metadata table's record index.
+
+    rows in this process    keys by file group of the index → one task each, with its keys
+    Spark                   keys go to the tasks by file group of the index, and no key to the planner
+
+What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
+record index, or with one that is not up to date or can't be read, rows are found as GLOBAL_SIMPLE and SIMPLE find them.
+Source: docs/formats/indexes.md, "Finding keys", "Record index".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.engine.base import Frame, TaskContext
+from pyhudi.errors import HudiError
+from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
+from pyhudi.index.key_lookup import KeyLookupIndex
+from pyhudi.index.rows_in_memory import counted, located
+from pyhudi.index.simple_and_bloom import GlobalSimpleIndex, SimpleIndex
+from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
+from pyhudi.metadata.record_lookup import RecordLookup
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+
+__all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "tell_ignored"]
+
+_GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
+_ASKED_AT_ONCE = 1 << 18  # keys of a task that are looked up together
+_HITS = pa.schema([(name, pa.string()) for name in (RECORD_KEY, LOCATION_PARTITION, LOCATION)])
+
+
+class RecordIndexIgnored(UserWarning):
+    """Keys were looked for in the files, because the record index is not there or not to be trusted."""
+
+
+def tell_ignored(index_type: str, why: str) -> None:
+    """Warn that the files are read instead."""
+    warn_caller(
+        f"{why} hoodie.index.type={index_type} finds keys without it, as GLOBAL_SIMPLE or SIMPLE does, which is slower "
+        "and right.",
+        RecordIndexIgnored,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalRecordIndex(Index):
+    """GLOBAL_RECORD_LEVEL_INDEX, called RECORD_INDEX before: a key is unique in the table."""
+
+    is_global: ClassVar[bool] = True
+    reads_records: ClassVar[bool] = True
+    fallback: ClassVar[type[KeyLookupIndex]] = GlobalSimpleIndex
+
+    def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
+        if lookup.records is None:
+            return self.fallback(self.settings).tag(rows, lookup)
+        try:
+            return self._tagged(rows, lookup, lookup.records)
+        except (HudiError, _WrongPlaces) as error:
+            tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
+            return self.fallback(self.settings).tag(rows, lookup)
+
+    @property
+    def _name(self) -> str:
+        return "GLOBAL_RECORD_LEVEL_INDEX" if self.is_global else "RECORD_LEVEL_INDEX"
+
+    def _tagged(self, rows: Frame, lookup: Lookup, records: RecordLookup) -> Tagged:
+        if records.is_partitioned == self.is_global:
+            raise _WrongPlaces(f"it {'has' if self.is_global else 'lacks'} file groups for each partition.")
+        engine = lookup.engine
+        kept: tuple[Frame, ...] = ()
+        if getattr(engine, "shares_memory", False):
+            keys = engine.collect(engine.select(rows, [RECORD_KEY, PARTITION_PATH]))
+            hits = _found_here(keys, lookup, records)
+        else:
+            hits = engine.cache(_found_in_tasks(rows, lookup, records))
+            kept = (hits,)
+        try:
+            _check_places(hits, lookup)
+            if self.is_global:
+                placed = _with_ordering(rows, hits, lookup) if len(lookup.ordering) else hits
+                return Tagged(engine.join(rows, placed, [RECORD_KEY], "left", right_is_large=bool(kept)), None, kept)
+            own = engine.map(hits, _AsOwnPartition(), _AsOwnPartition.schema)
+            if not kept:
+                table = located(engine.collect(rows), engine.collect(own))
+                if table is not None:
+                    return Tagged(engine.from_arrow(table), counted(table))
+            joined = engine.join(rows, own, [RECORD_KEY, PARTITION_PATH], "left", right_is_large=bool(kept))
+            return Tagged(joined, None, kept)
+        except BaseException:
+            for frame in kept:
+                engine.release(frame)
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRecordIndex(GlobalRecordIndex):
+    """RECORD_LEVEL_INDEX: a key is unique in its partition."""
+
+    is_global: ClassVar[bool] = False
+    fallback: ClassVar[type[KeyLookupIndex]] = SimpleIndex
+
+    def everywhere(self) -> GlobalSimpleIndex:
+        """Keys of unknown partitions: each partition has file groups of its own, so the files are read instead."""
+        return GlobalSimpleIndex(self.settings)
+
+
+class _WrongPlaces(Exception):
+    """The record index is not of this table's kind, or names file groups that the table does not have."""
+
+
+# ---- looking up ------------------------------------------------------------------------------------------------------
+
+
+def _found_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
+    """The places of the keys, each in a task of this process."""
+    texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
+    groups = records.groups_of(texts, paths)
+    tasks = [(int(group), texts.filter(pa.array(groups == group))) for group in np.unique(groups)]
+    asked = [task for task in tasks if task[0] < records.groups]
+    found = lookup.engine.collect(lookup.engine.fan_out(asked, FindPlaces(records).of_task, _HITS))
+    return lookup.engine.from_arrow(found)
+
+
+def _found_in_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame:
+    """The same with keys that are shuffled to the task of their file group."""
+    engine = lookup.engine
+    keys = engine.select(rows, [RECORD_KEY, PARTITION_PATH])
+    schema = pa.schema([pa.field(_GROUP, pa.int32(), nullable=False)])
+    numbered = engine.extend(keys, [RECORD_KEY, PARTITION_PATH], NumberGroups(records), schema)
+    work = FindPlaces(records)
+    asked = engine.select(numbered, [RECORD_KEY, _GROUP])
+    return engine.map_groups(asked, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
+
+
+@dataclass(frozen=True, slots=True)
+class NumberGroups:
+    """Column work: (RECORD_KEY, PARTITION_PATH) → number of the file group of the record index."""
+
+    records: RecordLookup
+
+    def __call__(self, context: TaskContext, batch: pa.RecordBatch) -> pa.RecordBatch:
+        groups = pa.array(self.records.groups_of(*batch.columns), pa.int32())
+        return pa.RecordBatch.from_arrays([groups], names=[_GROUP])
+
+
+@dataclass(frozen=True, slots=True)
+class FindPlaces:
+    """Group work: keys of one file group of the record index, in order → the places of those that it has."""
+
+    records: RecordLookup
+
+    def __call__(self, context: TaskContext, group: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for keys in _portions(batches):
+            if group < self.records.groups:
+                yield from self.of_task(context, (group, keys))
+
+    def of_task(self, context: TaskContext, task: tuple[int, pa.Array]) -> Iterator[pa.RecordBatch]:
+        """Fan-out work: a file group with its keys."""
+        found = self.records.places(*task)
+        yield from pa.table(found.columns, schema=_HITS).to_batches()
+
+
+def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
+    """Keys that come in order, each once, in portions that are worth a look-up."""
+    waiting: list[pa.Array] = []
+    last: str | None = None
+    for batch in batches:
+        keys = pc.unique(batch.column(RECORD_KEY))
+        keys = keys.filter(pc.not_equal(keys, last)) if last is not None else keys
+        if len(keys):
+            waiting.append(keys)
+            last = keys[-1].as_py()
+        if sum(map(len, waiting)) >= _ASKED_AT_ONCE:
+            yield pa.concat_arrays(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_arrays(waiting)
+
+
+# ---- what was found --------------------------------------------------------------------------------------------------
+
+
+def _check_places(hits: Frame, lookup: Lookup) -> None:
+    """Raises _WrongPlaces for file groups that the table does not have: their rows would go nowhere, or twice."""
+    engine = lookup.engine
+    listed = engine.collect(engine.map(hits, _Groups(), _Groups.schema))
+    there = {file_slice.group for file_slice in lookup.view.all_slices()}
+    for row in listed.to_pylist():
+        group = FileGroupId(row[LOCATION_PARTITION], row[LOCATION])
+        if group not in there:
+            raise _WrongPlaces(f"it names the file group {group.file_id} in {group.partition_path!r}, which is gone.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Stream work: the file groups among the places of a task. `moved`: of rows that come for another partition."""
+
+    moved: bool = False
+    schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (LOCATION_PARTITION, LOCATION)])
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found: set[tuple[str, str]] = set()
+        for batch in batches:
+            if self.moved:
+                batch = batch.filter(pc.not_equal(batch.column(PARTITION_PATH), batch.column(LOCATION_PARTITION)))
+            groups = pa.Table.from_batches([batch]).group_by(self.schema.names).aggregate([])
+            # A row of this loop is a file group, not a record.
+            found |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
+        columns = [pa.array([group[at] for group in sorted(found)], pa.string()) for at in (0, 1)]
+        yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
+    """The places with the ordering values of the stored rows, of file groups from which rows may move away."""
+    engine = lookup.engine
+    arrived = engine.join(engine.select(rows, [RECORD_KEY, PARTITION_PATH]), hits, [RECORD_KEY], "inner")
+    moved = engine.collect(engine.map(arrived, _Groups(moved=True), _Groups.schema)).to_pylist()
+    groups = {FileGroupId(row[LOCATION_PARTITION], row[LOCATION]) for row in moved}
+    wanted = [found for found in candidates(lookup, everywhere=True, live=True) if found.file.group in groups]
+    work = StoredKeys.of(lookup, LOCATION_PARTITION)
+    stored = engine.fan_out(in_shares(wanted, engine.parallelism * 3), work, work.schema)
+    return engine.join(hits, stored, _HITS.names, "left", right_is_large=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _AsOwnPartition:
+    """Stream work: places of keys that are looked for in their own partition."""
+
+    schema: ClassVar[pa.Schema] = pa.schema([(name, pa.string()) for name in (RECORD_KEY, PARTITION_PATH, LOCATION)])
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) for batch in batches)

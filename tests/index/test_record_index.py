@@ -1,0 +1,163 @@
+"""Keys are found by the record index where the files have them; where it is wrong or absent, by the files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.rows import KEYED_FIELDS, AddKeys, batch_by_partition
+from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
+from pyhudi.actions.writes.index_lookup import lookup_of, table_index
+from pyhudi.engine.local import LocalEngine
+from pyhudi.index.base import LOCATION_PARTITION
+from pyhudi.index.record_index import RecordIndexIgnored
+from pyhudi.locks import open_lock
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER
+from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.snapshot import read_batches
+from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.local import LocalStorage
+from pyhudi.view.file_system_view import FileSystemView
+from tests.support.golden.folder import SHARED
+from tests.support.remote_engine import RemoteEngine
+from tests.support.tables.small import TestTable
+
+GLOBAL, PARTITIONED = "GLOBAL_RECORD_LEVEL_INDEX", "RECORD_LEVEL_INDEX"
+ON = {"hoodie.metadata.enable": "true", "hoodie.index.type": GLOBAL}
+RECORDS = {
+    GLOBAL: "hoodie.metadata.global.record.level.index.enable",
+    PARTITIONED: "hoodie.metadata.record.level.index.enable",
+}
+TABLES = [
+    *(("0.15.0", name) for name in ("mdt_all_cow", "mdt_all_mor", "mdt_compacted_a", "hfile_blocks")),
+    *(("1.0.2", name) for name in ("mdt_all_cow", "secondary_a", "hfile_blocks")),
+    *(("1.2.0", name) for name in ("mdt_all_cow", "mdt_all_mor", "mdt_all_mor_prli", "mdt_compacted_a", "secondary_a")),
+    *(("1.2.0", name) for name in ("hfile_blocks", "upgrade_a_mor_6_v6", "upgrade_a_mor_5_v8", "upgrade_a_mor_4_v9")),
+]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="needs tables that Apache Hudi wrote")
+
+
+def tagged(meta: MetaClient, rows: pa.Table, index_type: str, engine: Any) -> list[tuple[Any, ...]]:
+    """(key, partition path, file group's partition path, its file id) of each row, as the index tags them."""
+    options = WriteOptions.parse({"hoodie.index.type": index_type}, table=meta.config)
+    storage, clock = meta.storage, SystemClock()
+    context = ActionContext(meta, engine, options, open_lock(options.lock, storage, clock), clock)
+    index, keygen = table_index(context), table_keygen(context, PROBE_TIME)
+    work = AddKeys(keygen, False)
+    keyed = engine.extend(engine.from_arrow(rows), rows.column_names, work, pa.schema(KEYED_FIELDS))
+    batch = batch_by_partition(engine, keyed)
+    view = FileSystemView.load(meta, partitions=None if index.is_global else batch)
+    lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
+    found = engine.collect(index.tag(keyed, lookup).rows)
+    names = [RECORD_KEY, PARTITION_PATH, LOCATION_PARTITION if index.is_global else PARTITION_PATH, LOCATION]
+    columns = (found.column(name).to_pylist() for name in names)
+    return sorted(
+        ((*row[:2], *((None, None) if row[3] is None else row[2:])) for row in zip(*columns, strict=True)), key=repr
+    )
+
+
+def live_rows(meta: MetaClient) -> pa.Table:
+    plan = plan_snapshot(meta, use_metadata=False)
+    rows = pa.Table.from_batches(read_batches(plan, meta.storage), plan.schema)
+    return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
+@pytest.mark.parametrize(("release", "name"), TABLES)
+def test_rows_of_hudis_tables_are_found_where_the_files_have_them(
+    release: str, name: str, engine: type, golden: Callable[[str, str], tuple[Path, dict[str, Any]]]
+) -> None:
+    folder, _ = golden(release, name)
+    meta = MetaClient.load(LocalStorage(str(folder)))
+    records = open_record_lookup(meta)
+    assert isinstance(records, RecordLookup), records
+    rows = live_rows(meta)
+    kind, usual = (PARTITIONED, "SIMPLE") if records.is_partitioned else (GLOBAL, "GLOBAL_SIMPLE")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RecordIndexIgnored)
+        found = tagged(meta, rows, kind, engine())
+
+    assert found == tagged(meta, rows, usual, LocalEngine())
+    assert all(place[3] is not None for place in found)
+    assert len(found) == len(rows) > 0
+
+
+def table_of(index_type: str = GLOBAL) -> TestTable:
+    table = TestTable(options={**ON, RECORDS[index_type]: "true", "hoodie.index.type": index_type})
+    table.upsert(*((f"k{n:03}", f"p{n % 3}", 1, n) for n in range(30)))
+    return table
+
+
+@pytest.mark.parametrize("index_type", [GLOBAL, PARTITIONED])
+def test_keys_do_not_come_to_the_planner_of_a_remote_engine(index_type: str) -> None:
+    table, engine = table_of(index_type), RemoteEngine()
+    rows = live_rows(table.meta)
+    found = tagged(table.meta, pa.concat_tables([rows, rows.slice(0, 7)]), index_type, engine)
+
+    assert len(found) == 37
+    assert all(place[3] is not None for place in found)
+    assert [columns for columns in engine.collected if RECORD_KEY in columns] == engine.collected[-1:], (
+        "all but the last"
+    )
+
+
+@pytest.mark.parametrize("index_type", [GLOBAL, PARTITIONED])
+def test_of_the_files_none_is_opened(index_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(index_type)
+    rows = live_rows(table.meta)
+
+    def opened(*_: object) -> None:
+        raise AssertionError("a base file was opened")
+
+    monkeypatch.setattr("pyhudi.index.key_lookup.open_base_file", opened)
+    monkeypatch.setattr("pyhudi.index.stored_keys.open_base_file", opened)
+    assert all(place[3] is not None for place in tagged(table.meta, rows, index_type, LocalEngine()))
+    with pytest.raises(AssertionError, match="was opened"):
+        tagged(table.meta, rows, "SIMPLE", LocalEngine())
+
+
+@pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
+@pytest.mark.parametrize("fault", ["stale", "damaged", "another table's", "none"])
+def test_a_record_index_that_is_not_to_be_trusted_loses_and_doubles_no_row(fault: str, engine: type) -> None:
+    table = table_of()
+    rows = live_rows(table.meta)
+    expected = tagged(table.meta, rows, "GLOBAL_SIMPLE", LocalEngine())
+    if fault == "none":
+        table = TestTable(table.storage)
+        table.upsert(("k000", "p0", 2, 1), metadata_enable="false")
+    elif fault == "stale":
+        times = [i.requested_time for i in table.meta.timeline.commits()]
+        for entry in table.storage.list(f"{METADATA_TABLE_FOLDER}/.hoodie/timeline"):
+            if entry.name.startswith(times[-1]):
+                table.storage.delete(entry.path)
+    elif fault == "another table's":
+        other = table_of()
+        for folder in ("p0", "p1", "p2"):
+            for entry in table.storage.list(folder):
+                table.storage.delete(entry.path)
+            for entry in other.storage.list(folder):
+                table.storage.write(entry.path, other.storage.read(entry.path))
+        time, own = (t.meta.timeline.commits().instants[0] for t in (table, other))
+        assert time != own
+    else:
+        for entry in table.storage.list(f"{METADATA_TABLE_FOLDER}/record_index"):
+            if entry.size_bytes > 100:
+                table.storage.delete(entry.path)
+                table.storage.write(entry.path, b"#" * entry.size_bytes)
+    with pytest.warns(RecordIndexIgnored):
+        found = tagged(table.meta, rows, GLOBAL, engine())
+
+    assert found == tagged(table.meta, rows, "GLOBAL_SIMPLE", LocalEngine())
+    if fault != "another table's":
+        assert found == expected
