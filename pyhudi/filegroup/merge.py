@@ -79,7 +79,7 @@ def merge_file(
         except BaseException:
             file.abandon()
             raise
-    return WriteStatus(stat, rows_read=len(incoming), skipped=merge.skipped)
+    return WriteStatus(stat, rows_read=len(incoming), skipped=merge.skipped, column_stats=file.column_stats())
 
 
 @dataclass(frozen=True, slots=True)
