@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyhudi.arrow.kinds import is_bytes, is_text
 from pyhudi.formats.column_ranges import ColumnRange, Plain
 
-__all__ = ["OLD_DECIMAL", "stats_rows", "stats_schema"]
+__all__ = ["OLD_DECIMAL", "stats_rows", "stats_schema", "unscaled_bytes"]
 
 OLD_DECIMAL = pa.decimal128(30, 15)  # of all decimals in statistics below table version 9
 _DIGITS = 60  # of an unscaled number with more digits behind the point
@@ -93,6 +93,12 @@ def _row(table_version: int, file_name: str, one: ColumnRange) -> dict[str, obje
     return row
 
 
+def unscaled_bytes(number: int) -> bytes:
+    """A decimal's unscaled number in two's complement, in as few bytes as it needs."""
+    bits = (number if number >= 0 else ~number).bit_length()
+    return number.to_bytes(bits // 8 + 1, "big", signed=True)
+
+
 def _old_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
     """Below version 9: dates and decimals have members of their own. None for what has no place there."""
     if pa.types.is_date32(kind):
@@ -116,8 +122,7 @@ def _new_form(bound: Plain, kind: pa.DataType) -> _Wrapped | None:
     """From version 9 on: the physical values, decimals as unscaled numbers in as few bytes as they need."""
     if pa.types.is_decimal(kind):
         assert isinstance(bound, int)
-        bits = (bound if bound >= 0 else ~bound).bit_length()
-        return _member(_BYTES, bound.to_bytes(bits // 8 + 1, "big", signed=True))
+        return _member(_BYTES, unscaled_bytes(bound))
     if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return _member(_INT, bound)
     return _plain_form(bound, kind)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import GroupReader
+from pyhudi.metadata.group_reader import GroupReader, concat_records
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import shards
@@ -118,7 +118,9 @@ class MetadataTable:
 
     def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
         with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):
-            return _joined([merged_records(read(reader), kind_of(partition)) for reader in self._readers(partition)])
+            return concat_records(
+                [merged_records(read(reader), kind_of(partition)) for reader in self._readers(partition)]
+            )
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
         payloads = kind_of(partition).payloads
@@ -159,7 +161,3 @@ class MetadataTable:
         return frozenset(
             i.requested_time for i in self.data.timeline if not i.is_completed and i.requested_time not in completed
         )
-
-
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables, promote_options="permissive")
