@@ -7,11 +7,15 @@ values. Source: docs/formats/metadata-table.md, "Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
-from pyhudi.formats.base import open_base_file
+from pyhudi.formats.base import Footer, open_base_file
 from pyhudi.formats.column_ranges import RangesOfRows
 from pyhudi.formats.column_stats import stats_rows
 from pyhudi.formats.log.envelope import CorruptRange
@@ -20,7 +24,10 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 
-__all__ = ["LogStats", "stats_of_file"]
+__all__ = ["LogStats", "bloom_filters_of_files", "stats_of_file", "stats_of_files"]
+
+Read = TypeVar("Read")
+_FILES_AT_ONCE = 8  # footers wait for the store; of files with floats or long texts a batch each is in memory
 
 
 def stats_of_file(
@@ -43,6 +50,42 @@ def stats_of_file(
             continue  # whoever reads its rows says what is missing
         stats.add(block.rows(wanted))
     return stats.rows(table_version, name)
+
+
+def stats_of_files(
+    storage: Storage, paths: Iterable[str], columns: Sequence[str], table_version: int, schema: pa.Schema
+) -> Iterator[tuple[str, pa.Table]]:
+    """Path and statistics of each file, in the order of the paths; some files are read side by side, and no more
+    statistics than theirs wait in memory. See `stats_of_file`.
+    """
+    read = partial(stats_of_file, storage, columns=columns, table_version=table_version, schema=schema)
+    yield from _side_by_side(paths, read)
+
+
+def bloom_filters_of_files(storage: Storage, paths: Iterable[str]) -> Iterator[tuple[str, Footer]]:
+    """Path and footer of each base file, which has its bloom filter; otherwise as `stats_of_files`."""
+    yield from _side_by_side(paths, partial(_footer, storage))
+
+
+def _footer(storage: Storage, path: str) -> Footer:
+    with open_base_file(storage, path) as reader:
+        return reader.footer
+
+
+def _side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
+    waiting: deque[tuple[str, Future[Read]]] = deque()
+    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
+        try:
+            for path in paths:
+                waiting.append((path, pool.submit(read, path)))
+                if len(waiting) > _FILES_AT_ONCE:
+                    first, future = waiting.popleft()
+                    yield first, future.result()
+            for last, future in waiting:
+                yield last, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
 
 
 class LogStats:

@@ -99,11 +99,9 @@ def has_order(data_type: pa.DataType) -> bool:
 def column_type(schema: pa.Schema, name: str) -> pa.DataType | None:
     """Type of a top-level column, or of the struct field that a dotted name leads to; None when there is none."""
     at = schema.get_field_index(name)
-    if at >= 0:
-        return schema.field(at).type
-    first, *rest = name.split(".")
+    first, *rest = (name,) if at >= 0 else name.split(".")
     at = schema.get_field_index(first)
-    kind = schema.field(at).type if at >= 0 else None
+    kind: pa.DataType | None = schema.field(at).type if at >= 0 else None
     for part in rest:
         if kind is None or not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
             return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 
 from pyhudi.errors import CorruptFile, PathNotFound
 from pyhudi.formats.body_fields import Fields, fields_of
@@ -30,7 +29,6 @@ _DEFINITIONS = "indexDefinitions"
 _NAME, _TYPE, _FUNCTION = "indexName", "indexType", "indexFunction"
 _SOURCE_FIELDS, _OPTIONS, _VERSION = "sourceFields", "indexOptions", "version"
 _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION})
-_NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class IndexDefinition:
     source_fields: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
-    others: Mapping[str, object] = _NOTHING
+    others: Mapping[str, object] = field(default_factory=dict)
 
     def body(self) -> dict[str, object]:
         """As the file has it."""
@@ -67,7 +65,7 @@ class IndexDefinitions:
     """All indexes of a table, by name, in the order of the file. `others`: what else the file holds."""
 
     by_name: Mapping[str, IndexDefinition] = field(default_factory=dict)
-    others: Mapping[str, object] = _NOTHING
+    others: Mapping[str, object] = field(default_factory=dict)
 
     def merged(self, definitions: Iterable[IndexDefinition]) -> IndexDefinitions:
         """With these in place of those of the same names, whose unknown fields stay."""

@@ -8,7 +8,7 @@ docs/formats/metadata-table.md, "Statistics of partitions".
 from __future__ import annotations
 
 import decimal
-from typing import cast
+from typing import Literal, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from pyhudi.formats.column_stats import stats_schema, unscaled_bytes
 
 __all__ = ["joined_stats"]
 
+_How: TypeAlias = Literal["min", "max", "sum", "count_distinct"]
 _COUNTS = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
 _BOUNDS = ("minValue", "maxValue")
 _WRAPPERS = 12  # members of the union that hold one value; the thirteenth is an array
@@ -53,16 +54,19 @@ def joined_stats(table_version: int, stats: pa.Table, files: int, partition_path
     if table_version >= 9:
         ordinals = pc.fill_null(found.column("ordinal_max"), _NO_TYPE).combine_chunks()
         info = found.column("info_max").combine_chunks()
-        columns["valueType"] = pa.StructArray.from_arrays([ordinals, info], fields=list(schema.field("valueType").type))
+        columns["valueType"] = pa.StructArray.from_arrays(
+            [ordinals, info], fields=_fields(schema.field("valueType").type)
+        )
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def _aggregations(names: list[str]) -> list[tuple[str, str]]:
-    wanted = [("fileName", "count_distinct"), ("has_values", "sum"), ("is_known", "sum")]
-    wanted += [(name, how) for name in ("form", "ordinal", "info") for how in ("min", "max")]
+def _aggregations(names: list[str]) -> list[tuple[str, _How]]:
+    wanted: list[tuple[str, _How]] = [("fileName", "count_distinct"), ("has_values", "sum"), ("is_known", "sum")]
+    for name in ("form", "ordinal", "info"):
+        wanted += [(name, "min"), (name, "max")]
     wanted += [(name, "sum") for name in _COUNTS]
-    for bound, how in zip(_BOUNDS, ("min", "max"), strict=True):
-        wanted += [(name, how) for name in names if name.startswith(bound)]
+    wanted += [(name, "min") for name in names if name.startswith(_BOUNDS[0])]
+    wanted += [(name, "max") for name in names if name.startswith(_BOUNDS[1])]
     return wanted
 
 
@@ -134,7 +138,7 @@ def _bound(found: pa.Table, name: str, union: pa.DataType, is_known: pa.Array) -
     """The joined bounds in the form of the union; null where they are not known."""
     members = []
     is_there = pa.repeat(pa.scalar(False), found.num_rows)
-    for member in union:
+    for member in _fields(union):
         number = int(member.name.removeprefix("member"))
         values = _values(found, name, number, member.type)
         if values is None:
@@ -142,9 +146,13 @@ def _bound(found: pa.Table, name: str, union: pa.DataType, is_known: pa.Array) -
             continue
         shown = pc.and_(values.is_valid(), is_known)
         filled = pc.if_else(shown, values, pa.scalar(None, values.type))
-        members.append(pa.StructArray.from_arrays([filled], fields=list(member.type), mask=pc.invert(shown)))
+        members.append(pa.StructArray.from_arrays([filled], fields=_fields(member.type), mask=pc.invert(shown)))
         is_there = pc.or_(is_there, shown)
-    return pa.StructArray.from_arrays(members, fields=list(union), mask=pc.invert(is_there))
+    return pa.StructArray.from_arrays(members, fields=_fields(union), mask=pc.invert(is_there))
+
+
+def _fields(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(number) for number in range(kind.num_fields)]
 
 
 def _values(found: pa.Table, name: str, number: int, member: pa.DataType) -> pa.Array | None:
@@ -154,7 +162,7 @@ def _values(found: pa.Table, name: str, number: int, member: pa.DataType) -> pa.
         return None
     arrays = [found.column(f"{name}{at}_{how}").combine_chunks() for at in own]
     plain = [_unscaled_bytes(one) if at == _NUMBERS else one for at, one in zip(own, arrays, strict=True)]
-    return pc.coalesce(*plain).cast(member.field("value").type)
+    return pc.coalesce(*plain).cast(member.field(0).type)
 
 
 def _unscaled_bytes(numbers: pa.Array) -> pa.Array:

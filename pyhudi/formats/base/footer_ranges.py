@@ -65,6 +65,8 @@ class FooterRanges:
         position = self._positions.get(path, self._positions.get((name,)))
         if kind is None or position is None:
             return None, True
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
         whole = ColumnRange(name, kind, None, None, 0, 0)
         is_exact = True
         for number in range(self._metadata.num_row_groups):
@@ -83,7 +85,7 @@ class FooterRanges:
         chunk = self._metadata.row_group(number).column(position)
         kind, statistics = whole.data_type, chunk.statistics
         has_nulls = statistics is not None and bool(statistics.has_null_count)  # type: ignore[attr-defined]
-        nulls = int(statistics.null_count) if statistics is not None and has_nulls else 0
+        nulls = (statistics.null_count or 0) if statistics is not None and has_nulls else 0
         sizes = (int(chunk.total_compressed_size), int(chunk.total_uncompressed_size))
         rows = int(chunk.num_values)
         part = ColumnRange(whole.name, kind, None, None, rows, nulls, *sizes)
