@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.column_stats import stats_schema, unscaled_bytes
 
-__all__ = ["joined_stats"]
+__all__ = ["filtered", "joined_stats"]
 
 _How: TypeAlias = Literal["min", "max", "sum", "count_distinct"]
 _COUNTS = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
@@ -35,7 +35,7 @@ def joined_stats(table_version: int, stats: pa.Table, files: int, partition_path
     """
     schema = stats_schema(table_version)
     if table_version >= 9:  # those from before an upgrade have dates and decimals in other members
-        stats = stats.filter(stats.column("valueType").is_valid())
+        stats = filtered(stats, stats.column("valueType").is_valid())
     flat = _flat(stats)
     found = flat.group_by("columnName", use_threads=False).aggregate(_aggregations(flat.column_names))
     is_one = pc.and_(_same(found, "form"), pc.and_(_same(found, "ordinal"), _same(found, "info")))
@@ -58,6 +58,11 @@ def joined_stats(table_version: int, stats: pa.Table, files: int, partition_path
             [ordinals, info], fields=_fields(schema.field("valueType").type)
         )
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def filtered(stats: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+    """The rows that are wanted. Arrow filters structs chunk by chunk, and here each file may be one."""
+    return stats if pc.all(wanted, min_count=0).as_py() else stats.combine_chunks().filter(wanted.combine_chunks())
 
 
 def _aggregations(names: list[str]) -> list[tuple[str, _How]]:

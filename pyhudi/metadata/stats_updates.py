@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.column_stats import stats_rows, stats_schema
-from pyhudi.metadata.joined_stats import joined_stats
+from pyhudi.metadata.joined_stats import filtered, joined_stats
 from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.record_keys import (
     bloom_filter_key,
@@ -43,7 +43,8 @@ def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Tabl
     """
     parts = [nothing_known(table_version)]
     for partition_path, tables in stats.items():
-        for rows in tables:
+        if tables:
+            rows = pa.concat_tables(tables).combine_chunks()
             parts.append(_records(table_version, _keys(rows, partition_path), RecordType.COLUMN_STATS, rows))
     return PartitionUpdate(pa.concat_tables(parts), nothing_deleted())
 
@@ -97,7 +98,7 @@ def partition_stats_update(
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
     for path, (stats, files) in partitions.items():
-        live = stats.filter(pc.is_in(stats.column("fileName"), pa.array(sorted(files), pa.string())))
+        live = filtered(stats, pc.is_in(stats.column("fileName"), pa.array(sorted(files), pa.string())))
         rows = joined_stats(table_version, live, len(files), path)
         rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string())))
         names = rows.column("columnName").to_pylist()
