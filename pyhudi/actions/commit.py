@@ -114,7 +114,7 @@ def commit_locked(
     _check_still_held(inflight, now)
     made = body(now)
     change = change_of(made)
-    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses))
+    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses), now.options.metadata)
     last(now)
     completion_time = draw_completion_time(inflight, now, after=kept_up)
     encoded = _encoded(made, inflight, now)

@@ -64,6 +64,10 @@ class MetadataTable:
                 f"({', '.join(data.config.metadata_partitions)}), but it can't be opened: {error}"
             ) from error
 
+    def reloaded(self) -> MetadataTable:
+        """The same with the metadata table as it is now; who holds the data table's lock knows that one unchanged."""
+        return MetadataTable(self.data, self.meta.reload(), self.raises)
+
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions that are complete, in the order in which the table's properties list them."""

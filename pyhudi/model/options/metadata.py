@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from pyhudi.model.options.declare import Values, option, parse
 from pyhudi.model.options.queries import METADATA
 
-__all__ = ["DEFAULT_METADATA", "MetadataOptions", "metadata_options"]
+__all__ = ["DEFAULT_METADATA", "REFUSE", "MetadataOptions", "metadata_options"]
+
+REFUSE = "refuse"  # a metadata table that is damaged or not up to date
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,13 @@ class MetadataOptions:
         "rebuild",
         "What a write does that finds the metadata table damaged, or not to have all completed instants: build it "
         "anew, or refuse. It never goes on from there.",
-        choices=("rebuild", "refuse"),
+        choices=("rebuild", REFUSE),
+    )
+    delta_commits_max: int = option(
+        "hoodie.metadata.compact.max.delta.commits",
+        10,
+        "Delta commits of the metadata table after which it is compacted.",
+        minimum=1,
     )
 
     # ---- column statistics ----
