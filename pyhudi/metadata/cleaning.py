@@ -36,10 +36,13 @@ _BY_COMPLETION = 8
 _EMPTY_INFLIGHT_FROM_VERSION = 9
 
 
-def clean_if_due(table: MetadataTable) -> MetadataTable:
-    """Clean when a compaction since the last clean is some delta commits old; the table as it is then."""
+def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
+    """Clean when a compaction since the last clean is some delta commits old; the table as it is then.
+
+    Args:   delta_commits_max: so many bring on the next compaction.
+    """
     commits = table.meta.timeline.commits().instants
-    if len(commits) <= _COMMITS_RETAINED or not _is_due(table, commits):
+    if len(commits) <= _COMMITS_RETAINED or not _is_due(table, commits, min(_AFTER_COMPACTION, delta_commits_max)):
         return table
     earliest = commits[-_COMMITS_RETAINED]
     files = {partition: tuple(_old_files(table, partition, earliest)) for partition in table.partitions}
@@ -66,14 +69,14 @@ def run_pending_cleans(table: MetadataTable) -> MetadataTable:
     return table
 
 
-def _is_due(table: MetadataTable, commits: Sequence[Instant]) -> bool:
+def _is_due(table: MetadataTable, commits: Sequence[Instant], wanted: int) -> bool:
     """Some delta commits after the last compaction, if no clean came after it."""
     compaction = max((i.requested_time for i in commits if i.action is ActionKind.COMMIT), default="")
     since = [i for i in commits if max(i.requested_time, i.completion_time or "") > compaction]
     deltas = sum(i.action is ActionKind.DELTACOMMIT for i in since)
     cleans = table.meta.timeline.of([ActionKind.CLEAN]).instants
     cleaned = max((i.requested_time for i in cleans), default="")
-    return bool(compaction) and compaction > cleaned and deltas >= _AFTER_COMPACTION
+    return bool(compaction) and compaction > cleaned and deltas >= wanted
 
 
 def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | None:

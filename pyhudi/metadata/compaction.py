@@ -16,7 +16,7 @@ Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Timeline".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -49,7 +49,7 @@ from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.planned_slices import operation_of, slices_of
 
-__all__ = ["compact_if_due", "drop_pending_compactions", "run_pending_compactions"]
+__all__ = ["compact_archived", "compact_if_due", "drop_pending_compactions", "run_pending_compactions"]
 
 _SUFFIX = "001"  # below version 8: behind the last delta commit's time
 _BY_COMPLETION = 8  # table version from which log files belong to slices by the completion of their instants
@@ -67,8 +67,32 @@ def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTabl
     if instant_time is None:
         return table
     slices = [s for partition in table.partitions for s in _compactable(table, partition, instant_time)]
-    if not slices:
+    return _scheduled_and_run(table, instant_time, slices) if slices else table
+
+
+def compact_archived(table: MetadataTable) -> MetadataTable:
+    """Compact the file groups whose base files are of archived instants, before an instant that begins with 14 zeros.
+
+    From version 8 on such an instant builds a partition. It is then the first of the timeline, and readers would take
+    what was archived after it for uncommitted.
+    Raises: MetadataTableDamaged when they can't be compacted now.
+    """
+    known = {i.requested_time for i in table.meta.timeline}
+    if table.data.config.table_version < _BY_COMPLETION or not known:
         return table
+    archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in known]
+    if not archived:
+        return table
+    instant_time = _instant_time(table)
+    if instant_time is None:
+        raise MetadataTableDamaged(
+            f"{table.meta.storage.root}: file groups of archived instants can't be compacted now, so no partition can "
+            f"be built beside them."
+        )
+    return _scheduled_and_run(table, instant_time, archived)
+
+
+def _scheduled_and_run(table: MetadataTable, instant_time: str, slices: Sequence[FileSlice]) -> MetadataTable:
     plan = CompactionPlan(tuple(operation_of(s) for s in slices))
     writer = TimelineWriter(table.meta.storage, table.meta.config)
     body = encode_compaction_plan(plan, table.data.config.table_version)
@@ -156,7 +180,7 @@ def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Ite
 # ---- doing it --------------------------------------------------------------------------------------------------------
 
 
-def _run(table: MetadataTable, requested: Instant, slices: tuple[FileSlice, ...] | list[FileSlice]) -> MetadataTable:
+def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) -> MetadataTable:
     storage, version = table.meta.storage, table.data.config.table_version
     writer = TimelineWriter(storage, table.meta.config)
     inflight = writer.start(requested)

@@ -16,9 +16,10 @@ __all__ = ["run_services"]
 
 
 def run_services(table: MetadataTable, options: MetadataOptions) -> MetadataTable:
-    """Finish what waits, compact and clean what is due; the table as it is then.
+    """Finish what waits, clean and compact what is due; the table as it is then.
 
     Raises: MetadataTableDamaged, CorruptFile.
     """
     table = run_pending_cleans(run_pending_compactions(table))
-    return clean_if_due(compact_if_due(table, options.delta_commits_max))
+    table = clean_if_due(table, options.delta_commits_max)
+    return compact_if_due(table, options.delta_commits_max)

@@ -9,7 +9,7 @@ Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,9 +21,9 @@ from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
-from pyhudi.model.file_group import FileSlice
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.file_group import FileSlice, LogFile
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
+from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
@@ -86,8 +86,52 @@ class MetadataTable:
                     f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
                     f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
                 )
-            self._slices[partition] = with_committed_bytes(self.meta, found)
+            self._check_base_files(partition, found)
+            self._slices[partition] = self._since_built(with_committed_bytes(self.meta, found))
         return self._slices[partition]
+
+    def _check_base_files(self, partition: str, slices: Sequence[FileSlice]) -> None:
+        """Raises MetadataTableDamaged when a base file is missing that the newest instant to write one names: its slice
+        would be read as what came after it.
+        """
+        left = {found.group.file_id: found for found in slices}
+        for instant in self._base_file_writers:
+            for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
+                name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
+                found = None if name is None else left.pop(name.file_id, None)
+                if name is None or found is None:
+                    continue
+                if found.base_file is None or found.base_file.instant_time != name.instant_time:
+                    raise MetadataTableDamaged(f"{self.meta.storage.root}: the base file {stat.path} is missing.")
+            if not left:
+                return
+
+    def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
+        """Without the log files that went when their partition was built anew, which older instants still name."""
+        completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
+
+        def is_gone(log: LogFile, since: str) -> bool:
+            return log.is_missing and completed.get(log.instant_time, "") <= since
+
+        found = []
+        for one in slices:
+            since = completed.get(one.base_instant, "") if one.base_instant.startswith(SOLO) else ""
+            logs = tuple(log for log in one.log_files if not is_gone(log, since))
+            found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
+        return tuple(found)
+
+    @cached_property
+    def _base_file_writers(self) -> Sequence[Instant]:
+        """Compactions, and instants that built partitions; the newest first."""
+        by_completion = self.data.config.table_version >= 8
+        found = [
+            i
+            for i in self.meta.timeline.completed()
+            if i.action is ActionKind.COMMIT or (i.action is ActionKind.DELTACOMMIT and _is_build(i.requested_time))
+        ]
+        return sorted(
+            found, key=lambda i: (i.completion_time or "") if by_completion else i.requested_time, reverse=True
+        )
 
     def records(self, partition: str) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
@@ -156,6 +200,10 @@ class MetadataTable:
         return frozenset(
             i.requested_time for i in self.data.timeline if not i.is_completed and i.requested_time not in completed
         )
+
+
+def _is_build(instant_time: str) -> bool:
+    return instant_time.startswith(SOLO) or len(instant_time) > INSTANT_TIME_DIGITS
 
 
 def _joined(tables: Sequence[pa.Table]) -> pa.Table:
