@@ -49,7 +49,7 @@ from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.planned_slices import operation_of, slices_of
 
-__all__ = ["compact_archived", "compact_if_due", "drop_pending_compactions", "run_pending_compactions"]
+__all__ = ["compact_archived", "compact_if_due", "run_pending_compactions", "settle_pending_compactions"]
 
 _SUFFIX = "001"  # below version 8: behind the last delta commit's time
 _BY_COMPLETION = 8  # table version from which log files belong to slices by the completion of their instants
@@ -119,10 +119,12 @@ def run_pending_compactions(table: MetadataTable) -> MetadataTable:
     return table
 
 
-def drop_pending_compactions(table: MetadataTable) -> MetadataTable:
-    """Take plans that wait off the timeline before files that they name go; from version 8 on they part nothing."""
+def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
+    """Before files that plans name may go: from version 8 on plans part nothing, so they are taken off the timeline;
+    below, log files that come now are not theirs, so they are executed.
+    """
     if table.data.config.table_version < _BY_COMPLETION:
-        return table
+        return run_pending_compactions(table)
     for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
         plan = table.meta.reader.compaction_plan(instant)
         table = _dropped(table, _taken_back(table, instant, plan))

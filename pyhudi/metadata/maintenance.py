@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.compaction import drop_pending_compactions
+from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.initialization import create_metadata_table
@@ -130,7 +130,7 @@ def _kept_up(table: MetadataTable, commit: TableCommit, options: MetadataOptions
     if is_restore:
         undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
     if undone:
-        table = drop_pending_compactions(table)
+        table = settle_pending_compactions(table)
     compacted = [one for one in undone if is_compacted(table, one)]
     if compacted and is_restore:
         return _completed(build_anew(table.data, options))
