@@ -18,7 +18,7 @@ from pyhudi.metadata.maintenance import (
     wanted_partitions,
 )
 from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table import MetadataTable, check_log_files
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 
 __all__ = ["MetadataTableRebuilt", "needs_no_change", "with_metadata_table"]
@@ -65,7 +65,7 @@ def _fault(meta: MetaClient) -> HudiError | None:
                 f"{meta.storage.root}: there is a metadata table without the partition 'files'."
             )
         for partition in table.partitions:
-            table.slices(partition)
+            check_log_files(table, partition)
         missing = missing_instants(table)
     except HudiError as error:
         return error

@@ -33,7 +33,9 @@ __all__ = [
     "build",
     "build_anew",
     "built",
+    "can_be_kept",
     "keep_up",
+    "rebuild_partitions",
     "unkept_partitions",
     "wanted_partitions",
 ]
@@ -86,10 +88,13 @@ def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
     config = data.config
     known = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
     names = dict.fromkeys((_FILES, *known))
-    return build(data, tuple(name for name in names if _is_kept(name) and _has(config.table_version, name)), options)
+    return build(data, tuple(name for name in names if can_be_kept(name, config.table_version)), options)
 
 
-def _has(table_version: int, partition: str) -> bool:
+def can_be_kept(partition: str, table_version: int) -> bool:
+    """Does this release keep partitions of this name up, in tables of this version?"""
+    if not _is_kept(partition):
+        return False
     return table_version >= _FIRST_WITH_ALL_KINDS or kind_of(partition) not in _LATER_KINDS
 
 
@@ -142,7 +147,7 @@ def _kept_up(table: MetadataTable, commit: TableCommit, options: MetadataOptions
         table = run_services(table, options)
     fresh = [name for name in table.partitions if name != _FILES] if compacted else []
     if fresh:
-        table = _rebuilt(table, fresh, options)
+        table = rebuild_partitions(table, fresh, options)
     updates = {name: KEPT[kind_of(name)].update(table, name, commit) for name in table.partitions if name not in fresh}
     return write_delta_commit(table, time, updates)
 
@@ -169,8 +174,10 @@ def _completed(data: MetaClient) -> str | None:
     return None if table is None else max((i.completion_time or "" for i in table.meta.timeline), default=None)
 
 
-def _rebuilt(table: MetadataTable, partitions: Sequence[str], options: MetadataOptions) -> MetadataTable:
-    """With these partitions as they are now: they can't be told what the inverse of an instant is."""
+def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options: MetadataOptions) -> MetadataTable:
+    """The metadata table with these partitions, but `files`, as they are now. When this process dies, the next write
+    builds all.
+    """
     unlist_partitions(table.data, partitions)
     table = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:

@@ -68,8 +68,10 @@ def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
     update_table_config(meta.storage, {_PARTITIONS: kept, METADATA_TO_BUILD: ",".join(listed)}, ())
 
 
-def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str) -> None:
-    """Take single partitions out: first from the properties, then their folders. The caller holds the table's lock."""
+def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
+    """Take single partitions out, with a warning if `why` says why: first from the properties, then their folders. The
+    caller holds the table's lock.
+    """
     kept = {
         key: ",".join(name for name in listed if name not in partitions)
         for key, listed in (
@@ -81,7 +83,8 @@ def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str) -> 
     update_table_config(meta.storage, kept, ())
     for name in partitions:
         meta.storage.delete_tree(child(METADATA_TABLE_FOLDER, inside(name, meta.storage.root)))
-    warn_caller(
-        f"{meta.storage.root}: the metadata table's partitions {', '.join(partitions)} were taken out: {why}",
-        MetadataTableRemoved,
-    )
+    if why:
+        warn_caller(
+            f"{meta.storage.root}: the metadata table's partitions {', '.join(partitions)} were taken out: {why}",
+            MetadataTableRemoved,
+        )

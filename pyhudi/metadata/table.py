@@ -28,7 +28,7 @@ from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["SOLO", "MetadataTable"]
+__all__ = ["SOLO", "MetadataTable", "check_log_files"]
 
 SOLO = "0" * 14  # instants that build a partition of a new metadata table begin with it
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
@@ -108,6 +108,8 @@ class MetadataTable:
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
         """Without the log files that went when their partition was built anew, which older instants still name."""
+        if self.data.config.table_version < 8:
+            return tuple(slices)  # names say the slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
 
         def is_gone(log: LogFile, since: str) -> bool:
@@ -200,6 +202,22 @@ class MetadataTable:
         return frozenset(
             i.requested_time for i in self.data.timeline if not i.is_completed and i.requested_time not in completed
         )
+
+
+def check_log_files(table: MetadataTable, partition: str) -> None:
+    """Raises MetadataTableDamaged when files of the partition are missing, or shorter than its commits say.
+
+    Nothing is read but the listing and the commits; other damage shows when the files are read.
+    """
+    for found in table.slices(partition):
+        for log in found.log_files:
+            expected = max((written.size_bytes for written in log.committed), default=0)
+            if log.is_missing or log.size_bytes < expected:
+                state = "missing" if log.is_missing else f"{log.size_bytes:,} bytes long"
+                raise MetadataTableDamaged(
+                    f"{table.meta.storage.root}: the log file {log.path} is {state}; its commits wrote {expected:,} "
+                    f"bytes."
+                )
 
 
 def _is_build(instant_time: str) -> bool:
