@@ -1,6 +1,6 @@
 """The table's metadata table before a write: made, kept, built anew or taken out, as the options and its state say.
 
-Source: docs/formats/metadata-table.md, "Building", "Is it up to date?"; docs/writing.md, "The metadata table".
+Source: docs/formats/metadata-table.md, "Building", "Is it up to date?".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
 
 
 def _fault(meta: MetaClient) -> HudiError | None:
-    """Why the metadata table must not be gone on with; None when it may."""
+    """Why the metadata table must not be kept up from here; None when it may."""
     try:
         table = MetadataTable.open(meta)
         if table is None:

@@ -36,7 +36,7 @@ __all__ = ["begin_delta_commit", "complete_delta_commit", "completion_time_after
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
 _FIRST_OWN_LOGS = 8  # table version from which each delta commit has log files of its own
-_TOKEN = "0-1-0"  # write token: what a dead attempt left is gone before another one begins
+_TOKEN = "0-1-0"  # write token: what a dead attempt left is deleted before another one begins
 
 
 def write_delta_commit(table: MetadataTable, instant_time: str, updates: Mapping[str, PartitionUpdate]) -> str:
@@ -129,9 +129,9 @@ def _logs_of_groups(
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     for number in np.union1d(own, own_deleted).tolist():
         name = _next_log_name(table, groups[number], instant_time)
-        rows, gone = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
-        path, size_bytes = files.log_file(partition, name, rows, gone)
-        yield _stat(groups[number], name, path, size_bytes, rows.num_rows, len(gone))
+        rows, removed = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
+        path, size_bytes = files.log_file(partition, name, rows, removed)
+        yield _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
 
 
 def _next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

@@ -44,9 +44,9 @@ class FilesPartition:
 
 
 def files_of_change(change: TableChange, table_version: int) -> PartitionUpdate:
-    """What an action writes: files that came or grew, files that are gone, and the partitions that it touched.
+    """What an action writes: files that came or grew, deleted files, and the partitions that it touched.
 
-    A partition that is gone loses its record, and is named as deleted among the partitions.
+    A deleted partition loses its record, and is named as deleted among the partitions.
     """
     partitions: list[tuple[str, _Entry]] = []
     listed: list[tuple[str, list[tuple[str, _Entry]]]] = []

@@ -2,7 +2,7 @@
 
     files                       entries of the newer record are put into the older one's; sizes only grow
     column_stats                ranges are joined, counts added (below version 8 a log file grows by several writes),
-                                unless the newer record is of the whole file (`isTightBound`) or says that it is gone
+                                unless the newer record is of the whole file (`isTightBound`) or says it is deleted
     all others                  the newer record
 
 A delete takes away all that came before it. Source: docs/formats/metadata-table.md, "Merging records".

@@ -11,7 +11,7 @@ from pyhudi.model.commit import WriteStat
 __all__ = ["WriteStatus"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class WriteStatus:
     """One file written by one task attempt.
 

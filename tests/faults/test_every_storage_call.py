@@ -8,7 +8,6 @@ import pytest
 
 from pyhudi.errors import HudiError
 from pyhudi.model.options import WriteOptions
-from pyhudi.timeline.table_properties import update_table_config
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write
 from tests.support.writers.dying import on_clone
 from tests.support.writers.every_fault import (
@@ -40,11 +39,9 @@ def with_dead_writer(version: str) -> TestTable:
 
 
 def with_metadata_table(version: str) -> TestTable:
-    """A table that seems to have a metadata table."""
-    table = loaded(version)
-    update_table_config(table.storage, {"hoodie.table.metadata.partitions": "column_stats,files"})
-    for name in ("hoodie.properties", "x", "y"):
-        table.storage.write(f".hoodie/metadata/.hoodie/{name}", b"#\n")
+    table = empty(version)
+    table.options = {**table.options, "hoodie.metadata.enable": "true"}
+    table.bulk_insert(*START)
     return table
 
 

@@ -1,4 +1,4 @@
-"""The lock runs out, or a metadata table appears, when an instant is about to complete: of whatever kind it is, it
+"""The lock runs out when an instant is about to complete: of whatever kind it is, it
 does not complete, the table reads as before, and the next process goes on.
 """
 
@@ -14,12 +14,14 @@ import pytest
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import HudiError, WriteConflict
+from pyhudi.errors import WriteConflict
 from pyhudi.locks.in_process import InProcessLock
-from pyhudi.metadata.removal import has_metadata_table
+from pyhudi.metadata.maintenance import build
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, METADATA_TABLE_FOLDER, InstantFileName
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.metadata import DEFAULT_METADATA
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.cluster.calls import cluster
 from pyhudi.services.compact.calls import call
@@ -174,13 +176,12 @@ def lose(holds: Holds) -> None:
 
 
 def make_metadata_table(holds: Holds) -> None:
-    holds.table.storage.write(f"{METADATA_TABLE_FOLDER}/.hoodie/hoodie.properties", b"#\n")
+    build(holds.table.meta, ("files",), DEFAULT_METADATA)
 
 
-MOMENTS: dict[str, tuple[Callable[[Holds], None], bool, type[HudiError]]] = {
-    "the lock is lost at once": (lose, False, WriteConflict),
-    "the lock is lost while the time is drawn": (lose, True, WriteConflict),
-    "a metadata table is made": (make_metadata_table, False, HudiError),
+MOMENTS: dict[str, tuple[Callable[[Holds], None], bool]] = {
+    "the lock is lost at once": (lose, False),
+    "the lock is lost while the time is drawn": (lose, True),
 }
 
 
@@ -217,7 +218,7 @@ def completed(table: TestTable, kind: ActionKind) -> set[str]:
 def test_nothing_completes_and_the_next_process_goes_on(
     name: str, version: str, moment: str, watch: Callable[[Holds], None]
 ) -> None:
-    case, (happens, at_draw, error) = CASES[name], MOMENTS[moment]
+    case, (happens, at_draw) = CASES[name], MOMENTS[moment]
     table = case.make(version, case.table_type)
     counted = on_clone(table)
     holds = Holds(counted)
@@ -230,7 +231,7 @@ def test_nothing_completes_and_the_next_process_goes_on(
     attempt = on_clone(table)
     holds = Holds(attempt, happens, in_hold, at_draw)
     watch(holds)
-    with pytest.raises(error, match="metadata table" if error is HudiError else "lock ran out"):
+    with pytest.raises(WriteConflict, match="lock ran out"):
         case.act(attempt)
     changed = holds.changes()
 
@@ -244,5 +245,26 @@ def test_nothing_completes_and_the_next_process_goes_on(
     if not case.once:
         case.act(attempt)
     assert not attempt.meta.timeline.pending().instants
-    assert not has_metadata_table(attempt.meta)
     assert completed(attempt, case.kind) - done or case.once
+
+
+@pytest.mark.filterwarnings("ignore:.*after it failed.*")
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_metadata_table_that_was_made_meanwhile_has_the_instant(
+    name: str, version: str, watch: Callable[[Holds], None]
+) -> None:
+    case = CASES[name]
+    table = case.make(version, case.table_type)
+    counted = on_clone(table)
+    holds = Holds(counted)
+    watch(holds)
+    case.act(counted)
+    in_hold = sum(start < completing_call(counted, case.kind) for start in holds.starts)
+    expected = counted.rows()
+
+    watch(Holds(table, make_metadata_table, in_hold, False))
+    case.act(table)
+    assert table.rows() == expected
+    assert table.meta.config.metadata_partitions == ("files",)
+    assert validate(table.meta) == ()

@@ -107,14 +107,17 @@ def test_no_module_has_a_name_that_says_nothing():
 
 
 def test_nothing_but_commit_completes_an_instant():
-    """All actions end in one transaction, so that none forgets a check, or the metadata table."""
+    """All actions end in one transaction, so that none forgets a check, or the metadata table, whose own instants end
+    within it.
+    """
     calls = [
         f"{path}:{node.lineno}"
         for path, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "complete"
     ]
-    assert [at.partition(":")[0] for at in calls] == ["pyhudi/actions/commit.py"], calls
+    of_the_table = [at.partition(":")[0] for at in calls if not at.startswith("pyhudi/metadata/")]
+    assert of_the_table == ["pyhudi/actions/commit.py"], calls
 
 
 def test_plans_on_the_timeline_are_decoded_in_one_place():

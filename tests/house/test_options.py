@@ -100,11 +100,13 @@ def leaves(options: object) -> dict[str, object]:
     return found
 
 
-# Being given says something by itself: of the policy the two numbers, of the table's encoding the flag.
+# Being given says something by itself: of the policy the two numbers, of the table's encoding the flag, of the metadata
+# table that there shall be one.
 SAID_BY_BEING_GIVEN = {
     "hoodie.clean.fileversions.retained": {"cleaning.policy"},
     "hoodie.clean.hours.retained": {"cleaning.policy"},
     "hoodie.datasource.write.operation": {"operation"},
+    "hoodie.metadata.enable": {"metadata.enable"},
     "hoodie.write.complex.keygen.new.encoding": {"complex_key_new_encoding"},
 }
 

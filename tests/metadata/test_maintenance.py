@@ -61,7 +61,7 @@ def test_an_update_completes_before_the_instant_that_it_is_of(version: str, kind
 
 
 @pytest.mark.parametrize("release", ["0.15.0", "1.0.2", "1.2.0"])
-def test_the_metadata_table_of_hudi_is_gone_on_with(
+def test_the_metadata_table_of_hudi_is_kept_up(
     golden: Callable[[str, str], tuple[Path, dict[str, Any]]], release: str
 ) -> None:
     folder, _ = golden(release, "mdt_all_cow")

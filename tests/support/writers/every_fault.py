@@ -8,6 +8,7 @@ from typing import Any
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import TableNotFound
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.small import Row, TestTable
 from tests.support.writers.dying import READING, dies, on_clone, places_to_die
@@ -86,6 +87,8 @@ def survive_every_fault(
         allowed = [found, in_order(after)] if may_finish_later else [found]
         assert attempt.rows() in [in_order([*rows, NEXT]) for rows in allowed], where
         assert not attempt.meta.timeline.pending().instants, where
-        for folder in (".hoodie/metadata", ".hoodie/.temp", ".hoodie/.heartbeat"):
+        for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
             assert not list(attempt.storage.walk(folder)), where
+        assert attempt.meta.config.metadata_partitions == counted.meta.config.metadata_partitions, where
+        assert validate(attempt.meta) == (), where
     assert outcomes == {True} if before == after else outcomes == {True, False}

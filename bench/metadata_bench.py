@@ -1,0 +1,144 @@
+"""`python -m bench.metadata_bench`: what the metadata table costs writes, and what it saves reads.
+
+    upkeep    the same writes with and without it, in turns, on two tables: bulk insert, commits of 1,000 rows
+    lookup    10 keys, and 100,000, in a record index
+    listing   a table of many files: the listing, and files skipped by column statistics
+    size      bytes per key of a record index
+
+All without Spark. Wall and processor time, median of the repeats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from pyhudi import HudiTable, write_hudi
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.queries.plan import plan_snapshot
+from pyhudi.storage.local import LocalStorage
+
+OPTIONS = {
+    "hoodie.table.name": "bench",
+    "hoodie.datasource.write.recordkey.field": "key",
+    "hoodie.datasource.write.precombine.field": "ts",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+    "hoodie.compact.inline": "false",
+}
+OFF = {"hoodie.metadata.enable": "false"}
+FILES = {"hoodie.metadata.enable": "true", "hoodie.metadata.index.column.stats.enable": "false"}
+STATS = {"hoodie.metadata.enable": "true"}
+INDEXED = {**STATS, "hoodie.metadata.global.record.level.index.enable": "true"}
+SETTINGS: Mapping[str, Mapping[str, str]] = {"off": OFF, "files": FILES, "+ stats": STATS, "+ record index": INDEXED}
+COMMIT_ROWS = 1_000
+FEW, MANY = 10, 100_000
+
+
+def rows(numbers: np.ndarray, seed: int) -> pa.Table:
+    values = np.random.default_rng(seed)
+    columns = {"key": [f"key-{number:010d}" for number in numbers.tolist()], "ts": np.full(len(numbers), seed)}
+    return pa.table({**columns, **{f"c{column}": values.random(len(numbers)) for column in range(8)}})
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """Wall and processor seconds."""
+    wall, processor = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - wall, time.process_time() - processor
+
+
+def shown(name: str, times: list[tuple[float, float]]) -> None:
+    walls, processors = zip(*times, strict=True)
+    print(f"| {name} | {statistics.median(walls):.3f} | {statistics.median(processors):.3f} |", flush=True)
+
+
+def write(path: Path, batch: pa.Table, operation: str, setting: Mapping[str, str]) -> None:
+    options = {**OPTIONS, **setting, "hoodie.datasource.write.operation": operation}
+    write_hudi(str(path), batch, options=options, mode="append")
+
+
+def upkeep(folder: Path, count: int, repeats: int) -> None:
+    """Bulk inserts of `count` rows, then upserts of 1,000, with each setting in turns."""
+    batch = rows(np.arange(count), 1)
+    loads: dict[str, list[tuple[float, float]]] = {name: [] for name in SETTINGS}
+    commits: dict[str, list[tuple[float, float]]] = {name: [] for name in SETTINGS}
+    for turn in range(repeats):
+        for name, setting in SETTINGS.items():
+            path = folder / f"{name}-{turn}"
+            loads[name].append(timed(lambda p=path, s=setting: write(p, batch, "bulk_insert", s)))
+    spread = np.random.default_rng(7)
+    for turn in range(repeats * 3):
+        some = rows(np.sort(spread.choice(count, COMMIT_ROWS, replace=False)), turn + 2)
+        for name, setting in SETTINGS.items():
+            path = folder / f"{name}-0"
+            commits[name].append(timed(lambda p=path, s=setting, b=some: write(p, b, "upsert", s)))
+    for name in SETTINGS:
+        shown(f"bulk insert of {count:,}, {name}", loads[name])
+    for name in SETTINGS:
+        shown(f"upsert of {COMMIT_ROWS:,} of {count:,}, {name}", commits[name])
+
+
+def lookup(path: Path, count: int, repeats: int) -> None:
+    """Keys found by the record index of a table that `upkeep` made; the table is opened anew each time."""
+    spread = np.random.default_rng(3)
+    for wanted in (FEW, min(MANY, count)):
+        keys = [f"key-{number:010d}" for number in spread.choice(count, wanted, replace=False).tolist()]
+
+        def find(keys: list[str] = keys) -> None:
+            table = MetadataTable.open(MetaClient.load(LocalStorage(str(path))))
+            assert table is not None
+            assert table.lookup("record_index", keys).num_rows == len(keys)
+
+        find()
+        shown(f"{wanted:,} keys of {count:,} in the record index", [timed(find) for _ in range(repeats)])
+    few = ", ".join(f"'key-{number:010d}'" for number in spread.choice(count, FEW, replace=False).tolist())
+    shown(
+        f"{FEW} rows of {count:,} by key",
+        [timed(lambda: HudiTable.open(str(path)).scan(where=f"key IN ({few})").to_arrow()) for _ in range(repeats)],
+    )
+
+
+def listing(path: Path, repeats: int) -> None:
+    """What planning a query costs with the metadata table and without."""
+    for name, used in (("by the metadata table", True), ("by folders", False)):
+        shown(
+            f"planning, {name}",
+            [
+                timed(lambda u=used: plan_snapshot(MetaClient.load(LocalStorage(str(path))), use_metadata=u))
+                for _ in range(repeats)
+            ],
+        )
+
+
+def bytes_per_key(path: Path, count: int) -> float:
+    folder = path / ".hoodie/metadata/record_index"
+    return sum(file.stat().st_size for file in folder.iterdir()) / count
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--rows", type=int, default=1_000_000)
+    given.add_argument("--repeats", type=int, default=5)
+    parsed = given.parse_args()
+    print("| what | wall s | processor s |\n|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="pyhudi-metadata-") as name:
+        folder = Path(name)
+        upkeep(folder, parsed.rows, parsed.repeats)
+        indexed = folder / "+ record index-0"
+        lookup(indexed, parsed.rows, parsed.repeats)
+        listing(indexed, parsed.repeats)
+        print(f"record index: {bytes_per_key(indexed, parsed.rows):.1f} bytes per key")
+
+
+if __name__ == "__main__":
+    main()
