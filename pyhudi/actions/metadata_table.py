@@ -9,7 +9,13 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.maintenance import build, unkept_partitions, wanted_partitions
+from pyhudi.metadata.maintenance import (
+    build,
+    build_missing,
+    missing_partitions,
+    unkept_partitions,
+    wanted_partitions,
+)
 from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import MetadataOptions
@@ -38,14 +44,17 @@ def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClien
         drop_partitions(meta, unkept, "this release does not keep partitions of their kind up.")
         meta = meta.reload()
     fault = _fault(meta)
-    return meta if fault is None else _built_anew(meta, fault, options)
+    meta = meta if fault is None else _built_anew(meta, fault, options)
+    return build_missing(meta, missing_partitions(meta, options), options)
 
 
 def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
     """True when a write may begin as it is: looked at without the lock, so that most writes need not take it."""
     if not has_metadata_table(meta):
         return not options.enable
-    return options.enable is not False and not unkept_partitions(meta) and _fault(meta) is None
+    if options.enable is False or unkept_partitions(meta) or missing_partitions(meta, options):
+        return False
+    return _fault(meta) is None
 
 
 def _fault(meta: MetaClient) -> HudiError | None:

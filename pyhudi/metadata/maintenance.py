@@ -23,8 +23,9 @@ from pyhudi.metadata.undo import forget, is_compacted
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options.metadata import MetadataOptions
 
-__all__ = ["KEPT", "build", "keep_up", "unkept_partitions", "wanted_partitions"]
+__all__ = ["KEPT", "build", "build_missing", "keep_up", "missing_partitions", "unkept_partitions", "wanted_partitions"]
 
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.FILES: FilesPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
@@ -39,13 +40,30 @@ def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
 
 def wanted_partitions(options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
-    record_index = (MetadataKind.RECORD_INDEX.value.prefix,) if options.record_index.is_wanted else ()
-    return (MetadataKind.FILES.value.prefix, *record_index)
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (MetadataKind.FILES.value.prefix, *((_RECORD_INDEX,) if wanted else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
     """A new metadata table with these partitions, `files` first; the table with it."""
     table = create_metadata_table(data)
+    for name in partitions:
+        table = KEPT[kind_of(name)].build(table, name, options)
+    return table.data
+
+
+def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
+    """What the options name by themselves (not by default), and the metadata table that there is does not have."""
+    listed = data.config.metadata_partitions
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (_RECORD_INDEX,) if listed and wanted and _RECORD_INDEX not in listed else ()
+
+
+def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
+    """These partitions of the metadata table that there is; the table with them. Raises MetadataTableDamaged."""
+    table = MetadataTable.open(data) if partitions else None
+    if table is None:
+        return data
     for name in partitions:
         table = KEPT[kind_of(name)].build(table, name, options)
     return table.data

@@ -34,7 +34,7 @@ __all__ = ["MAX_KEYS", "groups_with_keys", "wanted_keys"]
 
 # Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files
 # costs less from some thousands on, and values of several fields must not multiply without end.
-MAX_KEYS = 10_000
+MAX_KEYS = 10000
 _PARTITION = MetadataKind.RECORD_INDEX.value.prefix
 
 
@@ -70,18 +70,18 @@ def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) ->
 
 
 def _keys_of_column(predicate: Predicate) -> frozenset[str] | None:
-    """Those that are asked of the column of record keys."""
+    """Those that the column of record keys is compared with."""
     values = _values(predicate, Column((RECORD_KEY,)))
     return None if values is None else frozenset(map(str, values))
 
 
 def _keys_of_fields(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
-    """Those that are made of values that are asked of all key fields."""
+    """Those that are made of the values that all key fields are compared with."""
     fields = config.record_key_fields
     if not fields or not all(_is_plain(name, schema) for name in fields):
         return None
-    asked = [_values(predicate, Column((name,))) for name in fields]
-    values = [own for own in asked if own is not None]
+    by_field = [_values(predicate, Column((name,))) for name in fields]
+    values = [own for own in by_field if own is not None]
     count = 1
     for own in values:
         count *= len(own)
