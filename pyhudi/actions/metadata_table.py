@@ -35,7 +35,7 @@ def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClien
     Hold the table's lock. Raises: MetadataTableDamaged when it is not up to date and the options say to refuse.
     """
     if not has_metadata_table(meta):
-        return build(meta, wanted_partitions(options), options) if options.enable else meta
+        return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
     if options.enable is False:
         remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
         return meta.reload()
@@ -89,4 +89,4 @@ def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) ->
     if listed:
         warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
         return build(meta, tuple(dict.fromkeys((_FILES, *listed))), options)
-    return build(meta, wanted_partitions(options), options) if options.enable else meta
+    return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta

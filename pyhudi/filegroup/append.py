@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import SchemaMismatch
 from pyhudi.filegroup.base_positions import BasePositions
+from pyhudi.filegroup.file_stats import LogStats
 from pyhudi.filegroup.markers import APPEND, CREATE
 from pyhudi.filegroup.meta_columns import no_values, sequence_numbers
 from pyhudi.filegroup.new_base_file import checked_rows, stored_columns
@@ -96,8 +97,8 @@ def append_log(
         chosen, is_new = (rows, new) if columns is None else (rows.take(pa.array(positions)), new[positions])
         for first, part in _parts(chosen, options.block_max_bytes):
             fresh = int(is_new[first : first + len(part)].sum())
-            block = _data_block(spec, task, file_slice, part, options, first_seq + first, columns, base_rows)
-            files.append(block, len(part) - fresh, fresh)
+            block, written = _data_block(spec, task, file_slice, part, options, first_seq + first, columns, base_rows)
+            files.append(block, written, len(part) - fresh, fresh)
         first_seq += len(chosen)
     if deletes.any():
         deleted = incoming.filter(pa.array(deletes))
@@ -152,8 +153,9 @@ def _parts(rows: pa.Table, limit_bytes: int) -> Iterator[tuple[int, pa.Table]]:
 def _data_block(
     spec: WriteSpec, task: TaskContext, file_slice: FileSlice, rows: pa.Table, options: LogOptions, first_seq: int,
     columns: frozenset[str] | None, base_rows: BasePositions | None,
-) -> bytes:  # fmt: skip
-    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks")."""
+) -> tuple[bytes, pa.Table]:  # fmt: skip
+    """A block of whole rows, or of partial updates of these columns (docs/formats/log.md, "Partial blocks"), and the
+    rows as they are in it."""
     stored, schema = stored_columns(spec), spec.stored_schema
     header = {HeaderKey.INSTANT_TIME: spec.instant_time}
     notes: dict[bytes, str] = {}
@@ -184,7 +186,7 @@ def _data_block(
     if options.block_format.lower() != "parquet":
         table = project(table, arrow_from_avro(schema_json))
     (batch,) = table.replace_schema_metadata(notes or None).combine_chunks().to_batches()
-    return data_block(batch, schema_json, options.block_format, header)
+    return data_block(batch, schema_json, options.block_format, header), table
 
 
 def _delete_block(spec: WriteSpec, deleted: pa.Table, base_rows: BasePositions | None) -> bytes:
@@ -209,10 +211,13 @@ class LogFiles:
         self._spec, self._task, self._slice, self._options, self._clock = spec, task, file_slice, options, clock
         self._written: list[tuple[LogFileName, int, _Counts]] = []
         self._open: tuple[LogFileName, LogFileWriter, _Counts] | None = None
+        self._stats: list[LogStats] = []  # of each file; none when the write does not want them
 
-    def append(self, block: bytes, updates: int, inserts: int = 0) -> None:
-        """Write a data block."""
+    def append(self, block: bytes, rows: pa.Table, updates: int, inserts: int = 0) -> None:
+        """Write a data block, which holds these rows."""
         self._put(block, _Counts(updates=updates, inserts=inserts))
+        if self._stats:
+            self._stats[-1].add(rows)
 
     def append_deletes(self, block: bytes, count: int) -> None:
         """Write a delete block."""
@@ -235,6 +240,8 @@ class LogFiles:
         path = data_path(group.partition_path, str(name))
         spec.announce(path, CREATE if own else APPEND)
         ensure_partition_metadata(spec.storage, group.partition_path, spec.instant_time, self._clock)
+        if spec.stats_columns is not None:
+            self._stats.append(LogStats(spec.stats_columns, spec.stored_schema))
         return name, LogFileWriter(spec.storage, path), _Counts()
 
     def _first_version(self, own: bool) -> int:
@@ -261,9 +268,11 @@ class LogFiles:
         """Close the open file; a status per file."""
         self._close()
         names = [log.name for log in self._slice.log_files]
-        for name, size_bytes, counts in self._written:
+        for number, (name, size_bytes, counts) in enumerate(self._written):
             names.append(str(name))
-            yield WriteStatus(self._stat(name, size_bytes, counts, tuple(names), started_s), rows_read=0)
+            stats = self._stats[number].rows(self._spec.table_version, str(name)) if self._stats else None
+            stat = self._stat(name, size_bytes, counts, tuple(names), started_s)
+            yield WriteStatus(stat, rows_read=0, column_stats=stats)
 
     def _stat(
         self, name: LogFileName, size_bytes: int, counts: _Counts, log_files: tuple[str, ...], started_s: float

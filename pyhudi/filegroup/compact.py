@@ -65,7 +65,8 @@ def compact_slice(
         reader = stack.enter_context(open_base_file(spec.storage, base.path)) if base is not None else None
         file = _write(spec, task, file_slice, merge, reader, clock)
         stat = file.close_rewritten(base, merge, (started_s, read_s), clock)
-    return WriteStatus(with_log_totals(stat, merge, file_slice), rows_read=merge.log.records)
+    totals = with_log_totals(stat, merge, file_slice)
+    return WriteStatus(totals, rows_read=merge.log.records, column_stats=file.column_stats())
 
 
 def _write(

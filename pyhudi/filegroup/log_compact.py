@@ -70,8 +70,8 @@ def compact_logs(
     read_ms = int((clock.monotonic_s() - started_s) * 1000)
     files = LogFiles(spec, task, file_slice, logs, clock)
     blocks = _Blocks(spec, file_slice, merge, logs)
-    for rows, count in blocks.data():
-        files.append(rows, updates=count)
+    for block, rows in blocks.data():
+        files.append(block, rows, updates=len(rows))
     deleted = np.flatnonzero(merge.records.is_delete)
     if len(deleted):
         files.append_deletes(blocks.deletes(deleted), len(deleted))
@@ -90,17 +90,17 @@ class _Blocks:
             HeaderKey.COMPACTED_BLOCK_TIMES: ",".join(merge.log.instants),
         }
 
-    def data(self) -> Iterator[tuple[bytes, int]]:
-        """Data blocks with the numbers of their rows: one for each set of columns."""
+    def data(self) -> Iterator[tuple[bytes, pa.Table]]:
+        """Data blocks with their rows: one for each set of columns."""
         live = np.flatnonzero(~self._records.is_delete)
         for positions, absent in _by_absent_columns(self._records, live):
             rows = self._records.take(positions)
             step = max(1, int(len(rows) * min(1.0, self._logs.block_max_bytes / max(1, rows.nbytes))))
             for first in range(0, len(rows), step):
                 part = rows.slice(first, step)
-                yield self._data_block(part, absent), len(part)
+                yield self._data_block(part, absent)
 
-    def _data_block(self, rows: pa.Table, absent: frozenset[str]) -> bytes:
+    def _data_block(self, rows: pa.Table, absent: frozenset[str]) -> tuple[bytes, pa.Table]:
         spec = self._spec
         stored = pa.schema([column for column in spec.stored_schema if column.name not in absent])
         schema_json = avro_from_arrow(stored, spec.table_name, with_meta=True)
@@ -112,7 +112,7 @@ class _Blocks:
         if self._logs.block_format.lower() != "parquet":
             rows = project(rows, arrow_from_avro(schema_json))
         (batch,) = rows.combine_chunks().to_batches()
-        return data_block(batch, schema_json, self._logs.block_format, header)
+        return data_block(batch, schema_json, self._logs.block_format, header), rows
 
     def deletes(self, positions: Positions) -> bytes:
         """The delete block."""

@@ -79,9 +79,13 @@ def merge_file(
         except BaseException:
             file.abandon()
             raise
-    removed = merge.removed_keys
     return WriteStatus(
-        stat, rows_read=len(incoming), skipped=merge.skipped, new_keys=file.new_keys, removed_keys=removed
+        stat,
+        rows_read=len(incoming),
+        skipped=merge.skipped,
+        column_stats=file.column_stats(),
+        new_keys=file.new_keys,
+        removed_keys=merge.removed_keys,
     )
 
 

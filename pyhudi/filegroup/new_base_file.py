@@ -20,6 +20,7 @@ from pyhudi.formats.avro.schema import avro_from_arrow
 from pyhudi.formats.base import Footer, extension_of, file_schema, new_base_file
 from pyhudi.formats.base.key_range import KeyRange
 from pyhudi.formats.bloom import SIMPLE, BloomFilter
+from pyhudi.formats.column_stats import stats_rows
 from pyhudi.merge.combine import single_array
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import BaseFile
@@ -79,7 +80,8 @@ class NewBaseFile:
         spec.announce(self.path, io_type)
         ensure_partition_metadata(spec.storage, partition_path, spec.instant_time, clock)
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS]
-        self._writer = new_base_file(spec.storage, self.path, pa.schema([*meta, *self._stored]), spec.file)
+        columns = pa.schema([*meta, *self._stored])
+        self._writer = new_base_file(spec.storage, self.path, columns, spec.file, spec.stats_columns or ())
 
     @property
     def written_bytes(self) -> int:
@@ -165,6 +167,12 @@ class NewBaseFile:
             )
         return self._writer.close(footer)
 
+    def column_stats(self) -> pa.Table | None:
+        """Statistics of the closed file's columns, when the write wants them."""
+        if self._spec.stats_columns is None:
+            return None
+        return stats_rows(self._spec.table_version, self.name, self._writer.ranges())
+
     def close_created(self, started_s: float, clock: Clock) -> WriteStatus:
         """Close a file whose rows are all new in its group; what the commit says of it."""
         size_bytes = self.close()
@@ -178,7 +186,7 @@ class NewBaseFile:
             file_size_in_bytes=size_bytes,
             create_time_ms=int((clock.monotonic_s() - started_s) * 1000),
         )
-        return WriteStatus(stat, rows_read=self.rows, new_keys=self.new_keys)
+        return WriteStatus(stat, rows_read=self.rows, column_stats=self.column_stats(), new_keys=self.new_keys)
 
     def close_rewritten(
         self, base: BaseFile | None, rows: RewrittenRows, times_s: tuple[float, float], clock: Clock

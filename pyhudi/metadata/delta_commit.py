@@ -102,7 +102,7 @@ def _log_files(table: MetadataTable, partition: str, instant_time: str, update: 
         if own.is_empty:
             continue
         if prefix in by_prefix:
-            groups = [slices[file_id] for file_id in by_prefix[prefix]]
+            groups: Sequence[FileSlice] = [slices[file_id] for file_id in by_prefix[prefix]]
         else:
             groups = _new_groups(table, partition, prefix, instant_time, update.new_groups)
         yield from _logs_of_groups(table, groups, instant_time, own)

@@ -7,7 +7,7 @@ Source: docs/formats/metadata-table.md, "Reading a file group", "Records".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.view.committed_logs import damage_rules
 
-__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader"]
+__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
 _ADVICE = "What the metadata table knows is incomplete without it."
@@ -71,7 +71,7 @@ class GroupReader:
         for number, block in enumerate((b for b in blocks if self.counts(b.instant_time)), 1):
             parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
         parts = [part for part in parts if part.num_rows]
-        return pa.concat_tables(parts, promote_options="permissive") if parts else self._nothing()
+        return concat_records(parts) if parts else self._nothing()
 
     def _log_part(self, block: LogBlock, number: int, take: _Take) -> pa.Table:
         with self.meta.storage.open_input(block.path) as source:
@@ -91,6 +91,44 @@ class GroupReader:
         fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
         fields += [pa.field(name, pa.null()) for name in self.payloads]
         return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
+
+
+def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
+    """All records; of columns whose form has changed with the table's version, fields that a part lacks are null."""
+    kinds = {
+        field.name: {part.schema.field(field.name).type for part in parts if field.name in part.column_names}
+        for part in parts
+        for field in part.schema
+    }
+    if any(len(found) > 1 for found in kinds.values()):
+        changed = {name for name, found in kinds.items() if len(found) > 1}
+        parts = [_with_optional_fields(part, changed) for part in parts]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _with_optional_fields(part: pa.Table, changed: Collection[str]) -> pa.Table:
+    """With all fields of the structs in these columns optional, so that Arrow joins structs of different fields."""
+    for at, field in enumerate(part.schema):
+        if field.name in changed and pa.types.is_struct(field.type):
+            column = pa.chunked_array(
+                [_optional(chunk) for chunk in part.column(at).chunks], _optional_type(field.type)
+            )
+            part = part.set_column(at, field.name, column)
+    return part
+
+
+def _optional(values: pa.Array) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        return values
+    fields = [field.with_nullable(True).with_type(_optional_type(field.type)) for field in values.type]
+    children = [_optional(values.field(number)) for number in range(values.type.num_fields)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=values.is_null())
+
+
+def _optional_type(kind: pa.DataType) -> pa.DataType:
+    if not pa.types.is_struct(kind):
+        return kind
+    return pa.struct([field.with_nullable(True).with_type(_optional_type(field.type)) for field in kind])
 
 
 _Take = Callable[[HFileReader, str, AvroDecoder], pa.Table]

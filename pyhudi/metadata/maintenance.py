@@ -11,23 +11,31 @@ from dataclasses import replace
 
 from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.bloom_filters_partition import BloomFiltersPartition
+from pyhudi.metadata.column_stats_partition import ColumnStatsPartition
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.files_partition import FilesPartition
+from pyhudi.metadata.indexed_columns import statistics_partitions
 from pyhudi.metadata.initialization import create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_config import TableConfig
 
 __all__ = ["KEPT", "build", "build_missing", "keep_up", "missing_partitions", "unkept_partitions", "wanted_partitions"]
 
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.FILES: FilesPartition(),
+    MetadataKind.COLUMN_STATS: ColumnStatsPartition(),
+    MetadataKind.BLOOM_FILTERS: BloomFiltersPartition(),
+    MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
 }
 
@@ -38,10 +46,11 @@ def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(listed) if not _is_kept(name))
 
 
-def wanted_partitions(options: MetadataOptions) -> tuple[str, ...]:
+def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
+    statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
     wanted = options.record_index.is_global or options.record_index.is_partitioned
-    return (MetadataKind.FILES.value.prefix, *((_RECORD_INDEX,) if wanted else ()))
+    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if wanted else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:

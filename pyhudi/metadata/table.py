@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import GroupReader
+from pyhudi.metadata.group_reader import GroupReader, concat_records
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
@@ -117,7 +117,9 @@ class MetadataTable:
             kind = kind_of(partition)
             found = [merged_records(read(reader), kind) for reader in self._readers(partition)]
             filled = [records for records in found if records.num_rows]
-            return _joined(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
+            return (
+                concat_records(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
+            )
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
         payloads = kind_of(partition).payloads
@@ -158,7 +160,3 @@ class MetadataTable:
         return frozenset(
             i.requested_time for i in self.data.timeline if not i.is_completed and i.requested_time not in completed
         )
-
-
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables, promote_options="permissive")

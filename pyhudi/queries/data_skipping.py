@@ -1,9 +1,15 @@
-"""Files that a query need not open, by the column statistics of the metadata table.
+"""Partitions and files that a query need not open, by the statistics of the metadata table.
 
 What can't be known is not skipped: columns without statistics in one of a slice's files, columns whose value comes from
 the path, tables with a schema history. The range of a slice is that of all its files together, since a merged row may
 have one column from the base file and another from a log file.
-Source: docs/formats/metadata-table.md, "Bounds", "Keys"; docs/reading.md, "The metadata table".
+
+Statistics of whole partitions go first. Only their bounds are taken, and those only of columns without floats: a file
+that lacks a column is not in them, and neither is, in real Hudi, what a not-a-number hides. They are of the newest
+state, and so for nothing else. On merge-on-read tables below version 9 they are not used: while a compaction is pending
+Hudi 1.0 forgets base files in them.
+Source: docs/formats/metadata-table.md, "Bounds", "Keys", "Statistics of partitions"; docs/reading.md, "The metadata
+table".
 """
 
 from __future__ import annotations
@@ -17,16 +23,17 @@ import pyarrow.compute as pc
 from pyhudi.errors import ConfigError
 from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, stored_partition
+from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, partition_stats_key, stored_partition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, is_opaque, may_match
 from pyhudi.model.predicate.tree import Value
 from pyhudi.queries.filters import resolve
 
-__all__ = ["FileRanges", "load_file_ranges"]
+__all__ = ["FileRanges", "load_file_ranges", "partitions_left"]
 
 _PARTITION = MetadataKind.COLUMN_STATS.value.prefix
+_OF_PARTITIONS = MetadataKind.PARTITION_STATS.value.prefix
 _PARTITIONS_BY_PREFIX = (
     64  # so many partitions are looked up one by one; of more, all statistics of the column are read
 )
@@ -70,14 +77,73 @@ def load_file_ranges(
     return FileRanges(predicate, dict(_column_ranges(table, columns, schema, partitions)))
 
 
+def partitions_left(
+    table: MetadataTable, predicate: Predicate, schema: pa.Schema, from_path: Mapping[str, Collection[str]]
+) -> frozenset[str] | None:
+    """Those partitions that can have a row that the predicate keeps, as of now; None when nothing tells.
+
+    Args:   predicate: bound to `schema`; from_path: partition path → its columns whose value is not the files'.
+    Raises: CorruptFile, MetadataTableDamaged.
+    """
+    columns, config = columns_of(predicate), table.data.config
+    if _OF_PARTITIONS not in table.partitions or not columns or is_opaque(predicate):
+        return None
+    if config.is_merge_on_read and config.table_version < 9:
+        return None
+    by_column = {
+        column: _partition_ranges(table, column, data_type, tuple(from_path))
+        for column, data_type in _resolved(columns, schema)
+        if not pa.types.is_floating(data_type)
+    }
+
+    def left(path: str) -> bool:
+        def ranges(column: Column) -> ValueRange | None:
+            known = by_column.get(column)
+            return None if known is None or column.path[0] in from_path[path] else known.get(path)
+
+        return may_match(predicate, ranges)
+
+    found = frozenset(path for path in from_path if left(path))
+    # A write that this query does not see may have narrowed a range.
+    return found if len(found) < len(from_path) and table.data.is_current() else None
+
+
+def _partition_ranges(
+    table: MetadataTable, column: Column, data_type: pa.DataType, partitions: Sequence[str]
+) -> Mapping[str, ValueRange]:
+    """Partition path → range of the column's values that are not null."""
+    name = ".".join(column.path)
+    paths = {partition_stats_key(name, path): path for path in partitions}
+    few = len(partitions) <= _PARTITIONS_BY_PREFIX
+    read = (
+        table.lookup(_OF_PARTITIONS, paths) if few else table.with_prefixes(_OF_PARTITIONS, [column_stats_prefix(name)])
+    )
+    if not read.num_rows:
+        return {}
+    stats = read.column(MetadataKind.PARTITION_STATS.payloads[0]).combine_chunks()
+    lows, highs = (_values(stats, bound, data_type) for bound in ("minValue", "maxValue"))
+    tight = pc.struct_field(stats, "isTightBound").to_pylist()
+    rows = zip(read.column("key").to_pylist(), lows, highs, tight, strict=True)
+    return {
+        paths[str(key)]: ValueRange(low, high)
+        for key, low, high, is_tight in rows
+        if key in paths and is_tight and low is not None and high is not None
+    }
+
+
+def _resolved(columns: Iterable[Column], schema: pa.Schema) -> Iterable[tuple[Column, pa.DataType]]:
+    """The columns that the schema has, with their types."""
+    for column in columns:
+        try:
+            yield column, resolve(column, schema)[1]
+        except ConfigError:
+            continue
+
+
 def _column_ranges(
     table: MetadataTable, columns: Iterable[Column], schema: pa.Schema, partitions: Sequence[str]
 ) -> Iterable[tuple[Column, Mapping[str, ValueRange]]]:
-    for column in columns:
-        try:
-            data_type = resolve(column, schema)[1]
-        except ConfigError:
-            continue
+    for column, data_type in _resolved(columns, schema):
         name = ".".join(column.path)
         few = len(partitions) <= _PARTITIONS_BY_PREFIX
         within = [stored_partition(path) for path in partitions] if few else [None]

@@ -5,7 +5,7 @@ Source: docs/formats/metadata-table.md, "Is it up to date?"; docs/reading.md, "T
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.predicate import Predicate
-from pyhudi.queries.data_skipping import FileRanges, load_file_ranges
+from pyhudi.queries.data_skipping import FileRanges, load_file_ranges, partitions_left
 from pyhudi.queries.key_pruning import groups_with_keys
 from pyhudi.storage.base import FileInfo
 
@@ -48,6 +48,16 @@ class TrustedMetadata:
         """See `load_file_ranges`; None (with a warning) when the records can't be read."""
         try:
             return load_file_ranges(self.table, predicate, schema, partitions)
+        except HudiError as error:
+            _ignored(self.table.data, error)
+            return None
+
+    def partitions_left(
+        self, predicate: Predicate, schema: pa.Schema, from_path: Mapping[str, Collection[str]]
+    ) -> frozenset[str] | None:
+        """See `data_skipping.partitions_left`; None (with a warning) when the records can't be read."""
+        try:
+            return partitions_left(self.table, predicate, schema, from_path)
         except HudiError as error:
             _ignored(self.table.data, error)
             return None

@@ -205,8 +205,10 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
             slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
-    slices, skipped = _without_skipped(slices, known, predicate, full) if known and not history else (slices, 0)
-    if known and not history and instant_time is None and query.query_type == "snapshot":
+    is_newest = instant_time is None and query.query_type == "snapshot"
+    skip = partial(_without_skipped, predicate=predicate, full=full, is_newest=is_newest)
+    slices, skipped = skip(slices, known) if known and not history else (slices, 0)
+    if known and not history and is_newest:
         slices, passed_over = _with_keys(slices, known, wanted_keys(predicate, meta.config, full), view)
         skipped += passed_over
     partitions = view.partitions()
@@ -233,13 +235,16 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
 
 
 def _without_skipped(
-    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema
+    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema, is_newest: bool
 ) -> tuple[list[ReadSlice], int]:
-    partitions = tuple(dict.fromkeys(read.file_slice.group.partition_path for read in slices))
+    """Those that statistics leave, and how many they don't. `is_newest`: the query wants the newest state."""
+    from_path = {read.file_slice.group.partition_path: read.from_path for read in slices}
+    left = known.partitions_left(predicate, full, from_path) if is_newest else None
+    kept = [read for read in slices if left is None or read.file_slice.group.partition_path in left]
+    partitions = tuple(path for path in from_path if left is None or path in left)
     ranges = known.file_ranges(predicate, full, partitions)
-    if ranges is None:
-        return slices, 0
-    kept = [read for read in slices if ranges.may_match(read.file_slice, read.merges, read.from_path)]
+    if ranges is not None:
+        kept = [read for read in kept if ranges.may_match(read.file_slice, read.merges, read.from_path)]
     return kept, len(slices) - len(kept)
 
 

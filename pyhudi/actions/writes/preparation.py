@@ -5,6 +5,8 @@ Source: docs/formats/schema.md, "Schema of a table", "Evolution on write"; docs/
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, Schedule
@@ -18,6 +20,7 @@ from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
+from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
@@ -107,7 +110,7 @@ def write_spec(
     rules = table_rules(context) if rules is None else rules
     if config.base_file_format == "ORC" and "hoodie.pyhudi.compression.level" in options.explicit:
         raise ConfigError("hoodie.pyhudi.compression.level: ORC's codecs have no levels to choose; leave it out.")
-    return WriteSpec(
+    spec = WriteSpec(
         storage=context.meta.storage,
         instant_time=instant.requested_time,
         table_name=config.table_name,
@@ -134,6 +137,7 @@ def write_spec(
             bloom_max_entries=options.bloom_max_entries,
         ),
     )
+    return replace(spec, stats_columns=kept_columns(context.meta, spec.stored_schema, options.metadata))
 
 
 def sizing(context: ActionContext, *, inserts: bool = True) -> Sizing:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, UnsupportedTable
@@ -57,8 +59,13 @@ def open_base_file(storage: Storage, path: str) -> BaseFileReader:
     return BASE_FORMATS.load(name).open(storage, path)
 
 
-def new_base_file(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> BaseFileWriter:
-    """Start a base file at `path` with the columns of `schema` (meta columns included)."""
+def new_base_file(
+    storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+) -> BaseFileWriter:
+    """Start a base file at `path` with the columns of `schema` (meta columns included).
+
+    Args:    watched: columns whose ranges shall be known when the file is closed.
+    """
     if not path.endswith(extension_of(options.format)):
         raise ConfigError(f"{path}: a {options.format} base file ends with {extension_of(options.format)!r}.")
-    return BASE_FORMATS.load(options.format).create(storage, path, file_schema(schema), options)
+    return BASE_FORMATS.load(options.format).create(storage, path, file_schema(schema), options, watched)

@@ -13,6 +13,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.formats.column_ranges import ColumnRange
 from pyhudi.storage.base import Storage
 
 __all__ = [
@@ -147,6 +148,11 @@ class BaseFileReader(Protocol):
         """One whole column; the caller answers for the memory."""
         ...
 
+    def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
+        """Statistics of columns, dotted names of struct fields among them. Data is read where the footer says too
+        little. Columns that the file lacks, and lists, maps and structs, have none."""
+        ...
+
     def close(self) -> None: ...
 
     def __enter__(self) -> BaseFileReader: ...
@@ -172,6 +178,10 @@ class BaseFileWriter(Protocol):
         """Finish the file; its size in bytes."""
         ...
 
+    def ranges(self) -> tuple[ColumnRange, ...]:
+        """Of the closed file: what a reader's `ranges` would say of the columns that it was made to watch."""
+        ...
+
     def abandon(self) -> None:
         """Let go of the file after an error, finished or not."""
         ...
@@ -184,4 +194,6 @@ class BaseFormat(Protocol):
     def open(storage: Storage, path: str) -> BaseFileReader: ...
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> BaseFileWriter: ...
+    def create(
+        storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> BaseFileWriter: ...

@@ -25,6 +25,7 @@ from pyhudi.formats.base.file_schema import file_schema, fit
 from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
+from pyhudi.formats.column_ranges import ColumnRange, RangesOfRows, column_type
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
@@ -54,8 +55,10 @@ class OrcFormat:
         return OrcReader(storage, path)
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> OrcWriter:
-        return OrcWriter(storage, path, schema, options)
+    def create(
+        storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> OrcWriter:
+        return OrcWriter(storage, path, schema, options, watched)
 
 
 class OrcReader:
@@ -125,6 +128,14 @@ class OrcReader:
         kind = self._schema.field(name).type
         return pa.chunked_array([batch.column(0) for batch in self.batches([name])], kind)
 
+    def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
+        wanted = _with_range(self._schema, names)
+        rows = RangesOfRows(wanted, self._schema)
+        tops = [name if name in self._schema.names else name.partition(".")[0] for name in wanted]
+        for batch in self.batches(tuple(dict.fromkeys(tops))) if tops else ():
+            rows.add(pa.Table.from_batches([batch]))
+        return rows.ranges()
+
     def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = [
             fit(pa.chunked_array([column]), self._schema.field(name).type, name).chunks[0]
@@ -190,12 +201,15 @@ def _stamped(kind: pa.DataType, timestamp: pa.DataType) -> pa.DataType:
 class OrcWriter:
     """One ORC base file being written."""
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> None:
+    def __init__(
+        self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> None:
         codec = options.codec.lower()
         if codec not in _CODECS:
             raise ConfigError(f"Unknown ORC codec {options.codec!r}; known: {', '.join(_CODECS)}.")
         self._compressed = _CODECS[codec] != "UNCOMPRESSED"
         self._schema = schema
+        self._ranges = RangesOfRows(_with_range(schema, watched), schema)
         # Java knows ORC's plain timestamp only, not the one "with local time zone" that a zone would give.
         self._stored = pa.schema([field.with_type(_stamped(field.type, _WITHOUT_ZONE)) for field in schema])
         self._where = storage.full_path(path)
@@ -216,16 +230,15 @@ class OrcWriter:
 
     def write(self, table: pa.Table) -> None:
         assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
-        columns = [
-            fit(fit(column, field.type, field.name), stored.type, field.name)
-            for field, stored, column in zip(self._schema, self._stored, table.columns, strict=True)
-        ]
+        typed = [fit(column, field.type, field.name) for field, column in zip(self._schema, table.columns, strict=True)]
+        columns = [fit(column, field.type, field.name) for field, column in zip(self._stored, typed, strict=True)]
         for field, column in zip(self._stored, columns, strict=True):
             for chunk in column.chunks:
                 _check_moments(chunk, field.name)
         with as_storage_error(self._where):
             self._writer.write(pa.Table.from_arrays(columns, schema=self._stored))
             self._held.check()
+        self._ranges.add(pa.Table.from_arrays(typed, schema=self._schema))
         self._empty = False
 
     def close(self, footer: Footer) -> int:
@@ -240,8 +253,17 @@ class OrcWriter:
             self._sink.close()
         return size
 
+    def ranges(self) -> tuple[ColumnRange, ...]:
+        return self._ranges.ranges()
+
     def abandon(self) -> None:
         close_quietly(self._writer, self._sink)
+
+
+def _with_range(schema: pa.Schema, names: Sequence[str]) -> list[str]:
+    """Those of the columns that can have a range: no lists, maps and structs."""
+    kinds = ((name, column_type(schema, name)) for name in names)
+    return [name for name, kind in kinds if kind is not None and not pa.types.is_nested(kind)]
 
 
 def _stripe_bytes(options: BaseFileOptions) -> int:

@@ -20,9 +20,11 @@ from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.dictionaries import dictionary_paths
 from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.footer_ranges import FooterRanges, nan_columns, ranges_of_file
 from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.parquet_footer import read_footer
 from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
+from pyhudi.formats.column_ranges import ColumnRange
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
@@ -57,8 +59,10 @@ class ParquetFormat:
         return ParquetReader(storage, path)
 
     @staticmethod
-    def create(storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> ParquetWriter:
-        return ParquetWriter(storage, path, schema, options)
+    def create(
+        storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> ParquetWriter:
+        return ParquetWriter(storage, path, schema, options, watched)
 
 
 class ParquetReader:
@@ -175,6 +179,12 @@ class ParquetReader:
         self._check_rows(len(column), self.num_rows)
         return fit(column, self._schema.field(name).type, name)
 
+    def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
+        with as_corrupt_file(self.where, "Parquet"):
+            footer = self._footer
+            told = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
+            return ranges_of_file(self, told, names)
+
     def _check_rows(self, found: int, expected: int) -> None:
         """A column whose metadata is gone reads as one without rows."""
         if found != expected:
@@ -235,7 +245,9 @@ def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
 class ParquetWriter:
     """One Parquet base file being written."""
 
-    def __init__(self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions) -> None:
+    def __init__(
+        self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> None:
         codec = options.codec.lower()
         if codec not in _CODECS:
             raise ConfigError(f"Unknown Parquet codec {options.codec!r}; known: {', '.join(_CODECS)}.")
@@ -243,6 +255,8 @@ class ParquetWriter:
         # A codec without a level here has none to choose.
         self._level = level if level is None or options.compression_level is None else options.compression_level
         self._schema, self._plain = schema, options.plain_columns
+        self._watched, self._nan_columns = tuple(watched), set[str]()
+        self._storage, self._path = storage, path
         self._where = storage.full_path(path)
         self._sink = storage.open_output(path)
         self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
@@ -261,6 +275,7 @@ class ParquetWriter:
             ]
             rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
             writer.write_table(rows, row_group_size=max(1, len(rows)))
+        self._nan_columns.update(nan_columns(rows, self._watched))
 
     def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
         """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
@@ -291,6 +306,15 @@ class ParquetWriter:
             size = int(self._sink.tell())
             self._sink.close()
         return size
+
+    def ranges(self) -> tuple[ColumnRange, ...]:
+        assert self._writer is not None
+        metadata: pq.FileMetaData = self._writer.writer.metadata
+        told = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
+        if all(told.of(name)[1] for name in self._watched):
+            return ranges_of_file(None, told, self._watched)
+        with ParquetReader(self._storage, self._path) as reader:  # texts too long for a footer
+            return ranges_of_file(reader, told, self._watched)
 
     def abandon(self) -> None:
         close_quietly(self._writer, self._sink)

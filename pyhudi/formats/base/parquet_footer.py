@@ -30,6 +30,7 @@ _ROW_GROUPS, _COLUMNS = 4, 1
 _METADATA, _ENCRYPTION = 3, 8
 _TYPE, _STATISTICS, _SIZES = 1, 12, 16
 _BOUNDS = (1, 2, 5, 6)
+_EXACT = (7, 8)  # is the greatest, is the least value one that is there? Else it is a cut one around all values
 _TEXT_BYTES, _LEVELS = 1, (2, 3)
 # Types of the compact protocol.
 _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
@@ -52,8 +53,16 @@ class ParquetFooter:
         """The chunks that pyarrow must not be asked for. Raises LookupError, ValueError, RecursionError."""
         schema = self.metadata.schema
         columns = [schema.column(index) for index in range(self.metadata.num_columns)]
-        chunks = _chunks(_Compact(self.thrift))
-        return frozenset(place for place, chunk in chunks if not chunk.fits(columns[place[1]]))
+        return frozenset(place for place, chunk in self._chunks.items() if not chunk.fits(columns[place[1]]))
+
+    @cached_property
+    def cut_chunks(self) -> frozenset[Place]:
+        """The chunks whose bounds are no values but cut ones around them. Raises as `unreadable_chunks` does."""
+        return frozenset(place for place, chunk in self._chunks.items() if chunk.is_cut)
+
+    @cached_property
+    def _chunks(self) -> dict[Place, _Chunk]:
+        return dict(_chunks(_Compact(self.thrift)))
 
 
 @dataclass(slots=True)
@@ -62,6 +71,7 @@ class _Chunk:
 
     value_type: int | None = None
     bounds: list[int] = field(default_factory=list)  # lengths
+    is_cut: bool = False
     is_encrypted: bool = False
     counts_text: bool = False
     levels: list[int] = field(default_factory=lambda: [0, 0])
@@ -118,10 +128,19 @@ def _chunk(footer: _Compact) -> _Chunk:
             if name == _TYPE:
                 chunk.value_type = footer.integer()
             elif name == _STATISTICS:
-                chunk.bounds = [len(footer.binary()) for _ in footer.fields_of(*_BOUNDS)]
+                _take_statistics(footer, chunk)
             else:
                 _take_sizes(footer, chunk)
     return chunk
+
+
+def _take_statistics(footer: _Compact, chunk: _Chunk) -> None:
+    for name, kind in footer.fields():
+        if name in _BOUNDS:
+            chunk.bounds.append(len(footer.binary()))
+        else:
+            chunk.is_cut |= name in _EXACT and kind == _FALSE
+            footer.skip(kind)
 
 
 def _take_sizes(footer: _Compact, chunk: _Chunk) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyhudi.formats.base.parquet_footer import ParquetFooter
 from pyhudi.model.predicate import Column, ValueRange
 
-__all__ = ["RangeTest", "Ranges", "row_groups_that_may_match"]
+__all__ = ["RangeTest", "Ranges", "leaf_positions", "row_groups_that_may_match"]
 
 Ranges = Callable[[Column], "ValueRange | None"]
 RangeTest = Callable[[Ranges], bool]
@@ -27,7 +27,7 @@ def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None
     numbers = list(range(metadata.num_row_groups))
     if may_match is None:
         return numbers
-    positions, unreadable = _leaf_positions(metadata), footer.unreadable_chunks
+    positions, unreadable = leaf_positions(metadata), footer.unreadable_chunks
 
     def ranges(number: int) -> Ranges:
         group = metadata.row_group(number)
@@ -41,7 +41,7 @@ def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None
     return [number for number in numbers if may_match(ranges(number))]
 
 
-def _leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
+def leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
     """Path of names → leaf column, for plain columns and struct fields whose path is unambiguous."""
     paths: list[tuple[str, ...]] = []
     for index in range(metadata.num_columns):

@@ -1,0 +1,109 @@
+"""The partition `column_stats`: which values each column has in each file.
+
+Source: docs/formats/metadata-table.md, "Statistics", "Indexed columns", "Building", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.file_stats import stats_of_files
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import (
+    column_stats_definition,
+    read_index_definitions,
+    write_index_definitions,
+)
+from pyhudi.metadata.indexed_columns import indexed_columns, kept_columns
+from pyhudi.metadata.initialization import build_partition, split_by_group
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.stats_updates import column_stats_deletions, column_stats_update
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.filenames import LogFileName
+from pyhudi.model.options.metadata import MetadataOptions
+
+__all__ = ["ColumnStatsPartition", "stats_of_commit"]
+
+_NAME = MetadataKind.COLUMN_STATS.value.prefix
+_DEFINED = 8  # table version from which index definitions are kept
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatsPartition:
+    """Keeps the partition `column_stats`."""
+
+    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+        """From all files that `files` lists: footers of base files, rows of log files."""
+        data = table.data
+        version, schema = data.config.table_version, data.stored_schema()
+        columns = indexed_columns(schema, options, version, populate_meta_fields=data.config.populate_meta_fields)
+        stats: dict[str, list[pa.Table]] = {}
+        by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
+        paths = [path for path in by_path if _has_statistics(path)]
+        for path, found in stats_of_files(data.storage, paths, columns, version, schema):
+            stats.setdefault(by_path[path], []).append(found)
+        records = column_stats_update(version, stats).records
+        _define(data, columns)
+        groups = split_by_group(partition, records, options.column_stats_file_groups, version)
+        return build_partition(table, partition, groups)
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        """The statistics of new files; those of deleted files go."""
+        version = table.data.config.table_version
+        columns = kept_columns(table.data, table.data.stored_schema(), commit.options) or ()
+        stats = stats_of_commit(table.data, commit, columns)
+        added = _added_columns(columns, stats)
+        if added:
+            columns = (*columns, *added)
+            _define(table.data, columns)
+        deleted = {path: changed.deleted for path, changed in commit.change.partitions.items() if changed.deleted}
+        update = column_stats_update(version, stats)
+        return update.joined([column_stats_deletions(version, columns, deleted)]) if deleted else update
+
+
+def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str]) -> Mapping[str, list[pa.Table]]:
+    """Partition path → statistics of the files that a write made: as its tasks reported them, else from the files."""
+    found: dict[str, list[pa.Table]] = {}
+    reported = {status.stat.path: status.column_stats for status in commit.statuses if status.column_stats is not None}
+    missing: dict[str, str] = {}
+    for stat in commit.change.stats:
+        if stat.path is None or not _has_statistics(stat.path):
+            continue
+        partition_path = stat.partition_path or ""
+        if stat.path in reported:
+            found.setdefault(partition_path, []).append(reported[stat.path])
+        else:
+            missing[stat.path] = partition_path
+    version, schema = data.config.table_version, data.stored_schema()
+    for path, stats in stats_of_files(data.storage, missing, columns, version, schema):
+        found.setdefault(missing[path], []).append(stats)
+    return found
+
+
+def _has_statistics(path: str) -> bool:
+    """Change logs have none."""
+    name = LogFileName.parse(path.rpartition("/")[2])
+    return name is None or not name.suffix
+
+
+def _added_columns(columns: Sequence[str], stats: Mapping[str, Sequence[pa.Table]]) -> tuple[str, ...]:
+    """Columns that the write brought: the first with which their statistics come."""
+    names: dict[str, None] = {}
+    for tables in stats.values():
+        for table in tables:
+            names |= dict.fromkeys(str(name) for name in pc.unique(table.column("columnName")).to_pylist())
+    return tuple(name for name in names if name not in columns)
+
+
+def _define(data: MetaClient, columns: Sequence[str]) -> None:
+    version = data.config.table_version
+    if version >= _DEFINED:
+        definitions = read_index_definitions(data.storage).merged([column_stats_definition(version, columns)])
+        write_index_definitions(data.storage, definitions)

@@ -1,0 +1,129 @@
+"""`.hoodie/.index_defs/index.json`: what the indexes of the metadata table are of.
+
+The table's properties say which partitions may be read; a definition alone says nothing, for Hudi leaves those of
+builds that failed. Fields that this release does not know are kept. Source: docs/formats/metadata-table.md, "Index
+definitions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.formats.body_fields import Fields, fields_of
+from pyhudi.formats.json_text import parse_json, pretty_json
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
+from pyhudi.storage.base import Storage
+
+__all__ = [
+    "IndexDefinition",
+    "IndexDefinitions",
+    "column_stats_definition",
+    "read_index_definitions",
+    "write_index_definitions",
+]
+
+_DEFINITIONS = "indexDefinitions"
+_NAME, _TYPE, _FUNCTION = "indexName", "indexType", "indexFunction"
+_SOURCE_FIELDS, _OPTIONS, _VERSION = "sourceFields", "indexOptions", "version"
+_KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION})
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """One index. `name`: its partition of the metadata table; `function`: what is made of the columns
+    (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before table version 9;
+    `others`: fields that this release does not know.
+    """
+
+    name: str
+    index_type: str
+    function: str = ""
+    source_fields: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    others: Mapping[str, object] = field(default_factory=dict)
+
+    def body(self) -> dict[str, object]:
+        """As the file has it."""
+        body: dict[str, object] = {
+            _NAME: self.name,
+            _TYPE: self.index_type,
+            _FUNCTION: self.function,
+            _SOURCE_FIELDS: list(self.source_fields),
+            _OPTIONS: dict(self.options),
+        }
+        if self.version is not None:
+            body[_VERSION] = self.version
+        return {**body, **self.others}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinitions:
+    """All indexes of a table, by name, in the order of the file. `others`: what else the file holds."""
+
+    by_name: Mapping[str, IndexDefinition] = field(default_factory=dict)
+    others: Mapping[str, object] = field(default_factory=dict)
+
+    def merged(self, definitions: Iterable[IndexDefinition]) -> IndexDefinitions:
+        """With these in place of those of the same names, whose unknown fields stay."""
+        by_name = dict(self.by_name)
+        for one in definitions:
+            before = by_name.get(one.name)
+            by_name[one.name] = one if before is None else replace(one, others={**before.others, **one.others})
+        return replace(self, by_name=by_name)
+
+    def without(self, names: Collection[str]) -> IndexDefinitions:
+        """Without these."""
+        return replace(self, by_name={name: one for name, one in self.by_name.items() if name not in names})
+
+
+def column_stats_definition(table_version: int, columns: Sequence[str]) -> IndexDefinition:
+    """The definition of column statistics, from table version 8 on. Partition statistics have none."""
+    name = MetadataKind.COLUMN_STATS.value.prefix
+    return IndexDefinition(name, name, name, tuple(columns), version="V2" if table_version >= 9 else None)
+
+
+def read_index_definitions(storage: Storage) -> IndexDefinitions:
+    """The definitions of a table's indexes; none when there is no file. Raises CorruptFile."""
+    try:
+        data = storage.read(INDEX_DEFINITIONS_PATH)
+    except PathNotFound:
+        return IndexDefinitions()
+    where = storage.full_path(INDEX_DEFINITIONS_PATH)
+    body = fields_of(parse_json(data, where, "index definitions as JSON"), where)
+    found = {name: _definition(name, one) for name, one in body.record_map(_DEFINITIONS)}
+    return IndexDefinitions(found, {key: value for key, value in body.body.items() if key != _DEFINITIONS})
+
+
+def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> None:
+    """Make or replace the file; readers see the old or the new one whole. Nothing is written when nothing changes.
+
+    The caller holds the table's lock. Raises CorruptFile when what is there can't be read, StorageError.
+    """
+    if definitions == read_index_definitions(storage):
+        return
+    bodies = {name: one.body() for name, one in definitions.by_name.items()}
+    storage.write(INDEX_DEFINITIONS_PATH, pretty_json({_DEFINITIONS: bodies, **definitions.others}).encode())
+    storage.sync([INDEX_DEFINITIONS_PATH])
+
+
+def _definition(name: str, found: Fields) -> IndexDefinition:
+    if found.text(_NAME) not in ("", name):
+        raise CorruptFile(
+            f"{found.where}: the definition of {name!r:.100} says that it is of {found.text(_NAME)!r:.100}. Restore or "
+            f"delete the file; Hudi makes it again when it builds an index."
+        )
+    options = found.record(_OPTIONS)
+    texts = {} if options is None else {key: options.text(key) for key in options.body}
+    return IndexDefinition(
+        name,
+        found.text(_TYPE),
+        found.text(_FUNCTION),
+        found.texts(_SOURCE_FIELDS),
+        texts,
+        found.optional_text(_VERSION),
+        {key: value for key, value in found.body.items() if key not in _KNOWN},
+    )

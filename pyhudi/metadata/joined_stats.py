@@ -1,0 +1,175 @@
+"""Statistics of a whole partition from those of its files: ranges joined, counts and sizes added, column by column.
+
+What is not sure is not said: where one file does not tell a column's bounds, there are none, and where its statistics
+lack the column or have it in another form (a type that was widened since), there is no row of it. Source:
+docs/formats/metadata-table.md, "Statistics of partitions".
+"""
+
+from __future__ import annotations
+
+import decimal
+from typing import Literal, TypeAlias, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.column_stats import stats_schema, unscaled_bytes
+
+__all__ = ["filtered", "joined_stats"]
+
+_How: TypeAlias = Literal["min", "max", "sum", "count_distinct"]
+_COUNTS = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
+_BOUNDS = ("minValue", "maxValue")
+_WRAPPERS = 12  # members of the union that hold one value; the thirteenth is an array
+_FLOATS = (3, 4)
+_BYTES = 5
+_NUMBERS = 99  # decimals of version 9, as the whole numbers by which they are ordered
+_NUMBER_TYPE = pa.decimal128(38, 0)
+_DECIMAL, _NO_TYPE = 10, 1  # ordinals of value types
+
+
+def joined_stats(table_version: int, stats: pa.Table, files: int, partition_path: str) -> pa.Table:
+    """A row for each column of which all files tell something, in the columns of `stats_schema`.
+
+    Args: stats: of the partition's files, a row for each file and column; files: how many files it has.
+    """
+    schema = stats_schema(table_version)
+    if table_version >= 9:  # those from before an upgrade have dates and decimals in other members
+        stats = filtered(stats, stats.column("valueType").is_valid())
+    flat = _flat(stats)
+    found = flat.group_by("columnName", use_threads=False).aggregate(_aggregations(flat.column_names))
+    is_one = pc.and_(_same(found, "form"), pc.and_(_same(found, "ordinal"), _same(found, "info")))
+    found = found.filter(pc.and_(pc.equal(found.column("fileName_count_distinct"), files), is_one))
+    found = found.sort_by("columnName")
+    rows = found.num_rows
+    is_known = pc.equal(found.column("has_values_sum"), found.column("is_known_sum")).combine_chunks()
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        "fileName": pa.repeat(partition_path, rows),
+        "columnName": found.column("columnName"),
+        **{name: _bound(found, name, schema.field(name).type, is_known) for name in _BOUNDS},
+        **{name: found.column(f"{name}_sum") for name in _COUNTS},
+        "isDeleted": pa.repeat(False, rows),
+        "isTightBound": pa.repeat(True, rows),
+    }
+    if table_version >= 9:
+        ordinals = pc.fill_null(found.column("ordinal_max"), _NO_TYPE).combine_chunks()
+        info = found.column("info_max").combine_chunks()
+        columns["valueType"] = pa.StructArray.from_arrays(
+            [ordinals, info], fields=_fields(schema.field("valueType").type)
+        )
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def filtered(stats: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+    """The rows that are wanted. Arrow filters structs chunk by chunk, and here each file may be one."""
+    return stats if pc.all(wanted, min_count=0).as_py() else stats.combine_chunks().filter(wanted.combine_chunks())
+
+
+def _aggregations(names: list[str]) -> list[tuple[str, _How]]:
+    wanted: list[tuple[str, _How]] = [("fileName", "count_distinct"), ("has_values", "sum"), ("is_known", "sum")]
+    for name in ("form", "ordinal", "info"):
+        wanted += [(name, "min"), (name, "max")]
+    wanted += [(name, "sum") for name in _COUNTS]
+    wanted += [(name, "min") for name in names if name.startswith(_BOUNDS[0])]
+    wanted += [(name, "max") for name in names if name.startswith(_BOUNDS[1])]
+    return wanted
+
+
+def _same(found: pa.Table, name: str) -> pa.ChunkedArray:
+    """Do all rows of a column have the same here, those that have something?"""
+    return pc.fill_null(pc.equal(found.column(f"{name}_min"), found.column(f"{name}_max")), True)
+
+
+# ---- statistics with a column for each member of the union -----------------------------------------------------------
+
+
+def _flat(stats: pa.Table) -> pa.Table:
+    """Names and counts; `form`: which member holds the bounds; `ordinal`, `info`: the value's type; `has_values`,
+    `is_known`: 1 where there are values, and where the bounds hold them all; `minValue5` and so on."""
+    kinds = stats.column("valueType").combine_chunks() if "valueType" in stats.column_names else None
+    ordinals: pa.Array = pa.nulls(len(stats), pa.int32()) if kinds is None else pc.struct_field(kinds, "typeOrdinal")
+    is_said = pc.fill_null(pc.not_equal(ordinals, _NO_TYPE), False)
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        name: stats.column(name) for name in ("fileName", "columnName", *_COUNTS)
+    }
+    columns["ordinal"] = pc.if_else(is_said, ordinals, pa.scalar(None, pa.int32()))
+    info = pa.nulls(len(stats), pa.string()) if kinds is None else pc.struct_field(kinds, "additionalInfo")
+    columns["info"] = info
+    is_decimal = pc.fill_null(pc.equal(ordinals, _DECIMAL), False)
+    bounds = {name: _members(stats.column(name).combine_chunks(), is_decimal) for name in _BOUNDS}
+    for name, members in bounds.items():
+        columns |= {f"{name}{member}": values for member, values in members.items()}
+    form: pa.Array = pa.nulls(len(stats), pa.int32())
+    zeros = pa.repeat(pa.scalar(False), len(stats))
+    for member, least in bounds["minValue"].items():
+        greatest = bounds["maxValue"].get(member)
+        if greatest is None:
+            continue
+        both = pc.and_(least.is_valid(), greatest.is_valid())
+        form = pc.if_else(both, pa.scalar(member, pa.int32()), form)
+        if member in _FLOATS:  # real Hudi writes 0.0 and 0.0 for a column with a not-a-number
+            zeros = pc.or_(zeros, pc.fill_null(pc.and_(pc.equal(least, 0.0), pc.equal(greatest, 0.0)), False))
+    has_values = pc.fill_null(pc.less(stats.column("nullCount"), stats.column("valueCount")), True).combine_chunks()
+    is_known = pc.and_(has_values, pc.and_(form.is_valid(), pc.invert(zeros)))
+    columns |= {"form": form, "has_values": has_values.cast(pa.int64()), "is_known": is_known.cast(pa.int64())}
+    return pa.table(columns)
+
+
+def _members(wrapped: pa.Array, is_decimal: pa.Array) -> dict[int, pa.Array]:
+    """Number of a member → its values, for those that hold any; `_NUMBERS` for unscaled numbers."""
+    found: dict[int, pa.Array] = {}
+    for member in range(_WRAPPERS):
+        if not pa.types.is_struct(wrapped.type) or wrapped.type.get_field_index(f"member{member}") < 0:
+            continue
+        values = pc.struct_field(wrapped, [f"member{member}", "value"])
+        if values.null_count < len(values):
+            found[member] = values
+    if _BYTES in found and pc.any(is_decimal).as_py():
+        stored = found.pop(_BYTES)
+        found[_NUMBERS] = _numbers(pc.if_else(is_decimal, stored, pa.scalar(None, stored.type)))
+        rest = pc.if_else(is_decimal, pa.scalar(None, stored.type), stored)
+        found |= {_BYTES: rest} if rest.null_count < len(rest) else {}
+    return found
+
+
+def _numbers(stored: pa.Array) -> pa.Array:
+    """Bytes as whole numbers. A loop over values: Arrow can't make numbers of bytes of any length."""
+    raw = cast("list[bytes | None]", stored.to_pylist())
+    numbers = [None if one is None else decimal.Decimal(int.from_bytes(one, "big", signed=True)) for one in raw]
+    return pa.array(numbers, _NUMBER_TYPE)
+
+
+def _bound(found: pa.Table, name: str, union: pa.DataType, is_known: pa.Array) -> pa.Array:
+    """The joined bounds in the form of the union; null where they are not known."""
+    members = []
+    is_there = pa.repeat(pa.scalar(False), found.num_rows)
+    for member in _fields(union):
+        number = int(member.name.removeprefix("member"))
+        values = _values(found, name, number, member.type)
+        if values is None:
+            members.append(pa.nulls(found.num_rows, member.type))
+            continue
+        shown = pc.and_(values.is_valid(), is_known)
+        filled = pc.if_else(shown, values, pa.scalar(None, values.type))
+        members.append(pa.StructArray.from_arrays([filled], fields=_fields(member.type), mask=pc.invert(shown)))
+        is_there = pc.or_(is_there, shown)
+    return pa.StructArray.from_arrays(members, fields=_fields(union), mask=pc.invert(is_there))
+
+
+def _fields(kind: pa.DataType) -> list[pa.Field]:
+    return [kind.field(number) for number in range(kind.num_fields)]
+
+
+def _values(found: pa.Table, name: str, number: int, member: pa.DataType) -> pa.Array | None:
+    how = "min" if name == _BOUNDS[0] else "max"
+    own = [at for at in (number, _NUMBERS if number == _BYTES else -1) if f"{name}{at}_{how}" in found.column_names]
+    if not own:
+        return None
+    arrays = [found.column(f"{name}{at}_{how}").combine_chunks() for at in own]
+    plain = [_unscaled_bytes(one) if at == _NUMBERS else one for at, one in zip(own, arrays, strict=True)]
+    return pc.coalesce(*plain).cast(member.field(0).type)
+
+
+def _unscaled_bytes(numbers: pa.Array) -> pa.Array:
+    found = cast("list[decimal.Decimal | None]", numbers.to_pylist())
+    return pa.array([None if one is None else unscaled_bytes(int(one)) for one in found], pa.binary())

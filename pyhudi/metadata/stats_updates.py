@@ -1,0 +1,144 @@
+"""What an instant writes into `column_stats` and `partition_stats`: pure functions of statistics that are read already.
+
+Records of files that went away are deleted; below version 8, which has no delete blocks here, they say so themselves.
+Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of partitions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.formats.column_stats import stats_rows, stats_schema
+from pyhudi.metadata.joined_stats import filtered, joined_stats
+from pyhudi.metadata.partitions import MetadataKind, RecordType
+from pyhudi.metadata.record_keys import (
+    bloom_filter_key,
+    column_stats_prefix,
+    partition_stats_key,
+    stored_partition,
+)
+from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
+
+__all__ = [
+    "column_stats_deletions",
+    "column_stats_keys",
+    "column_stats_update",
+    "partition_stats_deletions",
+    "partition_stats_update",
+]
+
+_STATS = MetadataKind.COLUMN_STATS.payloads[0]
+_NOT_KNOWN = -1  # counts in a record that says that its file is gone
+
+
+def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Table]]) -> PartitionUpdate:
+    """The records of new files.
+
+    Args: stats: partition path → statistics of its files, as `WriteStatus.column_stats` and `stats_of_file` have them.
+    """
+    parts = [nothing_known(table_version)]
+    for partition_path, tables in stats.items():
+        if tables:
+            rows = pa.concat_tables(tables).combine_chunks()
+            parts.append(_records(table_version, _keys(rows, partition_path), RecordType.COLUMN_STATS, rows))
+    return PartitionUpdate(pa.concat_tables(parts), nothing_deleted())
+
+
+def column_stats_keys(columns: Sequence[str], files: Mapping[str, Collection[str]]) -> pa.Array:
+    """Keys of the statistics of these columns in these files.
+
+    Args: files: partition path → names of files, without folders.
+    """
+    named = [(path, name) for path, names in files.items() for name in sorted(names)]
+    of_files = pa.array([bloom_filter_key(stored_partition(path), name) for path, name in named], pa.string())
+    of_columns = pa.array([column_stats_prefix(column) for column in columns], pa.string())
+    each_column = of_columns.take(pa.array(np.tile(np.arange(len(columns)), len(named))))
+    each_file = of_files.take(pa.array(np.repeat(np.arange(len(named)), len(columns))))
+    return pc.binary_join_element_wise(each_column, each_file, "")
+
+
+def column_stats_deletions(
+    table_version: int, columns: Sequence[str], files: Mapping[str, Collection[str]]
+) -> PartitionUpdate:
+    """What takes the records of deleted files away.
+
+    Args: columns: the indexed ones; files: partition path → names of the deleted files, without folders.
+    """
+    keys = column_stats_keys(columns, files)
+    if table_version >= 8:
+        return PartitionUpdate(nothing_known(table_version), keys)
+    names = [name for found in files.values() for name in sorted(found) for _ in columns]
+    nothing = stats_rows(table_version, "", ()).schema.empty_table()
+    gone = {field.name: pa.nulls(len(names), field.type) for field in nothing.schema}
+    gone["fileName"] = pa.array(names, pa.string())
+    gone["columnName"] = pa.array(list(columns) * (len(names) // max(1, len(columns))), pa.string())
+    for count in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize"):
+        gone[count] = pa.repeat(pa.scalar(_NOT_KNOWN, pa.int64()), len(names))
+    gone["isDeleted"] = pa.repeat(pa.scalar(True), len(names))
+    rows = pa.Table.from_arrays(list(gone.values()), schema=nothing.schema)
+    return PartitionUpdate(_records(table_version, keys, RecordType.COLUMN_STATS, rows), nothing_deleted())
+
+
+def partition_stats_update(
+    table_version: int, columns: Sequence[str], partitions: Mapping[str, tuple[pa.Table, Collection[str]]]
+) -> PartitionUpdate:
+    """The statistics of whole partitions, made anew.
+
+    A column that one of the files does not tell all of has none afterwards: the file lacks it, or its type has changed.
+
+    Args:
+        columns: the indexed ones.
+        partitions: path of each touched partition → statistics of its files (others are passed over), and names of all
+            files of its newest slices, without folders.
+    """
+    parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
+    for path, (stats, files) in partitions.items():
+        live = filtered(stats, pc.is_in(stats.column("fileName"), pa.array(sorted(files), pa.string())))
+        rows = joined_stats(table_version, live, len(files), path)
+        rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string())))
+        names = rows.column("columnName").to_pylist()
+        own = pa.array([partition_stats_key(str(name), path) for name in names], pa.string())
+        parts.append(_records(table_version, own, RecordType.PARTITION_STATS, rows))
+        keys += [partition_stats_key(name, path) for name in columns if name not in set(names)]
+    return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
+
+
+def partition_stats_deletions(
+    table_version: int, columns: Sequence[str], partition_paths: Collection[str]
+) -> PartitionUpdate:
+    """What takes the statistics of deleted partitions away."""
+    keys = [partition_stats_key(name, path) for path in sorted(partition_paths) for name in columns]
+    return PartitionUpdate(nothing_known(table_version, MetadataKind.PARTITION_STATS), pa.array(keys, pa.string()))
+
+
+def nothing_known(table_version: int, kind: MetadataKind = MetadataKind.COLUMN_STATS) -> pa.Table:
+    """No records of this kind."""
+    return record_fields(table_version, kind).empty_table()
+
+
+def _keys(rows: pa.Table, partition_path: str) -> pa.Array:
+    """A key for each row."""
+    partition = stored_partition(partition_path)
+    hashed = {}
+    for column, make in (
+        ("columnName", column_stats_prefix),
+        ("fileName", lambda name: bloom_filter_key(partition, name)),
+    ):
+        coded = rows.column(column).combine_chunks().dictionary_encode()
+        assert isinstance(coded, pa.DictionaryArray)
+        texts = pa.array([make(str(text)) for text in coded.dictionary.to_pylist()], pa.string())
+        hashed[column] = texts.take(coded.indices)
+    return pc.binary_join_element_wise(hashed["columnName"], hashed["fileName"], "")
+
+
+def _records(table_version: int, keys: pa.Array, record_type: RecordType, rows: pa.Table) -> pa.Table:
+    schema = stats_schema(table_version)
+    columns = [rows.column(name).combine_chunks() for name in schema.names]
+    payload = pa.StructArray.from_arrays(columns, fields=list(schema))
+    types = pa.repeat(pa.scalar(record_type.value, pa.int32()), len(keys))
+    return pa.Table.from_arrays([keys, types, payload], schema=record_fields(table_version, MetadataKind.COLUMN_STATS))
