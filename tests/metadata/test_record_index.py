@@ -9,12 +9,16 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
+from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.metadata_validation import validate
@@ -209,3 +213,33 @@ def test_options_that_make_no_index_are_refused(given: dict[str, str], message: 
     options = {names.get(name, f"hoodie.metadata.{name}"): text for name, text in given.items()}
     with pytest.raises(ConfigError, match=message):
         WriteOptions.parse(options)
+
+
+@pytest.mark.parametrize(("options", "says"), [(ON, "false"), (PARTITIONED, "true")])
+def test_an_index_that_is_built_anew_is_of_the_kind_that_it_was(options: dict[str, str], says: str) -> None:
+    table = MergeOnRead(**options)
+    table.upsert(("a", "x", 1, 1), ("b", "y", 1, 2))
+    definition = read_index_definitions(table.storage).by_name["record_index"].body()
+    assert definition == {
+        "indexName": "record_index",
+        "indexType": "record_index",
+        "indexFunction": "",
+        "sourceFields": [],
+        "indexOptions": {"isPartitioned": says},
+        "version": "V1",
+    }
+    groups = [found.group.file_id for found in slices(table)]
+    for entry in table.storage.list(f"{METADATA_TABLE_FOLDER}/.hoodie/timeline"):
+        table.storage.delete(entry.path)
+    table.options = {name: text for name, text in table.options.items() if "record" not in name}
+    with pytest.warns(MetadataTableRebuilt):
+        table.upsert(("c", "x", 1, 3))
+    check(table, "built anew")
+    assert places(table) == live(table)
+    assert [found.group.file_id for found in slices(table)] == groups
+
+
+def slices(table: TestTable) -> tuple[FileSlice, ...]:
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    return found.slices("record_index")
