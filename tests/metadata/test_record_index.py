@@ -165,6 +165,24 @@ def test_keys_are_deleted_wherever_they_are() -> None:
     check(table, "deleted")
 
 
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_changes_of_rows_where_they_are_keep_the_record_index_up(kind: str) -> None:
+    table = table_of("9", kind)
+    table.upsert(*((f"k{n}", f"p{n % 2}", 1, n) for n in range(8)))
+    options = {"hoodie." + name.replace("_", "."): text for name, text in table.options.items()}
+    changed = HudiTable(table.meta, options={**options, "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"})
+    changed.update("v < 3", set={"v": 100})
+    check(table, "update")
+    changed.delete(where="v = 5")
+    check(table, "delete")
+    source = rows_of(("k0", "p0", 2, 7), ("k5", "p1", 2, 8), ("k6", "p0", 2, -1), ("new", "p0", 1, 9))
+    merge = changed.merge(source).when_matched_delete("source.v < 0").when_matched_update_all()
+    merge.when_not_matched_insert_all().execute()
+    check(table, "merge")
+    assert places(table) == live(table)
+    assert [key for key, *_ in table.rows()] == ["k0", "k1", "k2", "k3", "k4", "k5", "k7", "new"]
+
+
 def status(path: str, file_id: str, new: list[str], removed: list[str]) -> WriteStatus:
     stat = WriteStat(file_id=file_id, path=f"{path}/{file_id}_0-0-0_1.parquet", partition_path=path)
     return WriteStatus(stat, new_keys=pa.array(new, pa.string()), removed_keys=pa.array(removed, pa.string()))
