@@ -13,7 +13,9 @@ from pyhudi.metadata.maintenance import (
     MetadataTableRebuilt,
     build,
     build_anew,
+    build_missing,
     built,
+    missing_partitions,
     unkept_partitions,
     wanted_partitions,
 )
@@ -44,7 +46,8 @@ def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClien
         drop_partitions(meta, unkept, "this release does not keep partitions of their kind up.")
         meta = meta.reload()
     fault = _fault(meta)
-    return meta if fault is None else _built_anew(meta, fault, options)
+    meta = meta if fault is None else _built_anew(meta, fault, options)
+    return build_missing(meta, missing_partitions(meta, options), options)
 
 
 def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
@@ -53,7 +56,9 @@ def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
         return False
     if not has_metadata_table(meta):
         return not options.enable
-    return options.enable is not False and not unkept_partitions(meta) and _fault(meta) is None
+    if options.enable is False or unkept_partitions(meta) or missing_partitions(meta, options):
+        return False
+    return _fault(meta) is None
 
 
 def _fault(meta: MetaClient) -> HudiError | None:

@@ -37,9 +37,11 @@ __all__ = [
     "MetadataTableRebuilt",
     "build",
     "build_anew",
+    "build_missing",
     "built",
     "can_be_kept",
     "keep_up",
+    "missing_partitions",
     "rebuild_partitions",
     "unkept_partitions",
     "wanted_partitions",
@@ -49,6 +51,7 @@ _FILES = MetadataKind.FILES.value.prefix
 _FIRST_WITH_ALL_KINDS = 8  # table version
 _LATER_KINDS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
 
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.FILES: FilesPartition(),
     MetadataKind.COLUMN_STATS: ColumnStatsPartition(),
@@ -71,8 +74,8 @@ def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
     statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
-    record_index = (MetadataKind.RECORD_INDEX.value.prefix,) if options.record_index.is_wanted else ()
-    return (MetadataKind.FILES.value.prefix, *statistics, *record_index)
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if wanted else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
@@ -109,6 +112,23 @@ def can_be_kept(partition: str, table_version: int) -> bool:
     if not _is_kept(partition):
         return False
     return table_version >= _FIRST_WITH_ALL_KINDS or kind_of(partition) not in _LATER_KINDS
+
+
+def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
+    """What the options name by themselves (not by default), and the metadata table that there is does not have."""
+    listed = data.config.metadata_partitions
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (_RECORD_INDEX,) if listed and wanted and _RECORD_INDEX not in listed else ()
+
+
+def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
+    """These partitions of the metadata table that there is; the table with them. Raises MetadataTableDamaged."""
+    table = MetadataTable.open(data) if partitions else None
+    if table is None:
+        return data
+    for name in partitions:
+        table = KEPT[kind_of(name)].build(table, name, options)
+    return table.data
 
 
 def _is_kept(partition: str) -> bool:

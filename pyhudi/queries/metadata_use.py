@@ -15,8 +15,10 @@ from pyhudi.errors import HudiError, MetadataTableDamaged, PathNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.predicate import Predicate
 from pyhudi.queries.data_skipping import FileRanges, load_file_ranges, partitions_left
+from pyhudi.queries.key_pruning import groups_with_keys
 from pyhudi.storage.base import FileInfo
 
 __all__ = ["MetadataTableIgnored", "TrustedMetadata", "trusted_metadata"]
@@ -56,6 +58,14 @@ class TrustedMetadata:
         """See `data_skipping.partitions_left`; None (with a warning) when the records can't be read."""
         try:
             return partitions_left(self.table, predicate, schema, from_path)
+        except HudiError as error:
+            _ignored(self.table.data, error)
+            return None
+
+    def groups_with_keys(self, keys: frozenset[str]) -> frozenset[FileGroupId] | None:
+        """See the function of this name; None (with a warning) when the records can't be read."""
+        try:
+            return groups_with_keys(self.table, keys)
         except HudiError as error:
             _ignored(self.table.data, error)
             return None
