@@ -254,7 +254,7 @@ def _of(name: str, *ranges: ColumnRange, version: int = 9) -> pa.Table:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_a_column_that_one_file_lacks_or_has_in_another_type_has_no_statistics_of_the_partition(version: int) -> None:
+def test_a_column_that_not_all_files_have_alike_has_no_statistics_of_the_partition(version: int) -> None:
     kinds = {"int": pa.int32(), "long": pa.int64(), "day": pa.date32()}
     first = [ColumnRange(name, kind, 1, 5, 3, 0) for name, kind in kinds.items()]
     second = [ColumnRange("int", pa.int32(), -4, 2, 3, 1), ColumnRange("long", pa.int32(), 1, 2, 3, 0)]

@@ -94,7 +94,7 @@ def _known(files: list[tuple[str, pa.Table]], version: int) -> tuple[Known, list
 
 @settings(max_examples=20, deadline=None)
 @given(files=FILES, predicate=PREDICATES, version=st.sampled_from([8, 9]))
-def test_no_file_and_no_partition_is_skipped_that_has_a_row_that_is_wanted(
+def test_nothing_is_skipped_that_has_a_row_that_is_wanted(
     files: list[tuple[str, list[dict[str, Any]]]], predicate: Predicate, version: int
 ) -> None:
     known, slices = _known([(path, pa.Table.from_pylist(rows, SCHEMA)) for path, rows in files], version)
