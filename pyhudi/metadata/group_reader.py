@@ -88,7 +88,7 @@ class GroupReader:
         for number, block in enumerate(self._blocks(), 1):
             parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
         parts = [part for part in parts if part.num_rows]
-        return concat_records(parts) if parts else self._nothing()
+        return concat_records([self._nothing(), *parts])  # delete blocks alone lack the records' columns
 
     def _blocks(self) -> Iterator[LogBlock]:
         """The blocks that count, in their order."""
@@ -123,13 +123,11 @@ class GroupReader:
 
 def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
     """All records; of columns whose form has changed with the table's version, fields that a part lacks are null."""
-    kinds = {
-        field.name: {part.schema.field(field.name).type for part in parts if field.name in part.column_names}
-        for part in parts
-        for field in part.schema
-    }
-    if any(len(found) > 1 for found in kinds.values()):
-        changed = {name for name, found in kinds.items() if len(found) > 1}
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
+        kinds.setdefault(field.name, set()).add(field.type)
+    changed = {name for name, found in kinds.items() if len(found) > 1}
+    if changed:
         parts = [_with_optional_fields(part, changed) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")
 
