@@ -119,7 +119,8 @@ def commit_locked(
     made = body(now)
     change = change_of(made)
     left = _replaced_keys(made, change, now)
-    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, left, now.options.metadata))
+    schema_json = made.schema_json if isinstance(made, CommitMetadata) else None
+    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, left, now.options.metadata, schema_json))
     last(now)
     completion_time = draw_completion_time(inflight, now, after=kept_up)
     encoded = _encoded(made, inflight, now)

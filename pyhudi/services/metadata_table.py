@@ -87,7 +87,9 @@ def _wanted(context: ActionContext, partitions: Sequence[str] | None) -> tuple[s
     config, options = context.meta.config, context.options.metadata
     if partitions is None:
         there = (*config.metadata_partitions, *config.metadata_to_build)
-        named = tuple(name for name in there if can_be_kept(name, config.table_version)) or wanted_partitions(options)
+        named = tuple(name for name in there if can_be_kept(name, config.table_version)) or wanted_partitions(
+            config, options
+        )
         return tuple(dict.fromkeys((_FILES, *named)))
     strange = [name for name in partitions if not can_be_kept(name, config.table_version)]
     if strange:

@@ -70,6 +70,6 @@ def test_a_metadata_table_that_is_compacted_cleaned_and_archived_stays_right(ver
     assert len(table.meta.timeline.commits()) < 15
     assert not found.meta.timeline.find(FIRST[version])
     folders = {entry.path.split("/")[2] for entry in table.storage.walk(".hoodie/metadata")}
-    assert folders == {"files", ".hoodie"}
+    assert folders == {*table.meta.config.metadata_partitions, ".hoodie"}
     names = [entry.name for entry in table.storage.list(".hoodie/metadata/files")]
     assert not any(FIRST[version] in name for name in names)
