@@ -33,13 +33,13 @@ _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION}
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """One index. `name`: its partition of the metadata table; `function`: what is made of the columns
-    (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before table version 9;
-    `others`: fields that this release does not know.
+    """One index. `name`: its partition of the metadata table; `kind`: Hudi's word for what it is; `function`: what is
+    made of the columns (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before
+    table version 9; `others`: fields that this release does not know.
     """
 
     name: str
-    index_type: str
+    kind: str
     function: str = ""
     source_fields: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class IndexDefinition:
         """As the file has it."""
         body: dict[str, object] = {
             _NAME: self.name,
-            _TYPE: self.index_type,
+            _TYPE: self.kind,
             _FUNCTION: self.function,
             _SOURCE_FIELDS: list(self.source_fields),
             _OPTIONS: dict(self.options),
