@@ -198,7 +198,9 @@ def _check_places(hits: Frame, lookup: Lookup) -> None:
     for row in listed.to_pylist():
         group = FileGroupId(row[LOCATION_PARTITION], row[LOCATION])
         if group not in there:
-            raise _WrongPlaces(f"it names the file group {group.file_id} in {group.partition_path!r}, which is gone.")
+            raise _WrongPlaces(
+                f"it names the file group {group.file_id} in {group.partition_path!r}, which the table lacks."
+            )
 
 
 @dataclass(frozen=True, slots=True)
