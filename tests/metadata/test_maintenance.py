@@ -116,3 +116,24 @@ def test_a_metadata_table_comes_and_goes_by_option(recwarn: pytest.WarningsRecor
     with pytest.warns(MetadataTableRemoved, match="hoodie.metadata.enable=false"):
         table.upsert(("a", "x", 4, 13), metadata_enable="false")
     assert not has_metadata_table(table.meta)
+
+
+def test_a_write_that_names_other_columns_loses_no_rows_of_queries() -> None:
+    table = table_of("9", "COPY_ON_WRITE")
+    table.upsert(("a", "x", 1, 10))
+    table.upsert(("b", "x", 1, 20))
+    table.upsert(("a", "x", 2, 999), metadata_index_column_stats_column_list="id")
+    check(table, "fewer columns")
+    assert HudiTable(table.meta).scan(where="v = 999").to_arrow().num_rows == 1
+    table.upsert(("b", "x", 2, 888))
+    assert HudiTable(table.meta).scan(where="v = 888").to_arrow().num_rows == 1
+
+
+def test_the_first_write_of_a_table_has_statistics_of_all_its_columns() -> None:
+    table = table_of("9", "COPY_ON_WRITE")
+    table.upsert(("a", "x", 1, 10))
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    for partition in ("column_stats", "partition_stats"):
+        stats = found.records(partition).column("ColumnStatsMetadata").to_pylist()
+        assert {one["columnName"] for one in stats if not one["columnName"].startswith("_")} == {"id", "p", "ts", "v"}
