@@ -1,6 +1,4 @@
-"""A metadata table of PyHudi's, compacted and cleaned, is read, checked and gone on with by real Hudi; and PyHudi goes
-on with what Hudi has made of it.
-"""
+"""A metadata table of PyHudi, compacted and cleaned: real Hudi reads it, checks it and writes on, then PyHudi does."""
 
 from __future__ import annotations
 
