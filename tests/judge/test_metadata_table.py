@@ -25,8 +25,8 @@ STEPS = ("open", "read", "metadata_files", "upsert", "delete", "clean", "metadat
 SLOW = pytest.mark.slow
 CASES = [
     (9, {}),
-    (8, {}),
-    (6, {}),
+    pytest.param(8, {}, marks=SLOW),
+    pytest.param(6, {}, marks=SLOW),
     pytest.param(9, MERGE_ON_READ, marks=SLOW),
     pytest.param(8, MERGE_ON_READ, marks=SLOW),
     pytest.param(6, MERGE_ON_READ, marks=SLOW),
