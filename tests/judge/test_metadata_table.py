@@ -28,7 +28,6 @@ CASES = [
     pytest.param(8, {}, marks=SLOW),
     pytest.param(6, {}, marks=SLOW),
     pytest.param(9, MERGE_ON_READ, marks=SLOW),
-    pytest.param(8, MERGE_ON_READ, marks=SLOW),
     pytest.param(6, MERGE_ON_READ, marks=SLOW),
 ]
 WRITES = 12  # the tenth compacts the metadata table
