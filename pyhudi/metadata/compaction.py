@@ -87,7 +87,7 @@ def compact_archived(table: MetadataTable) -> MetadataTable:
     if instant_time is None:
         raise MetadataTableDamaged(
             f"{table.meta.storage.root}: file groups of archived instants can't be compacted now, so no partition can "
-            f"be built beside them."
+            f"be built next to them."
         )
     return _scheduled_and_run(table, instant_time, archived)
 
@@ -102,7 +102,7 @@ def _scheduled_and_run(table: MetadataTable, instant_time: str, slices: Sequence
 def run_pending_compactions(table: MetadataTable) -> MetadataTable:
     """Execute the plans that wait, and those whose processes died; the table as it is then.
 
-    From version 8 on a plan is dropped that names files which are gone: they were taken back.
+    From version 8 on a plan is dropped that names files that were deleted: they were taken back.
     Raises: MetadataTableDamaged, CorruptFile.
     """
     for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
@@ -245,13 +245,13 @@ def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
 def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
     """The plan as requested, without files of a run that died."""
     storage = table.meta.storage
-    gone = []
+    deleted = []
     for partition in dict.fromkeys(operation.partition_path for operation in plan.operations):
         for entry in storage.list(partition):
             name = BaseFileName.parse(entry.name)
             if name is not None and name.instant_time == instant.requested_time and storage.delete(entry.path):
-                gone.append(entry.path)
-    storage.sync(gone)
+                deleted.append(entry.path)
+    storage.sync(deleted)
     if instant.state is State.REQUESTED:
         return instant
     return TimelineWriter(storage, table.meta.config).revert_to_requested(instant)

@@ -5,7 +5,7 @@ up go, too. The order survives a crash at every step: first the properties, then
 partition in the properties list files; a folder that is left is garbage, which the next write removes. The other order
 would leave properties that name a deleted folder, and real Hudi then fails every write. index.json stays: real Hudi
 builds the indexes that are defined there again.
-Source: docs/decisions/0004-metadata-table-is-taken-out.md; docs/formats/metadata-table.md, "Building".
+Source: docs/decisions/0012-the-metadata-table-is-kept-up.md; docs/formats/metadata-table.md, "Building".
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collecti
     Args:   to_build: partitions that are built anew afterwards: by the next write, should this process die before.
     """
     listed = meta.config.metadata_partitions
-    said = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
+    changed = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
     forgotten = () if to_build else (METADATA_TO_BUILD,)
     if listed or meta.config.metadata_partitions_inflight:
-        said |= {_PARTITIONS: "", _INFLIGHT: ""}
-    update_table_config(meta.storage, said, forgotten)
+        changed |= {_PARTITIONS: "", _INFLIGHT: ""}
+    update_table_config(meta.storage, changed, forgotten)
     meta.storage.delete_tree(METADATA_TABLE_FOLDER)
     if listed and why:
         warn_caller(

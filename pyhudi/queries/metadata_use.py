@@ -95,7 +95,6 @@ def _ignored(meta: MetaClient, error: HudiError) -> None:
     if isinstance(error, PathNotFound) and not meta.is_current():
         return
     warn_caller(
-        f"{error} This query lists folders instead. The next write of PyHudi takes the metadata table out, and Apache "
-        f"Hudi's next one after that builds it anew.",
+        f"{error} This query lists folders instead. The next write builds the metadata table anew.",
         MetadataTableIgnored,
     )

@@ -111,7 +111,7 @@ def rows_of(table: TestTable, *, use_metadata: bool) -> Rows:
     return in_order(list(zip(*(rows.column(name).to_pylist() for name in SCHEMA.names), strict=True)))
 
 
-def seen(table: TestTable, where: str) -> Rows:
+def shown(table: TestTable, where: str) -> Rows:
     """What readers see, by the metadata table and without it."""
     rows = rows_of(table, use_metadata=False)
     assert rows_of(table, use_metadata=True) == rows, where
@@ -123,16 +123,16 @@ def seen(table: TestTable, where: str) -> Rows:
 def test_a_death_anywhere_leaves_rows_and_metadata_table_right(name: str, version: str) -> None:
     make, kind, act = ACTIONS[name]
     table = make(version, kind)
-    before = seen(table, "before")
+    before = shown(table, "before")
     done = on_clone(table)
     act(done)
     check(done, "after")
-    after = seen(done, "after")
+    after = shown(done, "after")
     for attempt, where in deaths(table, partial(act)):
-        found = seen(attempt, where)
+        found = shown(attempt, where)
         assert found in (before, after), where
         attempt.upsert(NEXT)
         if name == "clean":
             act(attempt)  # a clean that died is finished by the next clean; until then the listing names what went
         check(attempt, where)
-        assert seen(attempt, where) in [in_order([*rows, NEXT]) for rows in (found, after)], where
+        assert shown(attempt, where) in [in_order([*rows, NEXT]) for rows in (found, after)], where

@@ -1,6 +1,4 @@
-"""A metadata table of PyHudi's, compacted and cleaned, is read, checked and gone on with by real Hudi; and PyHudi goes
-on with what Hudi has made of it.
-"""
+"""A metadata table of PyHudi, compacted and cleaned: real Hudi reads it, checks it and writes on, then PyHudi does."""
 
 from __future__ import annotations
 
@@ -27,10 +25,9 @@ STEPS = ("open", "read", "metadata_files", "upsert", "delete", "clean", "metadat
 SLOW = pytest.mark.slow
 CASES = [
     (9, {}),
-    (8, {}),
-    (6, {}),
+    pytest.param(8, {}, marks=SLOW),
+    pytest.param(6, {}, marks=SLOW),
     pytest.param(9, MERGE_ON_READ, marks=SLOW),
-    pytest.param(8, MERGE_ON_READ, marks=SLOW),
     pytest.param(6, MERGE_ON_READ, marks=SLOW),
 ]
 WRITES = 12  # the tenth compacts the metadata table

@@ -18,10 +18,10 @@ from pyhudi.services.compact.strategies import (
     STRATEGIES,
     DeltaCommits,
     is_due,
-    metrics_of,
     narrowed,
     ordered,
 )
+from pyhudi.view.planned_slices import metrics_of
 
 MB = 1024 * 1024
 TODAY = date(2024, 3, 10)

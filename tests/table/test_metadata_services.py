@@ -24,7 +24,7 @@ def made(version: str = "9") -> TestTable:
 
 
 def break_it(table: TestTable) -> None:
-    """A file that the metadata table names is gone."""
+    """A file that the metadata table names is missing."""
     path = next(e.path for e in table.storage.walk("x") if e.name.endswith(".parquet"))
     table.storage.write(path.replace("x/", "y/"), table.storage.read(path))
     table.storage.delete(path)
