@@ -84,7 +84,7 @@ def _perform(
     finally:
         for frame in prepared.kept:
             context.engine.release(frame)
-    kept = [status.stat.path for status in statuses if status.stat.path is not None]
+    kept = [path for status in statuses for path in status.stat.paths]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     metadata = action.summarise(prepared, statuses, context)
     if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):

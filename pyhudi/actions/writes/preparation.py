@@ -18,6 +18,7 @@ from pyhudi.filegroup.spec import BaseFileOptions, WriteSpec
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
+from pyhudi.model.change_logs import ChangeLogOptions
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
@@ -118,6 +119,7 @@ def write_spec(
         merge_mode=rules.mode,
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
+        change_log=ChangeLogOptions(config.logging_mode, options.log_block_max_bytes) if config.cdc_enabled else None,
         early=early_conflicts(instant, context),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
         file=BaseFileOptions(
