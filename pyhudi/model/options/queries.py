@@ -28,6 +28,14 @@ SCHEMA_HISTORY = row(
 class IncrementalOptions:
     """What an incremental query does about commits that are gone or not there yet, and which rows it leaves out."""
 
+    format: str = option(
+        "hoodie.datasource.query.incremental.format",
+        "latest_state",
+        "What an incremental query returns: rows in their newest version, or, of a table with change logs, all changes "
+        "(op, ts_ms, before, after).",
+        choices=("latest_state", "cdc"),
+        scopes=ON_READ,
+    )
     full_scan: bool = option(
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
         False,
@@ -55,6 +63,11 @@ class IncrementalOptions:
         choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
         scopes=ON_READ,
     )
+
+    @property
+    def returns_changes(self) -> bool:
+        """Changes, not rows?"""
+        return self.format == "cdc"
 
 
 DEFAULT_INCREMENTAL = IncrementalOptions()
