@@ -34,6 +34,7 @@ from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
@@ -180,14 +181,18 @@ class _Merge:
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
         wanted = [name for name in self._file_schema.names if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
-        as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
+        columns = file_columns(self._spec.history, self._base.instant_time, wanted)
+        names = wanted if columns.by_id is None else [name for name in columns.names if name in stored_types]
+        as_is = columns.by_id is None and all(
+            stored_types.get(name) == self._file_schema.field(name).type for name in wanted
+        )
         # Key generators and projections are handed plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
         target = pa.schema([self._file_schema.field(name) for name in wanted])
         first = 0
-        for batch in self._reader.batches(wanted, self._batch_rows(), dictionaries):
-            table = pa.Table.from_batches([batch])
+        for batch in self._reader.batches(names, self._batch_rows(), dictionaries):
+            table = columns.named(pa.Table.from_batches([batch]))
             if not as_is:
                 table = project(table, target)
             if self._stored_keys is not None:

@@ -19,7 +19,8 @@ END = "hoodie.datasource.read.end.instanttime"
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
     False,
-    "Reading follows the schema history of a table that has one, and warns of false. Writing with true is refused.",
+    "Reading and writing follow the schema history of a table that has one, and warn of false. Writing with true, "
+    "which makes such histories, is refused.",
     scopes=ON_READ_AND_WRITE,
 )
 
