@@ -111,6 +111,7 @@ def test_a_rewritten_file_whose_rows_stay_has_an_empty_change_log() -> None:
     table.upsert(("a", "x", 1, 1))
     (path,) = stored(table)
     assert records(table, path) == []
+    assert len(list(scan_log(table.storage, path))) == 1, "a block without records"
 
 
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])

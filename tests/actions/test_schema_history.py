@@ -139,6 +139,26 @@ def test_rows_are_written_to_log_files_under_the_newest_schema(version: str) -> 
     assert {time: rows(table, ("id", "v"), as_of=time) for time in times} == before
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_rewritten_file_has_the_columns_of_the_newest_schema(version: str) -> None:
+    table = Altered(version, None, "COPY_ON_WRITE")
+    table.put(*first_rows(), operation="insert")
+    table.alter(RENAMED)
+    table.alter(DROPPED)
+    table.alter(LAST)
+    table.publish()
+
+    table.put(last_row("a", "x", 3, "t0", 6_000_000_000, "e0"))
+    table.delete(("b", "y"))
+
+    kept = [("c", "n2", 2, None), ("d", "n3", 3, None), ("e", "n4", 4, None), ("f", "n5", 5, None)]
+    assert rows(table) == [("a", "t0", 6_000_000_000, "e0"), *kept]
+    for file_slice in FileSystemView.load(table.meta).all_slices():
+        assert file_slice.base_file is not None
+        with table.storage.open_input(file_slice.base_file.path) as file:
+            assert pq.read_schema(file).names[5:] == [name for name, _ in LAST.values()]
+
+
 @pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
 def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version: str) -> None:
     """Real Hudi's: b was written with `name` and a number `extra`; one was renamed, one dropped and added as text."""

@@ -118,7 +118,7 @@ def times(table: TestTable) -> list[str]:
     return sorted((i.completion_time or "") if by_completion else i.requested_time for i in meta.timeline.commits())
 
 
-A1, B1, A2, C1 = ("a", "x", 1, 1), ("b", "x", 1, 1), ("a", "x", 2, 2), ("c", "x", 1, 1)
+A1, B1, C1, A2, B2 = ("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "x", 1, 1), ("a", "x", 2, 2), ("b", "x", 2, 2)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -127,7 +127,7 @@ A1, B1, A2, C1 = ("a", "x", 1, 1), ("b", "x", 1, 1), ("a", "x", 2, 2), ("c", "x"
 def test_every_operation_is_told_with_the_rows_before_and_after(version: str, table_type: str, mode: str) -> None:
     table = logged(version, table_type, mode)
     table.insert(A1, B1)
-    table.upsert(A2, C1)
+    table.upsert(B2, A2, C1)
     table.delete(("b", "x"), ("nobody", "x"))
     table.write("insert_overwrite", rows_of(B1))
     table.write_as_is(
@@ -141,8 +141,8 @@ def test_every_operation_is_told_with_the_rows_before_and_after(version: str, ta
         return sorted(changes(table, begin, end), key=repr)
 
     assert between("earliest", first) == [("i", None, A1), ("i", None, B1)]
-    assert between(first, second) == [("i", None, C1), ("u", A1, A2)]
-    assert between(second, third) == [("d", B1, None)]
+    assert between(first, second) == [("i", None, C1), ("u", A1, A2), ("u", B1, B2)]
+    assert between(second, third) == [("d", B2, None)]
     assert between(third, fourth) == [("d", A2, None), ("d", C1, None), ("i", None, B1)]
     assert between(fourth) == between(fourth, fifth) == [("d", B1, None)]
     assert between(fifth) == []
