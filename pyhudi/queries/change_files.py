@@ -16,8 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from pyhudi.errors import CorruptFile
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.change_logs import DATA_BEFORE_AFTER
+from pyhudi.model.change_logs import CHANGE_LOG_SUFFIX, DATA_BEFORE_AFTER
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.file_group import BaseFile, CommittedBytes, FileGroup, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
@@ -104,6 +105,7 @@ class _Finder:
             before = self._previous(group, stat, instant) if self._looks_up else None
             after = self._slice(group, stat.path or "", instant) if self._looks_up else None
             for path in stat.cdc_stats:
+                self._check_change_log(group, path, instant)
                 self._need(path, instant)
             self._note(group, GroupChange(time, LOGGED, before, after, tuple(sorted(stat.cdc_stats))))
         elif operation == OperationType.DELETE and not stat.num_writes and stat.num_deletes:
@@ -124,10 +126,25 @@ class _Finder:
         return None
 
     def _slice(self, group: FileGroupId, path: str, instant: Instant) -> FileSlice:
+        folder, _, text = path.rpartition("/")
+        name = BaseFileName.parse(text)
+        if name is None or FileGroupId(folder, name.file_id) != group:
+            raise self._strange(path, group, instant)
         self._need(path, instant)
-        name = BaseFileName.parse(path.rpartition("/")[2])
-        base_instant = "" if name is None else name.instant_time
-        return FileSlice(group, base_instant, BaseFile(path, group.partition_path, group.file_id, base_instant, 0))
+        return FileSlice(group, name.instant_time, BaseFile(path, folder, name.file_id, name.instant_time, 0))
+
+    def _check_change_log(self, group: FileGroupId, path: str, instant: Instant) -> None:
+        folder, _, text = path.rpartition("/")
+        name = LogFileName.parse(text)
+        is_one = name is not None and name.suffix == CHANGE_LOG_SUFFIX and name.instant_time == instant.requested_time
+        if name is None or not is_one or FileGroupId(folder, name.file_id) != group:
+            raise self._strange(path, group, instant)
+
+    def _strange(self, path: str, group: FileGroupId, instant: Instant) -> CorruptFile:
+        return CorruptFile(
+            f"{self._meta.storage.root}: {instant.action.value} {instant.requested_time} names {path!r:.300} as a file "
+            f"of {group.file_id} in {group.partition_path!r}, which it is not. Look at the commit, or begin after it."
+        )
 
     # ---- slices
 

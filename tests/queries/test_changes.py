@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 from pyhudi import HudiTable, RangeNotReadable
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.model.change_logs import LOGGING_MODES
+from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.queries import IncrementalOptions
+from pyhudi.queries.change_files import changes_of_commits
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan
@@ -285,6 +288,22 @@ def test_a_damaged_change_log_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
+    "path",
+    ["../x", "y/.f-0_1.log.1_0-1-0.cdc", "x/.f-0_20240101000000000.log.1_0-1-0.cdc", ".hoodie/hoodie.properties"],
+)
+def test_a_commit_that_names_a_file_of_somebody_else_is_not_believed(path: str) -> None:
+    table = logged("9")
+    table.insert(A1)
+    table.upsert(A2)
+    newest = table.meta.timeline.last_commit()
+    assert newest is not None
+    (stat,) = table.meta.commits.metadata(newest).stats()
+    forged = CommitMetadata({"x": (replace(stat, cdc_stats={path: 1}),)}, operation_type="UPSERT")
+    with pytest.raises(CorruptFile, match="which it is not"):
+        changes_of_commits(table.meta, [(newest, forged)])
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         ({"query_type": "cdc"}, "incremental_format='cdc'"),
@@ -346,3 +365,56 @@ def test_a_table_that_follows_the_changes_is_always_equal(
             assert sorted(target.values()) == sorted(table.rows())
     replayed(target, changes(table, begin))
     assert sorted(target.values()) == sorted(table.rows())
+
+
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("mode", LOGGING_MODES)
+def test_changes_by_filters_and_merges_are_found_too(tmp_path: Path, table_type: str, mode: str) -> None:
+    """On merge-on-read tables these write the changed columns only."""
+    schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
+    more = {"cdc": True, "cdc_logging_mode": mode, "table_type": table_type, "partition_by": "p"}
+    table = HudiTable.create(tmp_path / "t", schema, record_key="id", ordering="ts", **more)
+    table.insert(rows_of(A1, B1, C1))
+    table.update("id = 'a'", set={"v": 9})
+    table.merge([{"id": "b", "p": "x", "v": 5}, {"id": "n", "p": "x", "v": 6}]).when_matched_update(
+        {"v": "source.v"}
+    ).when_not_matched_insert({"v": "source.v", "ts": 1}).execute()
+    table.delete(where="id = 'c'")
+
+    target: dict[Image, Image] = {}
+    found = table.changes("earliest", format="cdc").to_arrow().to_pylist()
+    replayed(target, [(row["op"], image(row["before"]), image(row["after"])) for row in found])
+    assert sorted(target.values()) == [("a", "x", 1, 9), ("b", "x", 1, 5), ("n", "x", 1, 6)]
+    assert len(found) == 7
+
+
+@pytest.mark.parametrize("mode", LOGGING_MODES)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"table_base_file_format": "ORC"},
+        {"datasource_write_drop_partition_columns": "true", "datasource_write_hive_style_partitioning": "true"},
+        {"datasource_write_payload_class": "org.apache.hudi.common.model.PartialUpdateAvroPayload"},
+    ],
+)
+def test_changes_of_tables_of_other_layouts_lead_to_the_snapshot(mode: str, options: dict[str, str]) -> None:
+    table = logged("9", mode=mode, **options)
+    table.insert(A1, B1, C1)
+    table.upsert(A2, B2)
+    table.delete(("c", "x"))
+    rows = pa.Table.from_batches(read_batches(plan(table), table.storage)).to_pylist()
+    after = {row["after"] and json.loads(row["after"])["id"]: row for row in rows if row["op"] == "u"}
+    assert sorted(row["op"] for row in rows) == ["d", "i", "i", "i", "u", "u"]
+    assert {key: json.loads(row["after"])["v"] for key, row in after.items()} == {"a": 2, "b": 2}
+    assert {key: json.loads(row["before"])["v"] for key, row in after.items()} == {"a": 1, "b": 1}
+
+
+def test_rows_of_before_a_column_was_added_are_those_of_their_time() -> None:
+    """A change log keeps the schema of its commit; what is looked up in base files has the newest columns."""
+    table = logged("9")
+    table.insert(A1)
+    table.upsert(A2)
+    table.upsert_with(("a", "x", 3, 3), more="m")
+    updates = pa.Table.from_batches(read_batches(plan(table), table.storage)).to_pylist()[1:]
+    assert [sorted(json.loads(row["after"])) for row in updates] == [sorted(FIELDS), sorted([*FIELDS, "more"])]
+    assert json.loads(updates[1]["before"])["more"] is None
