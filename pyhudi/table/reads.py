@@ -154,12 +154,18 @@ class TableReads(TableCalls):
         returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, given)
         if returned not in ("latest_state", "cdc"):
             raise ConfigError(f"incremental_format={returned!r}: expected 'latest_state' or 'cdc'.")
+        kind = _given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given)
+        if incremental_format is not None and kind != "incremental":
+            raise ConfigError(
+                f"incremental_format={incremental_format!r} with a query of type {kind}: give "
+                "query_type='incremental' and begin, or call HudiTable.changes."
+            )
         return Scan(
             self._fresh(),
             columns=columns,
             where=where,
             as_of=_given_once(_AS_OF, "as_of", as_of, read_options.as_of, given),
-            query_type=_given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given),
+            query_type=kind,
             begin=_given_once(BEGIN, "begin", begin, read_options.begin, given),
             end=_given_once(END, "end", end, read_options.end, given),
             spark=self._spark,

@@ -307,6 +307,7 @@ def test_a_commit_that_names_a_file_of_somebody_else_is_not_believed(path: str) 
     ("arguments", "says"),
     [
         ({"query_type": "cdc"}, "incremental_format='cdc'"),
+        ({"incremental_format": "cdc"}, "with a query of type snapshot: give query_type='incremental'"),
         ({"query_type": "incremental", "begin": "earliest", "incremental_format": "avro"}, "expected 'latest_state'"),
         (
             {
