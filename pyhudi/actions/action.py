@@ -24,6 +24,7 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.internal import InternalSchema
 from pyhudi.storage.clock import Clock
 
 __all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]
@@ -49,11 +50,17 @@ class ActionContext:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """First phase: what is decided before a row is looked at. `schema`: data columns of the table after the action."""
+    """First phase: what is decided before a row is looked at. `schema`: data columns of the table after the action.
+
+    `history`: the table's schemas with ids of columns, newest first, () where columns match by name; `internal_schema`:
+    the newest of them as the commit carries it.
+    """
 
     schema: pa.Schema
     schema_json: str
     body: bytes = b""
+    history: tuple[InternalSchema, ...] = ()
+    internal_schema: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

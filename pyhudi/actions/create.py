@@ -96,6 +96,8 @@ def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTab
         delete_field=options.delete_field,
         delete_marker=options.delete_marker,
         create_schema=create_schema,
+        cdc_enabled=options.cdc_enabled,
+        cdc_logging_mode=options.cdc_logging_mode,
     )
 
 
@@ -135,24 +137,16 @@ def check_fields(options: WriteOptions, columns: Sequence[str]) -> None:
         )
 
 
-def check_files_writable(config: TableConfig, *, rows_change: bool = True) -> None:
-    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them.
-
-    Args: rows_change: False for a compaction, which needs no change log: queries of changes pass over it.
-    """
+def check_files_writable(config: TableConfig) -> None:
+    """Raises UnsupportedTable for tables whose files this release can't write, whatever rows go into them."""
     config.check_writable()
-    name = config.table_name
     if config.base_file_format not in _BASE_FORMATS:
         raise UnsupportedTable(
-            f"The table {name!r} keeps its base files as {config.base_file_format}; this release writes "
+            f"The table {config.table_name!r} keeps its base files as {config.base_file_format}; this release writes "
             f"{' and '.join(_BASE_FORMATS)}."
         )
-    if config.cdc_enabled and rows_change:
-        raise UnsupportedTable(
-            f"The table {name!r} records changes (hoodie.table.cdc.enabled=true); this release can't write change "
-            f"logs, and "
-            f"commits without them would be missing from CDC queries. Write to it with Apache Hudi."
-        )
+    if config.cdc_enabled:
+        _ = config.logging_mode  # raises when nobody here knows it
 
 
 def check_writable(config: TableConfig, options: WriteOptions) -> None:

@@ -66,6 +66,6 @@ def check_no_schema_history(meta: MetaClient) -> None:
     """
     if any(entry.name.endswith(".schemacommit") for entry in meta.storage.list(SCHEMA_FOLDER)):
         raise UnsupportedTable(
-            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); this "
-            "release reads such tables and does not write them. Write to it with Apache Hudi."
+            f"{meta.storage.root}: the table has a schema history (hoodie.schema.on.read.enable, ALTER TABLE); in such "
+            "tables this release writes and deletes rows, compacts, and does nothing else. Do this with Apache Hudi."
         )

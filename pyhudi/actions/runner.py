@@ -24,6 +24,7 @@ from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
+from pyhudi.actions.writes.schema_history import check_same_history
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
@@ -84,7 +85,7 @@ def _perform(
     finally:
         for frame in prepared.kept:
             context.engine.release(frame)
-    kept = [status.stat.path for status in statuses if status.stat.path is not None]
+    kept = [path for status in statuses for path in status.stat.paths]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     metadata = action.summarise(prepared, statuses, context)
     if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):
@@ -135,6 +136,7 @@ def _complete(
     def conflicts(now: ActionContext) -> None:
         check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
+        check_same_history(prepared.schedule, began.meta, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
         found = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)

@@ -279,11 +279,13 @@ class LogFiles:
     ) -> WriteStat:
         spec, group, base = self._spec, self._slice.group, self._slice.base_file
         own = spec.table_version >= 8
+        # From version 8 on the slice is named only where queries of changes ask for the rows before this write.
+        names_slice = not own or spec.change_log is not None
         return WriteStat(
             file_id=group.file_id,
             path=data_path(group.partition_path, str(name)),
             partition_path=group.partition_path,
-            prev_commit=spec.instant_time if own else self._slice.base_instant,
+            prev_commit=self._slice.base_instant if names_slice else spec.instant_time,
             num_writes=counts.updates + counts.inserts,
             num_update_writes=counts.updates,
             num_inserts=counts.inserts,
@@ -293,6 +295,6 @@ class LogFiles:
             upsert_time_ms=int((self._clock.monotonic_s() - started_s) * 1000),
             log_version=name.version,
             log_offset=0,
-            base_file="" if own or base is None else base.name,
+            base_file=base.name if names_slice and base is not None else "",
             log_files=log_files,
         )

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
+from pyhudi.filegroup.change_log import ChangeLog
 from pyhudi.filegroup.concat_rows import concat_rows
 from pyhudi.filegroup.markers import MERGE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
@@ -33,6 +34,7 @@ from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
 
@@ -54,7 +56,7 @@ def merge_file(
             all rows are deletes, data columns may be absent; deletes without ordering values always win.
         match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
         first_seq: row number of the first new row in the sequence numbers.
-    Returns: the status of the one new file. It is written even when no row is left.
+    Returns: the status of the one new file. It is written even when no row is left, and so is its change log.
     Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
     """
     started_s = clock.monotonic_s()
@@ -74,8 +76,12 @@ def merge_file(
             gathers=True,
         )
         try:
+            if spec.change_log is not None:
+                merge.changes = ChangeLog(spec, spec.change_log, task, base.partition_path, base.file_id)
             merge.run(file, first_seq)
             stat = file.close_rewritten(base, merge, (started_s, scanned_s), clock)
+            if merge.changes is not None:
+                stat = replace(stat, cdc_stats=merge.changes.close())
         except BaseException:
             file.abandon()
             raise
@@ -118,8 +124,22 @@ class _Incoming:
         return cls(keys, rows, ordering, deletes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """Stored rows of a batch that go. `rows`: where they are; `partners`: the incoming rows of their keys; `deleted`:
+    nothing takes their place; `fresh`: what takes the place of the others, in their order.
+    """
+
+    rows: _Positions
+    partners: _Positions
+    deleted: _Flags
+    fresh: pa.Table
+
+
 class _Merge:
-    """One pass over the stored rows."""
+    """One pass over the stored rows. `changes`: where they are noted, if they are."""
+
+    changes: ChangeLog | None = None
 
     def __init__(
         self, spec: WriteSpec, base: BaseFile, reader: BaseFileReader, incoming: _Incoming, match_keys: bool
@@ -158,6 +178,8 @@ class _Merge:
         group_rows = self._spec.file.row_group_rows
         for first in range(0, len(new), group_rows):
             rows = self._take(new[first : first + group_rows])
+            if self.changes is not None:
+                self.changes.inserted(single_array(rows.column(RECORD_KEY)), rows)
             file.write(self._new_rows(file, rows))
             file.add_keys(rows.column(RECORD_KEY))
             file.note_new_keys(rows.column(RECORD_KEY))
@@ -173,14 +195,18 @@ class _Merge:
         held = (FILE_NAME,) if self._stored_keys is None else (FILE_NAME, RECORD_KEY)
         wanted = [name for name in self._file_schema.names if name not in held]
         stored_types = {field.name: field.type for field in self._reader.schema}
-        as_is = all(stored_types.get(name) == self._file_schema.field(name).type for name in wanted)
+        columns = file_columns(self._spec.history, self._base.instant_time, wanted)
+        names = wanted if columns.by_id is None else [name for name in columns.names if name in stored_types]
+        as_is = columns.by_id is None and all(
+            stored_types.get(name) == self._file_schema.field(name).type for name in wanted
+        )
         # Key generators and projections are handed plain columns.
         keep_dictionaries = as_is and self._spec.populate_meta_fields and not self._rules.needs_pairs
         dictionaries = set(self._reader.low_cardinality_columns() if keep_dictionaries else ()) & set(wanted)
         target = pa.schema([self._file_schema.field(name) for name in wanted])
         first = 0
-        for batch in self._reader.batches(wanted, self._batch_rows(), dictionaries):
-            table = pa.Table.from_batches([batch])
+        for batch in self._reader.batches(names, self._batch_rows(), dictionaries):
+            table = columns.named(pa.Table.from_batches([batch]))
             if not as_is:
                 table = project(table, target)
             if self._stored_keys is not None:
@@ -202,7 +228,8 @@ class _Merge:
         if len(hits):
             partners = matches[hits].astype(np.int64)
             self._found[partners] = True
-            replaced, fresh = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
+            found = (self._merged if self._rules.needs_pairs else self._won)(stored, hits, partners)
+            replaced, fresh = found.rows, found.fresh
             self.skipped += len(hits) - len(replaced)
             self.updated += len(fresh)
             self.deleted += len(replaced) - len(fresh)
@@ -211,6 +238,7 @@ class _Merge:
                 stays = pc.is_in(left, value_set=single_array(fresh.column(RECORD_KEY)))
                 self._removed.append(left.filter(pc.invert(stays)))
             if len(replaced):
+                self._note(stored, found)
                 keep = np.ones(len(stored), np.bool_)
                 keep[replaced] = False
                 copied = stored.filter(pa.array(keep))
@@ -220,6 +248,19 @@ class _Merge:
             self._add_copied_keys(file, fresh)
             rows = concat_rows(rows, self._new_rows(file, fresh))
         file.write(rows)
+
+    def _note(self, stored: pa.Table, replaced: _Replaced) -> None:
+        """Log what happened to stored rows."""
+        if self.changes is None:
+            return
+        for deleted in (False, True):
+            chosen = np.flatnonzero(replaced.deleted == deleted)
+            keys = self._incoming.keys.take(pa.array(replaced.partners[chosen]))
+            before = stored.take(pa.array(replaced.rows[chosen])).select(self._stored.names)
+            if deleted:
+                self.changes.deleted(keys, before)
+            else:
+                self.changes.updated(keys, before, replaced.fresh)
 
     def _add_copied_keys(self, file: NewBaseFile, rows: pa.Table) -> None:
         """Note the keys of rows that were in the file already."""
@@ -241,13 +282,14 @@ class _Merge:
         keys = [generator.columns(batch).record_key for batch in rows.combine_chunks().to_batches()]
         return _positions(pa.chunked_array(keys, pa.string()), self._incoming.keys)
 
-    def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> tuple[_Positions, pa.Table]:
+    def _won(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """Which stored rows of `hits` go, and the incoming rows that take their place."""
         wins = self._judge(stored, hits, partners)
         partners = partners[wins]
-        return hits[wins], self._take(partners[~self._incoming.is_delete[partners]])
+        deleted = self._incoming.is_delete[partners]
+        return _Replaced(hits[wins], partners, deleted, self._take(partners[~deleted]))
 
-    def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> tuple[_Positions, pa.Table]:
+    def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """The same where rows are merged pair by pair: what takes a row's place can have values of both."""
         rows, incoming = project(stored.take(pa.array(hits)), self._incoming.rows.schema), self._incoming
         taken = pa.array(partners)
@@ -258,7 +300,9 @@ class _Merge:
         newer = Versions(self._take(partners), incoming.is_delete[partners], tuple(given))
         merged = pair_merger(self._rules).merge(older, newer, Place.FILE)
         assert merged.is_older is not None
-        return hits[~merged.is_older], merged.rows.filter(pa.array(~merged.is_older & ~merged.is_delete))
+        newer_won = ~merged.is_older
+        fresh = merged.rows.filter(pa.array(newer_won & ~merged.is_delete))
+        return _Replaced(hits[newer_won], partners[newer_won], merged.is_delete[newer_won], fresh)
 
     def _judge(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Flags:
         """Which incoming partners of the stored rows `hits` win."""

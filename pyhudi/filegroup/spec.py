@@ -11,6 +11,8 @@ from pyhudi.filegroup.markers import create_marker
 from pyhudi.formats.base import BaseFileOptions
 from pyhudi.keygen.base import KeyGenerator
 from pyhudi.merge.rules import MergeRules
+from pyhudi.model.change_logs import ChangeLogOptions
+from pyhudi.schema.internal import InternalSchema
 from pyhudi.storage.base import Storage
 
 __all__ = ["BaseFileOptions", "WriteSpec"]
@@ -26,6 +28,9 @@ class WriteSpec:
     `texts_are_checked`: incoming texts are known to be UTF-8; else the tasks look.
     `stats_columns`: columns of which the tasks report statistics per file (dotted names of nested ones); None: of none.
     `reports_keys`: the tasks report which keys come into a file group and which leave it.
+    `history`: the table's schemas with ids of columns, newest first: columns of files that are rewritten are matched by
+    them; () where they match by name.
+    `change_log`: how rewritten files' changes are logged; None: they are not.
     `key_generator` recomputes the keys of stored rows when `populate_meta_fields` is False, and is not used otherwise.
     """
 
@@ -45,6 +50,8 @@ class WriteSpec:
     texts_are_checked: bool = False
     stats_columns: tuple[str, ...] | None = None
     reports_keys: bool = False
+    change_log: ChangeLogOptions | None = None
+    history: tuple[InternalSchema, ...] = ()
 
     def announce(self, path: str, io_type: str) -> None:
         """Say by a marker that a data file is about to be made. Raises WriteConflict when that is in vain."""

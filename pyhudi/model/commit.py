@@ -67,6 +67,11 @@ class WriteStat:
     cdc_stats: Mapping[str, int] | None = None
     total_log_read_time_ms: int = 0  # compaction results only; layout 2 only
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files that the write made in this file group: the data file, and its change logs."""
+        return (*(() if self.path is None else (self.path,)), *(self.cdc_stats or ()))
+
 
 @dataclass(frozen=True, slots=True)
 class CommitMetadata:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import (
@@ -69,6 +70,8 @@ class NewTable:
     delete_field: str | None = None
     delete_marker: str | None = None
     create_schema: str | None = None
+    cdc_enabled: bool = False
+    cdc_logging_mode: str = DATA_BEFORE_AFTER
 
 
 def new_table_properties(table: NewTable) -> dict[str, str]:
@@ -87,7 +90,7 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
         "hoodie.archivelog.folder": "history" if version >= 8 else "archived",
         "hoodie.table.base.file.format": table.base_file_format.upper(),
         "hoodie.table.timeline.timezone": table.timezone,
-        "hoodie.table.cdc.enabled": "false",
+        CDC_ENABLED: _flag(table.cdc_enabled),
         "hoodie.partition.metafile.use.base.format": "false",
         "hoodie.populate.meta.fields": _flag(table.populate_meta_fields),
         "hoodie.table.partition.fields": ",".join(_stored_partition_fields(table)),
@@ -95,6 +98,8 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
         "hoodie.datasource.write.partitionpath.urlencode": _flag(table.url_encode),
         "hoodie.datasource.write.drop.partition.columns": _flag(table.drop_partition_columns),
     }
+    if table.cdc_enabled:
+        properties[LOGGING_MODE] = table.cdc_logging_mode.upper()
     if version >= 8:
         properties["hoodie.table.initial.version"] = str(version)
         properties["hoodie.timeline.path"] = "timeline"

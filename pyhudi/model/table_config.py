@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timezone, tzinfo
 
-from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
+from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES, logging_mode
 from pyhudi.model.key_generator_names import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import WRITABLE_VERSIONS, NewTable, new_table_properties
@@ -123,7 +124,19 @@ class TableConfig:
 
     @property
     def cdc_enabled(self) -> bool:
-        return self._flag("hoodie.table.cdc.enabled", False)
+        """Are changes of rows logged?"""
+        return self._flag(CDC_ENABLED, False)
+
+    @property
+    def logging_mode(self) -> str:
+        """What change logs hold: OP_KEY_ONLY, DATA_BEFORE or DATA_BEFORE_AFTER. Raises ConfigError for another word."""
+        text = self.properties.get(LOGGING_MODE) or DATA_BEFORE_AFTER
+        mode = logging_mode(text)
+        if mode is None:
+            raise ConfigError(
+                f"{LOGGING_MODE} of the table {self.table_name!r} is {text!r}; expected {', '.join(LOGGING_MODES)}."
+            )
+        return mode
 
     # Keys and partitions
 

@@ -13,17 +13,16 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from pyhudi.errors import RangeNotReadable
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.instant import Instant
 from pyhudi.model.keys import COMMIT_TIME
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Column, In, Predicate, conjunction, may_match, parse_where
 from pyhudi.queries.as_of import AsOf
+from pyhudi.queries.changes import plan_changes
 from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.incremental_files import FilesOfCommits, files_of_commits
-from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range
+from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range, not_readable
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.path_glob import path_pattern
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, schema_history, selected
@@ -114,13 +113,16 @@ class _Query:
 
     def plan(self, meta: MetaClient) -> ReadPlan:
         """The plan, when no file goes away while it is made."""
+        if self._requested.options.returns_changes:
+            columns, where, classes = self._columns, self._where, self._merger_classes
+            return plan_changes(meta, self._requested, columns, where, classes, self._memory, self._damage)
         commits = commits_in_range(self._requested, meta)
         if commits.is_whole:
             return self._full_scan(meta, commits, None)
         found = files_of_commits(meta, commits.writes)
         if commits.lost or found.missing:
             if not self._requested.options.full_scan:
-                raise _not_readable(self._requested, meta, commits, found)
+                raise not_readable(self._requested, meta, commits, found.missing)
             lost = frozenset(i.requested_time for i in commits.lost)
             return self._full_scan(meta, commits, found.instants | lost)
         return self._plan_of(meta, commits, found)
@@ -200,19 +202,3 @@ def _written_by(instants: frozenset[str]) -> Predicate:
 def _newest(meta: MetaClient) -> str | None:
     newest = meta.timeline.last_commit()
     return None if newest is None else newest.requested_time
-
-
-def _not_readable(
-    requested: IncrementalRange, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits
-) -> RangeNotReadable:
-    lost: list[Instant] = [*commits.lost, *found.missing.values()]
-    oldest = max(commits.time_of(instant) for instant in lost)
-    what = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
-    if found.missing:
-        what.append(f"{len(found.missing)} files of it were deleted by cleaning, such as {min(found.missing)}")
-    return RangeNotReadable(
-        f"{meta.storage.root}: the commits in {requested} can't be read one by one any more: {' and '.join(what)}. "
-        f"The oldest begin that can be read is {oldest}. Begin there, or set "
-        "hoodie.datasource.read.incr.fallback.fulltablescan.enable=true to look through the newest state of the table "
-        "for rows of these commits; retain more commits to go farther back."
-    )

@@ -8,13 +8,14 @@ Source: docs/formats/incremental.md, "The range", "Holes".
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta, timezone
 
 from pyhudi.errors import ConfigError, CorruptFile, RangeNotReadable, TableError
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.change_logs import CDC_ENABLED
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, format_instant_time, parse_instant_time
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
@@ -22,7 +23,7 @@ from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.view.file_system_view import LISTING_THREADS
 
-__all__ = ["CommitsInRange", "IncrementalRange", "commits_in_range", "incremental_range", "is_service"]
+__all__ = ["CommitsInRange", "IncrementalRange", "commits_in_range", "incremental_range", "is_service", "not_readable"]
 
 EARLIEST = "earliest"
 # A write of version 8 or later may have begun before the range and completed in it. The history has no order of
@@ -98,6 +99,11 @@ def incremental_range(
     last = None if end is None else _moment("end", end, meta)
     if last is not None and last < first:
         raise ConfigError(f"end={end!r} is before begin={begin!r}: expected a range of times. Change one of them.")
+    if options.returns_changes and not meta.config.cdc_enabled:
+        raise ConfigError(
+            f"{meta.storage.root}: the table does not log changes ({CDC_ENABLED}=false), so a query can't return them. "
+            "Ask for rows (hoodie.datasource.query.incremental.format=latest_state), or make a table with change logs."
+        )
     if not meta.config.populate_meta_fields:
         raise ConfigError(
             f"{meta.storage.root}: an incremental query needs the commit time of each row, which this table does not "
@@ -119,8 +125,11 @@ def _moment(name: str, given: AsOf, meta: MetaClient) -> str:
         raise ConfigError(str(error).replace("as_of=", f"{name}=", 1)) from error
 
 
-def commits_in_range(requested: IncrementalRange, meta: MetaClient) -> CommitsInRange:
-    """The completed writes in a range. Raises RangeNotReadable for a hole in it, if the options say so."""
+def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_one: bool = False) -> CommitsInRange:
+    """The completed writes in a range. Raises RangeNotReadable for a hole in it, if the options say so.
+
+    Args:    one_by_one: a range that leaves no commit out is read commit by commit, too.
+    """
     policy = requested.options.holes
     by_completion = meta.config.table_version >= 8 or policy == "USE_TRANSITION_TIME"
 
@@ -140,7 +149,7 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient) -> CommitsIn
             )
         active = [i for i in active if i.requested_time < hole]
     checkpoint = max((time_of(i) for i in active), default=requested.begin or "0")
-    if not requested.begin and len(active) == len(commits):
+    if not one_by_one and not requested.begin and len(active) == len(commits):
         return CommitsInRange((), (), True, checkpoint, time_of)
     archived = _archived(requested, meta, by_completion)
     lost = tuple(instant for instant, body in archived if body is None)
@@ -149,6 +158,27 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient) -> CommitsIn
     found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
     checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
     return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+
+
+def not_readable(
+    requested: IncrementalRange, meta: MetaClient, commits: CommitsInRange, missing: Mapping[str, Instant]
+) -> RangeNotReadable:
+    """The error of a range whose commits are lost, or whose files: `missing`, each with a write that named it."""
+    lost: list[Instant] = [*commits.lost, *missing.values()]
+    oldest = max(commits.time_of(instant) for instant in lost)
+    what = [f"{len(commits.lost)} commits of it can't be read in the history"] if commits.lost else []
+    if missing:
+        what.append(f"{len(missing)} files of it were deleted by cleaning, such as {min(missing)}")
+    instead = "Begin there; changes can't be told from the newest state of the table"
+    if not requested.options.returns_changes:
+        instead = (
+            "Begin there, or set hoodie.datasource.read.incr.fallback.fulltablescan.enable=true to look through the "
+            "newest state of the table for rows of these commits"
+        )
+    return RangeNotReadable(
+        f"{meta.storage.root}: the commits in {requested} can't be read one by one any more: {' and '.join(what)}. "
+        f"The oldest begin that can be read is {oldest}. {instead}; retain more commits to go farther back."
+    )
 
 
 def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMetadata]:

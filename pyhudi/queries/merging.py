@@ -13,7 +13,7 @@ from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.log_damage import READING
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.keygen import from_options
-from pyhudi.merge.rules import merge_rules
+from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
@@ -33,12 +33,14 @@ def slice_spec(
     memory: MemoryOptions = DEFAULT_MEMORY,
     history: tuple[InternalSchema, ...] = (),
     damage: DamageOptions = DEFAULT_DAMAGE,
+    rules: MergeRules | None = None,
 ) -> SliceSpec:
     """What is needed to merge slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
              merger_classes: paths of the caller's mergers; memory: for log records; history: schemas of the table up
-             to then, newest first, () where columns match by name; damage: what is done about damaged log files.
+             to then, newest first, () where columns match by name; damage: what is done about damaged log files;
+             rules: how rows merge, None: as the table says.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -53,7 +55,7 @@ def slice_spec(
         meta.storage,
         pa.schema(stored),
         BlockRules(config.table_version, meta.timeline.is_visible, as_of),
-        merge_rules(config, merger_classes),
+        merge_rules(config, merger_classes) if rules is None else rules,
         keygen,
         memory.merge_bytes,
         memory.spill_folder,

@@ -25,6 +25,7 @@ from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
+from pyhudi.queries.change_rows import ChangeReading, GroupChange
 from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.key_pruning import wanted_keys
 from pyhudi.queries.merging import slice_spec
@@ -51,12 +52,14 @@ class ReadSlice:
     `parsed_path_values`: columns whose value the path tells as well as the file; where a global index left a key in its
     partition, the path is right.
     `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
+    `change`: what is read of it are the changes of one commit.
     """
 
     file_slice: FileSlice
     path_values: PathValues = ()
     merges: bool = False
     parsed_path_values: PathValues = ()
+    change: GroupChange | None = None
 
     @classmethod
     def of_base_file(
@@ -96,6 +99,7 @@ class ReadPlan:
     `files_skipped`: slices that column statistics, or the record index, of the metadata table left out;
     `listed_by_metadata`: it told the files, too.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
+    `changes`: how slices are read, when a query asks for changes.
     """
 
     schema: pa.Schema
@@ -114,6 +118,7 @@ class ReadPlan:
     merge: SliceSpec | None = field(default=None, repr=False)
     newest_commit: str | None = None
     checkpoint: str | None = None
+    changes: ChangeReading | None = field(default=None, repr=False)
 
     @property
     def size_bytes(self) -> int:
@@ -271,7 +276,10 @@ def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_
 def check_query_type(query_type: str) -> None:
     """Raise ConfigError for a query type that there is not, or not in this release."""
     if query_type == "cdc":
-        raise ConfigError(f"query_type={query_type!r} is not in this release; {', '.join(QUERY_TYPES)} are.")
+        raise ConfigError(
+            "query_type='cdc' is said in two words: query_type='incremental' with incremental_format='cdc' "
+            "(hoodie.datasource.query.incremental.format), or HudiTable.changes(since, format='cdc')."
+        )
     if query_type not in QUERY_TYPES:
         near = get_close_matches(query_type, QUERY_TYPES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -23,10 +23,11 @@ from pyhudi.filegroup.split_merge import merged_log_rows
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
+from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.filters import resolve, to_arrow
 from pyhudi.queries.missing_files import stale_read_if_missing
+from pyhudi.queries.path_columns import with_path_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
-from pyhudi.schema.casts import cast
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
@@ -38,7 +39,6 @@ __all__ = [
     "read_log_rows",
     "read_slice",
     "row_group_test",
-    "with_path_values",
 ]
 
 READ_THREADS = 2
@@ -134,7 +134,13 @@ def read_slice(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one slice that the plan's query returns. Raises StaleRead when a file of it was deleted."""
     with stale_read_if_missing(storage):
-        rows = _merged_rows(plan, read, batch_rows) if read.merges else _base_rows(plan, storage, read, batch_rows)
+        if read.change is not None:
+            assert plan.changes is not None
+            rows = read_changes(plan.changes, read.change, read.from_path, batch_rows)
+        elif read.merges:
+            rows = _merged_rows(plan, read, batch_rows)
+        else:
+            rows = _base_rows(plan, storage, read, batch_rows)
         yield from _kept(plan, rows)
 
 
@@ -216,22 +222,6 @@ def _conversion(
     return names or reader.schema.names[:1], convert
 
 
-def with_path_values(rows: pa.RecordBatch, from_path: Mapping[str, str | None], target: pa.Schema) -> pa.RecordBatch:
-    """The rows as a query returns them: columns of `target`, those of `from_path` with the value of the path."""
-    columns = [
-        _constant(from_path[field.name], field.type, rows.num_rows)
-        if field.name in from_path
-        else rows.column(field.name)
-        for field in target
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=target)
-
-
-def _constant(text: str | None, data_type: pa.DataType, rows: int) -> pa.Array:
-    value = cast(pa.array([text], pa.string()), data_type)[0] if text is not None else pa.scalar(None, data_type)
-    return pa.repeat(value, rows)
-
-
 def row_group_test(
     plan: ReadPlan, read: ReadSlice, reader: BaseFileReader
 ) -> Callable[[Callable[[Column], ValueRange | None]], bool] | None:
@@ -261,7 +251,7 @@ def row_group_test(
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:
     """How many rows a plan returns: from footers where nothing is filtered or merged."""
-    if not plan.keeps_all_rows:
+    if not plan.keeps_all_rows or plan.changes is not None:
         return sum(batch.num_rows for batch in read_batches(plan, storage, threads=threads))
 
     kept: list[tuple[str, type[Warning]]] = []

@@ -99,6 +99,8 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     if not plan.slices:
         return engine.from_arrow(plan.schema.empty_table())
     plan = told_of_damage(as_engine(engine), plan)
+    if plan.changes is not None:
+        return _read_by_python(engine, meta.storage, plan, plan.slices)
     if is_opaque(plan.predicate):
         return _read_by_python(engine, meta.storage, plan, plan.slices)
     two_parts = in_two_parts(plan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["TableReads"]
 
 _QUERY_TYPE, _AS_OF = "hoodie.datasource.query.type", "as.of.instant"
+_FORMAT = "hoodie.datasource.query.incremental.format"
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
 )
@@ -123,6 +125,7 @@ class TableReads(TableCalls):
         *,
         begin: AsOf | None = None,
         end: AsOf | None = None,
+        incremental_format: str | None = None,
         options: Options | None = None,
     ) -> Scan:
         """Describe a query; nothing is read until rows are fetched.
@@ -138,18 +141,31 @@ class TableReads(TableCalls):
             begin, end: the range of an incremental query, moments as `as_of` takes them: begin is left out, end is in
                 (None: now). Completion times from table version 8 on, instant times below. begin="earliest": from the
                 first commit on.
+            incremental_format: what an incremental query returns: "latest_state" (the default), rows in their newest
+                version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
+                commit), before and after (JSON texts).
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
                 the session's `spark.hoodie.*` come after them.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
         given = {**self._mergers, **(options or {})}
         read_options = ReadOptions.parse(given, session_options(self._spark))
+        incremental = read_options.incremental
+        returned = _given_once(_FORMAT, "incremental_format", incremental_format, incremental.format, given)
+        if returned not in ("latest_state", "cdc"):
+            raise ConfigError(f"incremental_format={returned!r}: expected 'latest_state' or 'cdc'.")
+        kind = _given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given)
+        if incremental_format is not None and kind != "incremental":
+            raise ConfigError(
+                f"incremental_format={incremental_format!r} with a query of type {kind}: give "
+                "query_type='incremental' and begin, or call HudiTable.changes."
+            )
         return Scan(
             self._fresh(),
             columns=columns,
             where=where,
             as_of=_given_once(_AS_OF, "as_of", as_of, read_options.as_of, given),
-            query_type=_given_once(_QUERY_TYPE, "query_type", query_type, read_options.query_type, given),
+            query_type=kind,
             begin=_given_once(BEGIN, "begin", begin, read_options.begin, given),
             end=_given_once(END, "end", end, read_options.end, given),
             spark=self._spark,
@@ -157,7 +173,7 @@ class TableReads(TableCalls):
             memory=read_options.memory,
             damage=read_options.damage,
             use_metadata=read_options.use_metadata,
-            incremental=read_options.incremental,
+            incremental=replace(incremental, format=returned),
         )
 
     def changes(
@@ -165,20 +181,30 @@ class TableReads(TableCalls):
         since: AsOf,
         until: AsOf | None = None,
         *,
+        format: str | None = None,
         columns: Sequence[str] | None = None,
         where: Where = None,
         options: Options | None = None,
     ) -> Scan:
         """The rows that were committed after `since`, in their newest version: an incremental query.
 
-        `checkpoint` of the result is the `since` of the next call. Deletes are no rows.
+        `checkpoint` of the result is the `since` of the next call. Deletes are no rows; with format "cdc" they are.
 
         Args:
             since, until: as `begin` and `end` of `scan`.
+            format: as `incremental_format` of `scan`: "cdc" for every change, with the rows before and after.
             columns, where, options: as in `scan`.
         Raises: ConfigError; RangeNotReadable, when rows are fetched, for commits that were archived or cleaned.
         """
-        return self.scan(columns, where, query_type="incremental", begin=since, end=until, options=options)
+        return self.scan(
+            columns,
+            where,
+            query_type="incremental",
+            begin=since,
+            end=until,
+            incremental_format=format,
+            options=options,
+        )
 
     def to_arrow(
         self, columns: Sequence[str] | None = None, where: Where = None, as_of: AsOf | None = None

@@ -32,8 +32,8 @@ def admit_writable(context: ActionContext) -> None:
 
 
 def admit_compactable(context: ActionContext) -> None:
-    """As `admit_writable`, but a schema history and change logs are not in the way of a compaction."""
-    check_files_writable(context.meta.config, rows_change=False)
+    """As `admit_writable`, but a schema history is not in the way of a compaction."""
+    check_files_writable(context.meta.config)
 
 
 def serve(

@@ -1,15 +1,18 @@
-"""Merge-on-read tables with a schema history: columns of base files and of log blocks are matched by id."""
+"""Tables with a schema history: columns of base files and of log blocks are matched by id, in reads and writes."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import UnsupportedTable
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import SchemaMismatch, UnsupportedTable, WriteConflict
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.altered import DROPPED, LAST, NAMES, RENAMED, ROWS, Altered, altered, first_rows
@@ -102,8 +105,118 @@ def test_log_files_are_compacted_when_the_version_changes(source: int, target: i
     assert ("_" in history.name) == (target >= 8)
 
 
-def test_other_writes_and_services_are_refused_still() -> None:
+def test_services_but_compaction_and_changes_of_rows_by_a_filter_are_refused() -> None:
     table = HudiTable(altered("9").meta)
-    for service in (table.log_compact, table.cluster, table.truncate):
+    update = partial(table.update, set={"v": 1})
+    for call in (table.log_compact, table.cluster, table.truncate, update, partial(table.delete, where="v = 1")):
         with pytest.raises(UnsupportedTable, match="schema history"):
-            service()
+            call()
+
+
+def last_row(key: str, partition: str, ts: int, title: str, v: int, extra: str | None) -> dict[str, Any]:
+    return {"id": key, "p": partition, "ts": ts, "title": title, "v": v, "extra": extra}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_rows_are_written_to_log_files_under_the_newest_schema(version: str) -> None:
+    table = altered(version)
+    times = [instant.requested_time for instant in table.meta.timeline.commits()]
+    before = {time: rows(table, ("id", "v"), as_of=time) for time in times}
+    table.put(last_row("a", "x", 3, "t0", 6_000_000_000, "e0"), last_row("n", "y", 3, "tn", 7, None))
+    table.put(last_row("m", "z", 1, "tm", 8, "em"), operation="insert")
+    table.delete(("b", "y"))
+
+    expected = [
+        ("a", "t0", 6_000_000_000, "e0"),
+        *ROWS[2:],
+        ("m", "tm", 8, "em"),
+        ("n", "tn", 7, None),
+    ]
+    assert rows(table) == expected
+    assert json.loads(last_body(table).extra_metadata["latest_schema"]) == table.schemas[0]
+    HudiTable(table.meta).compact()
+    assert rows(table) == rows(table, query_type="read_optimized") == expected
+    assert {time: rows(table, ("id", "v"), as_of=time) for time in times} == before
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_rewritten_file_has_the_columns_of_the_newest_schema(version: str) -> None:
+    table = Altered(version, None, "COPY_ON_WRITE")
+    table.put(*first_rows(), operation="insert")
+    table.alter(RENAMED)
+    table.alter(DROPPED)
+    table.alter(LAST)
+    table.publish()
+
+    table.put(last_row("a", "x", 3, "t0", 6_000_000_000, "e0"))
+    table.delete(("b", "y"))
+
+    kept = [("c", "n2", 2, None), ("d", "n3", 3, None), ("e", "n4", 4, None), ("f", "n5", 5, None)]
+    assert rows(table) == [("a", "t0", 6_000_000_000, "e0"), *kept]
+    for file_slice in FileSystemView.load(table.meta).all_slices():
+        assert file_slice.base_file is not None
+        with table.storage.open_input(file_slice.base_file.path) as file:
+            assert pq.read_schema(file).names[5:] == [name for name, _ in LAST.values()]
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "1.0.2", "1.2.0"])
+def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version: str) -> None:
+    """Real Hudi's: b was written with `name` and a number `extra`; one was renamed, one dropped and added as text."""
+    path, description = golden(version, "evolution_schema_on_read")
+    table = HudiTable.open(path)
+    names = table.schema.names
+    before = {row["id"]: {name: row[name] for name in names} for row in description["expected"]["snapshot"]}
+    last = table.timeline.last_commit()
+    assert last is not None
+    real = table._fresh().commits.metadata(last).extra_metadata
+
+    result = table.upsert(
+        [{"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}],
+        options={"hoodie.parquet.small.file.limit": "104857600"},
+    )
+    table.delete([{"id": "c", "p": "x"}])
+
+    found = {row["id"]: row for row in table.scan(names).to_arrow().to_pylist()}
+    new = {"id": "n", "title": "tn", "v": 6_000_000_000, "extra": "en", "ts": 9, "p": "y"}
+    assert found == {key: row for key, row in {**before, "n": new}.items() if key != "c"}
+    written = table._fresh().timeline.find(result.instant_time)
+    assert written is not None
+    body = table._fresh().commits.metadata(written)
+    assert any(stat.prev_commit != "null" for stat in body.stats()), "an older file was rewritten"
+    for entry in ("schema", "latest_schema"):
+        assert body.extra_metadata[entry] == real[entry], "word for word as real Hudi's writes"
+
+
+def test_rows_that_would_change_the_schema_are_refused() -> None:
+    table = altered("9")
+    more = pa.Table.from_pylist([{**last_row("a", "x", 3, "t", 1, "e"), "new": 1}])
+    with pytest.raises(SchemaMismatch, match=r"would change the schema of a table with a schema history \(new: int64"):
+        table.write("upsert", more)
+    assert rows(table) == ROWS
+
+
+def test_a_key_that_had_another_name_once_is_refused_by_name() -> None:
+    table = Altered("9")
+    table.put(*first_rows(), operation="insert")
+    table.alter({**RENAMED, 5: ("key", "string"), 12: ("id", "string")})
+    table.publish()
+    with pytest.raises(UnsupportedTable, match="'id', of which keys"):
+        table.put({"id": "a", "p": "x", "ts": 2})
+
+
+def test_a_schema_that_changes_while_rows_are_written_is_a_conflict() -> None:
+    """Readers would take the columns of the write's files for those of the new schema."""
+    table = altered("9")
+
+    class Engine(LocalEngine):
+        """Runs the tasks when the schema has been changed."""
+
+        def map_groups(self, *arguments: Any) -> Any:
+            table.alter({**LAST, 9: ("heading", "string")})
+            table.publish()
+            return super().map_groups(*arguments)
+
+    table.engine = Engine(1)
+    with pytest.raises(WriteConflict, match="schema was changed"):
+        table.write("upsert", pa.Table.from_pylist([last_row("a", "x", 3, "t0", 1, "e0")]))
+    assert rows(table, ("id", "heading", "v", "extra")) == ROWS

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
+from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch
 from pyhudi.model.instant import State
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
 
@@ -308,16 +308,6 @@ def test_bulk_insert_sorts_by_chosen_columns() -> None:
     )  # fmt: skip
 
     assert table.read().column("ts").to_pylist() == [1, 2, 3]
-
-
-def test_a_table_with_change_data_capture_is_refused() -> None:
-    table = TestTable()
-    table.upsert(("a", "x", 1, 10))
-    from pyhudi.timeline.table_properties import update_table_config
-
-    update_table_config(table.storage, {"hoodie.table.cdc.enabled": "true"})
-    with pytest.raises(UnsupportedTable, match="cdc"):
-        table.upsert(("a", "x", 2, 10))
 
 
 def test_rows_with_automatic_keys_are_deleted_by_the_keys_they_were_read_with() -> None:

@@ -48,7 +48,7 @@ def test_a_clustering_changes_no_row(golden: Golden, version: str, name: str) ->
 
 def _refused(name: str) -> AbstractContextManager[object]:
     """Tables that are not clustered, and why."""
-    if name in ("evolution_schema_on_read", "g2_cdc_cow_data_before_after"):
+    if name == "evolution_schema_on_read":
         return pytest.raises(UnsupportedTable)
     if name in ("g2_bucket_simple", "index_bucket", "g2_nbcc"):
         return pytest.raises(ConfigError, match="are buckets of its index")

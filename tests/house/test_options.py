@@ -41,6 +41,7 @@ class Table:
     table_version: int = 8
     base_file_format: str = "PARQUET"
     populate_meta_fields: bool = True
+    cdc_enabled: bool = False
     record_key_fields: tuple[str, ...] = ("id",)
     partition_fields: tuple[str, ...] = ("region",)
     partition_field_types: tuple[str, ...] = ("",)
@@ -228,7 +229,6 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("hoodie.table.cdc.enabled", "true"),
         ("hoodie.datasource.hive_sync.enable", "true"),
         ("hoodie.precommit.validators", "x.Y"),
         ("hoodie.datasource.write.operation", "bootstrap"),
@@ -275,11 +275,6 @@ def test_a_read_leaves_options_of_writing_alone_and_the_other_way_round():
         read = ReadOptions.parse({KEY: "id", "hoodie.clustering.inline": "true", "as.of.instant": "2024-01-01"})
         assert read == ReadOptions(query_type="snapshot", as_of="2024-01-01")
         assert resolve({"hoodie.datasource.query.type": "incremental"}) == {}
-
-
-def test_a_change_log_read_is_refused_by_name():
-    with pytest.raises(ConfigError, match=r"hoodie\.datasource\.query\.incremental\.format=cdc"):
-        ReadOptions.parse({"hoodie.datasource.query.incremental.format": "cdc"})
 
 
 def test_the_tables_own_facts_fill_the_options():

@@ -241,7 +241,7 @@ def test_filters_and_patterns_of_paths_leave_rows_out() -> None:
         ({"begin": "20240102", "end": "20240101"}, "is no moment"),
         ({"begin": "20240102000000", "end": "20240101000000"}, "is before begin"),
         ({"begin": "earliest", "as_of": "2024-01-01"}, "give end='2024-01-01' instead"),
-        ({"begin": "earliest", "options": {"hoodie.datasource.query.incremental.format": "cdc"}}, "format=cdc"),
+        ({"begin": "earliest", "incremental_format": "cdc"}, "does not log changes"),
         ({"begin": "earliest", "options": {"hoodie.datasource.read.incr.table.version": "6"}}, "incr.table.version"),
         ({"begin": "earliest", "options": {"hoodie.datasource.read.end.instanttime": "x"}}, "end='x' is no moment"),
     ],

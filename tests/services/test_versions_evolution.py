@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.removal import MetadataTableRemoved
 from pyhudi.storage import open_storage
@@ -102,8 +101,8 @@ def test_log_files_of_a_table_that_records_changes_are_compacted(source: int, ta
 
     assert table.rows() == [("a", "x", 2, 3)]
     assert not any(file_slice.log_files for file_slice in FileSystemView.load(table.meta).all_slices())
-    with pytest.raises(UnsupportedTable, match="records changes"):
-        table.write_as_is("upsert", rows_of(("a", "x", 3, 4)))
+    table.write_as_is("upsert", rows_of(("a", "x", 3, 4)))
+    assert table.rows() == [("a", "x", 3, 4)]
 
 
 def test_compacting_a_table_that_records_changes_keeps_its_change_logs(tmp_path: Path) -> None:

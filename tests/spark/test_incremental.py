@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
 TYPE, BEGIN, END = (
     f"hoodie.datasource.{name}" for name in ("query.type", "read.begin.instanttime", "read.end.instanttime")
 )
+
+FORMAT = "hoodie.datasource.query.incremental.format"
 
 
 def values(frame: Any) -> list[int]:
@@ -41,3 +44,31 @@ def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, tabl
     finally:
         pyhudi.disable(spark)
     assert values(HudiTable.open(table.path, spark=spark).changes(first, second).to_spark()) == [10, 11]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudis_options_give_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type, cdc=True)
+    table.insert([{"id": n, "v": n, "ts": 1} for n in range(2)])
+    table.upsert([{"id": 0, "v": 10, "ts": 2}])
+    table.delete([{"id": 1}])
+    expected = [("d", 1, None), ("i", None, 0), ("i", None, 1), ("u", 0, 10)]
+
+    def changes(frame: Any) -> list[tuple[str, int | None, int | None]]:
+        assert frame.columns == ["op", "ts_ms", "before", "after"]
+        pairs = [
+            (row["op"], *(json.loads(row[name] or "null") for name in ("before", "after"))) for row in frame.collect()
+        ]
+        return sorted(((op, *(None if row is None else row["v"] for row in images)) for op, *images in pairs), key=repr)
+
+    reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, "earliest").option(FORMAT, "cdc")
+    assert changes(reader.load(table.path)) == expected
+    pyhudi.enable(spark)
+    try:
+        reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, "earliest").option(FORMAT, "cdc")
+        frame = reader.load(table.path)
+        assert changes(frame) == expected
+        assert frame.where("op = 'u'").count() == 1
+    finally:
+        pyhudi.disable(spark)
+    assert changes(HudiTable.open(table.path, spark=spark).changes("earliest", format="cdc").to_spark()) == expected

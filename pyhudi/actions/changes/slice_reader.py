@@ -20,8 +20,9 @@ from pyhudi.filegroup.read import SliceSpec, read_with_late_keys
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.filters import to_arrow
+from pyhudi.queries.path_columns import with_path_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
-from pyhudi.queries.snapshot import row_group_test, with_path_values
+from pyhudi.queries.snapshot import row_group_test
 from pyhudi.schema.projection import project
 
 __all__ = ["IS_LATE", "SliceReader"]

@@ -44,7 +44,7 @@ def requests_of(target: Instant, context: ActionContext) -> tuple[RollbackReques
     storage = context.meta.storage
     if target.is_completed:
         stats = context.meta.commits.metadata(target).stats()
-        requests = _of_paths((stat.path for stat in stats if stat.path is not None), target, storage)
+        requests = _of_paths((path for stat in stats for path in stat.paths), target, storage)
         requests += requests_of_slices(target, context)
     else:
         has_markers = bool(storage.list(marker_folder(target.requested_time)))

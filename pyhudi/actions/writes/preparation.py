@@ -13,6 +13,7 @@ from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.concurrency import early_conflicts
 from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
+from pyhudi.actions.writes.schema_history import with_history
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.filegroup.append import LogOptions
@@ -22,6 +23,7 @@ from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.partitions import keeps_record_index
+from pyhudi.model.change_logs import ChangeLogOptions
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
 from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
@@ -69,7 +71,8 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
     )
     check_keys(keygen, incoming)
     everything = pa.schema([*stored, *(column for column in incoming if column.name in dropped)])
-    return Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
+    schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
+    return with_history(schedule, stored, context)
 
 
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:
@@ -81,7 +84,8 @@ def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) 
 def schedule_unchanged(context: ActionContext) -> Schedule:
     """A write that leaves the table's schema as it is."""
     schema = context.meta.stored_schema()
-    return Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
+    schedule = Schedule(schema, avro_from_arrow(schema, context.meta.config.table_name, with_meta=False))
+    return with_history(schedule, schema, context)
 
 
 def check_keys(keygen: KeyGenerator, incoming: pa.Schema) -> None:
@@ -122,6 +126,8 @@ def write_spec(
         merge_mode=rules.mode,
         rules=rules,
         key_generator=None if config.populate_meta_fields else keygen,
+        history=schedule.history,
+        change_log=ChangeLogOptions(config.logging_mode, options.log_block_max_bytes) if config.cdc_enabled else None,
         early=early_conflicts(instant, context),
         reports_keys=keeps_record_index(config),
         texts_are_checked=getattr(context.engine, "shares_memory", False),  # its rows come through this process
@@ -171,4 +177,7 @@ def commit_body(
     for status in statuses:
         stats.setdefault(status.stat.partition_path or "", []).append(status.stat)
     ordered = {path: tuple(sorted(stats[path], key=lambda stat: stat.file_id)) for path in sorted(stats)}
-    return CommitMetadata(ordered, {**context.options.extra_metadata, "schema": schedule.schema_json}, operation)
+    entries = {**context.options.extra_metadata, "schema": schedule.schema_json}
+    if schedule.internal_schema is not None:
+        entries["latest_schema"] = schedule.internal_schema
+    return CommitMetadata(ordered, entries, operation)

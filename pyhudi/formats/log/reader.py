@@ -49,6 +49,11 @@ class LogBlock:
         return self.frame.block_type in _DECODERS
 
     @property
+    def is_changes(self) -> bool:
+        """A block of a change log; `rows` are its records."""
+        return self.frame.block_type is BlockType.CDC_DATA
+
+    @property
     def is_delete(self) -> bool:
         return self.frame.block_type is BlockType.DELETE
 
@@ -99,8 +104,11 @@ class LogBlock:
         return instant, text
 
     def rows(self, columns: Collection[str] | None = None) -> pa.Table:
-        """Rows of a data block, in order; only `columns` when given. Their schema has a Parquet file's metadata."""
-        decode = _DECODERS[self.frame.block_type]
+        """Rows of a data block, or records of a change log, in order; only `columns` when given.
+
+        Their schema has a Parquet file's metadata.
+        """
+        decode = avro_data.decode if self.is_changes else _DECODERS[self.frame.block_type]
         return decode(self._content(), self.schema_json, columns, self.where)
 
     def deletes(self) -> delete.DeleteRecords:

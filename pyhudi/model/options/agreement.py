@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.change_logs import CDC_ENABLED, LOGGING_MODE
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
 from pyhudi.model.options.catalogue import find_spec
@@ -87,6 +88,9 @@ def _facts(table: TableConfig) -> dict[str, str]:
         if len(typed) == len(table.partition_fields)
         else text_of(table.partition_fields),
     }
+    facts[CDC_ENABLED] = text_of(table.cdc_enabled)
+    if table.cdc_enabled:
+        facts[LOGGING_MODE] = table.logging_mode
     if table.properties.get(_CONSISTENT_TIMESTAMPS) == "true":  # PyHudi's tables say so, Hudi's never do
         facts[_CONSISTENT_TIMESTAMPS] = "true"
     if table.ordering_fields:

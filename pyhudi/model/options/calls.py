@@ -115,8 +115,8 @@ class WriteOptions(
         values = Values(given)
         if values.flag(SCHEMA_HISTORY):
             raise ConfigError(
-                f"{SCHEMA_HISTORY.key}=true: this release reads tables with a schema history and does not write them. "
-                "Leave the option out; nothing was written."
+                f"{SCHEMA_HISTORY.key}=true: this release makes no schema history. A table that has one is "
+                "written without the option; leave it out. Nothing was written."
             )
         # A topic of several options with rules between them is made by its own function and put in whole.
         return replace(

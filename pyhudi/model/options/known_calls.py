@@ -14,8 +14,7 @@ CALLS = (
         group="Table properties",
         doc="Stored in hoodie.properties by PyHudi itself, not chosen by the caller.",
         keys="""
-            !table.cdc.enabled=false table.cdc.supplemental.logging.mode=DATA_BEFORE_AFTER table.checksum
-            table.create.schema !table.format=native table.index.defs.path table.initial.version=NINE
+            table.checksum table.create.schema !table.format=native table.index.defs.path table.initial.version=NINE
             table.legacy.payload.class table.log.file.format=HOODIE_LOG<table.rt.file.format
             table.metadata.partitions table.metadata.partitions.inflight
             !table.multiple.base.file.formats.enable=false !table.partial.update.mode table.partition_extractor_class
@@ -138,7 +137,7 @@ CALLS = (
         group="Reading",
         doc="PyHudi plans its reads itself.",
         keys="""
-            !datasource.merge.type=payload_combine !datasource.query.incremental.format=latest_state
+            !datasource.merge.type=payload_combine
             !datasource.read.create.filesystem.relation=false
             !datasource.read.extract.partition.values.from.path=false
             datasource.read.file.index.list.partitions.from.catalog=false

@@ -19,7 +19,8 @@ END = "hoodie.datasource.read.end.instanttime"
 SCHEMA_HISTORY = row(
     "hoodie.schema.on.read.enable",
     False,
-    "Reading follows the schema history of a table that has one, and warns of false. Writing with true is refused.",
+    "Reading and writing follow the schema history of a table that has one, and warn of false. Writing with true, "
+    "which makes such histories, is refused.",
     scopes=ON_READ_AND_WRITE,
 )
 
@@ -28,6 +29,14 @@ SCHEMA_HISTORY = row(
 class IncrementalOptions:
     """What an incremental query does about commits that are gone or not there yet, and which rows it leaves out."""
 
+    format: str = option(
+        "hoodie.datasource.query.incremental.format",
+        "latest_state",
+        "What an incremental query returns: rows in their newest version, or, of a table with change logs, all changes "
+        "(op, ts_ms, before, after).",
+        choices=("latest_state", "cdc"),
+        scopes=ON_READ,
+    )
     full_scan: bool = option(
         "hoodie.datasource.read.incr.fallback.fulltablescan.enable",
         False,
@@ -55,6 +64,11 @@ class IncrementalOptions:
         choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
         scopes=ON_READ,
     )
+
+    @property
+    def returns_changes(self) -> bool:
+        """Changes, not rows?"""
+        return self.format == "cdc"
 
 
 DEFAULT_INCREMENTAL = IncrementalOptions()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES
 from pyhudi.model.options.declare import option
 
 __all__ = ["BASE_FILE_FORMAT", "TABLE_NAME", "TableOptions", "VersionOptions"]
@@ -59,6 +60,20 @@ class TableOptions:
         True,
         "Store the five meta columns. false gives virtual keys.",
         keyword="meta_fields",
+    )
+    cdc_enabled: bool = option(
+        CDC_ENABLED,
+        False,
+        "Writes log what they do to each row, for queries of changes. A table is made with it, or without.",
+        keyword="cdc",
+    )
+    cdc_logging_mode: str = option(
+        LOGGING_MODE,
+        DATA_BEFORE_AFTER,
+        "What change logs hold of a row: its key, also the row before, or the row before and after. What is not there "
+        "is looked up in base files when changes are read.",
+        choices=LOGGING_MODES,
+        keyword="cdc_logging_mode",
     )
     timezone: str = option(
         "hoodie.table.timeline.timezone", "LOCAL", "Zone of instant times in a new table.", choices=("LOCAL", "UTC")

@@ -67,7 +67,7 @@ def admit_version(context: ActionContext, target: int, *, upwards: bool) -> None
     check_layout(context.meta)
     if config.table_version >= 6:
         # Files of versions 4 and 5 are not written, only the way up is open to them.
-        check_files_writable(config, rows_change=False)
+        check_files_writable(config)
     for step in path:
         config = _change(step, config, context).applied(config)
         step.check(context)

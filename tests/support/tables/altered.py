@@ -1,4 +1,4 @@
-"""Merge-on-read tables whose columns were renamed, dropped and added again between writes, as ALTER TABLE does it."""
+"""Tables whose columns were renamed, dropped and added again between writes, as ALTER TABLE does it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ Columns = dict[int, tuple[str, str]]
 class Altered(MergeOnRead):
     """`alter` says what columns there are from now on; `publish` writes the history, after which nobody here writes."""
 
-    def __init__(self, version: str = "9", storage: Storage | None = None) -> None:
-        super().__init__(version, storage)
+    def __init__(
+        self, version: str = "9", storage: Storage | None = None, table_type: str = "MERGE_ON_READ", **options: str
+    ) -> None:
+        super().__init__(version, storage, **options)
+        self.options = {**self.options, "hoodie.datasource.write.table.type": table_type}
         self.columns, self.schemas = FIRST, [_internal(0, FIRST)]
 
     def put(self, *rows: dict[str, Any], operation: str = "upsert") -> str:
@@ -55,7 +58,8 @@ class Altered(MergeOnRead):
             "latest_schema": json.dumps(self.schemas[0]),
         }
         body = CommitMetadata({}, entries, OperationType.ALTER_SCHEMA)
-        writer, action = TimelineWriter(self.storage, meta.config), ActionKind.DELTACOMMIT
+        writer = TimelineWriter(self.storage, meta.config)
+        action = ActionKind.DELTACOMMIT if meta.config.is_merge_on_read else ActionKind.COMMIT
         inflight = writer.start(writer.request(time, action))
         writer.complete(inflight, times.draw_completion(time), encode_commit(body, action, meta.config.table_version))
         return time

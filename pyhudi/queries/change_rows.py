@@ -1,0 +1,249 @@
+"""The changes that one commit made to one file group, as rows (op, ts_ms, before, after).
+
+    logged     the records of change logs; images that they don't hold are looked up in base files
+    inserted   every row of the slice after
+    deleted    every row of the slice before
+    merged     the slices before and after the commit's log files, compared on the keys that these name
+
+Source: docs/formats/incremental.md, "Changes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.formats.base import BATCH_ROWS
+from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.java.image_text import image_texts
+from pyhudi.merge.combine import single_array
+from pyhudi.model.change_logs import AFTER, BEFORE, CHANGE_COLUMNS, DELETE, INSERT, LOGGED_KEY, OP, UPDATE
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.keys import RECORD_KEY
+from pyhudi.queries.path_columns import with_path_values
+
+__all__ = ["CHANGES_SCHEMA", "DELETED", "INSERTED", "LOGGED", "MERGED", "ChangeReading", "GroupChange", "read_changes"]
+
+CHANGES_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in CHANGE_COLUMNS])
+
+LOGGED = "logged"
+INSERTED = "inserted"
+DELETED = "deleted"
+MERGED = "merged"
+
+_NO_TEXT = pa.scalar(None, pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChange:
+    """What one commit did to one file group, and where that is said.
+
+    `before`, `after`: the slice as the commit found it and left it, None where nobody asks. `log_paths`: change logs
+    (LOGGED), or the log files that the commit wrote (MERGED).
+    """
+
+    instant_time: str
+    kind: str
+    before: FileSlice | None = None
+    after: FileSlice | None = None
+    log_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeReading:
+    """How slices are read for changes: all columns of the table, meta columns first. Picklable."""
+
+    merge: SliceSpec
+    columns: pa.Schema
+
+
+def read_changes(
+    reading: ChangeReading, change: GroupChange, from_path: Mapping[str, str | None], batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Batches of CHANGES_SCHEMA.
+
+    Args:    from_path: columns whose value is taken from the partition's path.
+    Raises:  CorruptFile, UnsupportedTable, SchemaMismatch.
+    """
+    reader = _Reader(reading, change, from_path, batch_rows)
+    if change.kind == LOGGED:
+        yield from reader.logged()
+    elif change.kind == MERGED:
+        yield from reader.merged()
+    else:
+        yield from reader.of_whole_slice()
+
+
+class _Reader:
+    def __init__(
+        self, reading: ChangeReading, change: GroupChange, from_path: Mapping[str, str | None], batch_rows: int
+    ) -> None:
+        self._reading, self._change, self._from_path = reading, change, from_path
+        self._batch_rows = batch_rows
+        self._storage = reading.merge.storage
+
+    # ---- all rows of a slice
+
+    def of_whole_slice(self) -> Iterator[pa.RecordBatch]:
+        inserted = self._change.kind == INSERTED
+        for rows in self._rows(before=not inserted):
+            texts = _texts(rows)
+            yield self._batch(INSERT, None, texts) if inserted else self._batch(DELETE, texts, None)
+
+    # ---- change logs
+
+    def logged(self) -> Iterator[pa.RecordBatch]:
+        for path in self._change.log_paths:
+            for found in scan_log(self._storage, path):
+                if not isinstance(found, LogBlock) or not found.is_changes:
+                    raise CorruptFile(
+                        f"{path}: expected a change log, found something else. It is cut off or damaged; restore the "
+                        "file, or begin after its commit."
+                    )
+                if found.instant_time == self._change.instant_time:
+                    rows = found.rows()
+                    for first in range(0, len(rows), self._batch_rows):
+                        yield self._logged(rows.slice(first, self._batch_rows).combine_chunks(), path)
+
+    def _logged(self, rows: pa.Table, path: str) -> pa.RecordBatch:
+        """Records of a change log as changes. Images that it holds are printed as Hudi prints them: `null` as text."""
+        ops = single_array(rows.column(OP))
+        images: dict[str, pa.Array] = {}
+        for name, op_without in ((BEFORE, INSERT), (AFTER, DELETE)):
+            if name in rows.column_names:
+                held = single_array(rows.column(name))
+                assert isinstance(held, pa.StructArray)
+                images[name] = pc.fill_null(image_texts(held, spaced=True), "null")
+            elif LOGGED_KEY in rows.column_names:
+                wanted = pc.not_equal(ops, op_without)
+                keys = pc.if_else(wanted, single_array(rows.column(LOGGED_KEY)), _NO_TEXT)
+                images[name] = self._looked_up(keys, name == BEFORE, path)
+            else:
+                raise CorruptFile(f"{path}: expected the column {name} or {LOGGED_KEY}, found {rows.column_names}.")
+        return self._batch(ops, images[BEFORE], images[AFTER])
+
+    def _looked_up(self, keys: pa.Array, before: bool, path: str) -> pa.Array:
+        """Images of the slice's rows with these keys, null for null keys. Raises CorruptFile for a key without row."""
+        rows = self._rows_of(keys.drop_null(), before=before, path=path)
+        texts, found = _texts(rows), pc.index_in(keys, value_set=single_array(rows.column(RECORD_KEY)))
+        missing = pc.and_(keys.is_valid(), found.is_null())
+        if pc.any(missing).as_py():
+            key = keys.filter(missing)[0].as_py()
+            where = self._change.before if before else self._change.after
+            raise CorruptFile(f"{path} names the key {key!r:.200}, which {_name(where)} does not have.")
+        return texts.take(found)
+
+    # ---- log files
+
+    def merged(self) -> Iterator[pa.RecordBatch]:
+        keys = self._changed_keys()
+        before = self._rows_of(keys, before=True)
+        after = self._rows_of(keys, before=False)
+        old, new = single_array(before.column(RECORD_KEY)), single_array(after.column(RECORD_KEY))
+        old_texts, new_texts = _texts(before), _texts(after)
+        is_deleted = pc.invert(pc.is_in(old, value_set=new))
+        place = pc.index_in(new, value_set=old)
+        earlier = old_texts.take(place)
+        is_new = place.is_null()
+        # Rows that lost against what was there are the same afterwards, meta columns included.
+        has_changed = pc.or_(is_new, pc.fill_null(pc.not_equal(earlier, new_texts), True))
+        ops = pc.if_else(is_new, pa.scalar(INSERT), pa.scalar(UPDATE)).filter(has_changed)
+        yield from self._cut(self._batch(DELETE, old_texts.filter(is_deleted), None))
+        yield from self._cut(self._batch(ops, earlier.filter(has_changed), new_texts.filter(has_changed)))
+
+    def _changed_keys(self) -> pa.Array:
+        """The keys in the blocks that the commit wrote, each once."""
+        found: list[pa.Array] = []
+        for path in self._change.log_paths:
+            for block in scan_log(self._storage, path):
+                if not isinstance(block, LogBlock) or block.instant_time != self._change.instant_time:
+                    continue
+                if block.is_delete:
+                    found.append(block.deletes().keys.column(RECORD_KEY))
+                elif block.is_data:
+                    found.append(single_array(block.rows({RECORD_KEY}).column(RECORD_KEY)))
+        return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *(keys.cast(pa.string()) for keys in found)]))
+
+    # ---- slices
+
+    def _rows(self, *, before: bool, path: str = "") -> Iterator[pa.StructArray]:
+        """All rows of the slice before or after, as the table has them."""
+        file_slice = self._change.before if before else self._change.after
+        if file_slice is None:
+            if self._change.kind == LOGGED:
+                raise UnsupportedTable(
+                    f"{path} holds no images of rows, though the table says that its change logs do "
+                    "(hoodie.table.cdc.supplemental.logging.mode): set the property to what was true for this commit."
+                )
+            return
+        merge = self._merge(before=before)
+        columns = self._reading.columns
+        stored = [name for name in merge.schema.names if name in columns.names and name not in self._from_path]
+        for batch in read_file_slice(merge, file_slice, stored, self._batch_rows):
+            rows = with_path_values(batch, self._from_path, columns)
+            yield pa.StructArray.from_arrays(rows.columns, fields=list(columns))
+
+    def _merge(self, *, before: bool) -> SliceSpec:
+        """Below version 8 a log file has blocks of several commits: those until this one count, or those before it."""
+        merge = self._reading.merge
+        rules: BlockRules = merge.blocks
+        if rules.table_version >= 8:
+            return merge
+        until = self._change.instant_time
+        return replace(merge, blocks=replace(rules, latest_instant=_just_before(until) if before else until))
+
+    def _rows_of(self, keys: pa.Array, *, before: bool, path: str = "") -> pa.Table:
+        """Rows with these keys, those of the columns IMAGE and RECORD_KEY."""
+        columns = self._reading.columns
+        position = columns.get_field_index(RECORD_KEY)
+        kind = pa.struct(list(columns))
+        images: list[pa.Array] = []
+        found: list[pa.Array] = []
+        for rows in self._rows(before=before, path=path) if len(keys) else ():
+            own = rows.field(position)
+            is_wanted = pc.is_in(own, value_set=keys)
+            images.append(rows.filter(is_wanted))
+            found.append(own.filter(is_wanted))
+        return pa.table(
+            {_IMAGE: pa.chunked_array(images, kind), RECORD_KEY: pa.chunked_array(found, pa.string())},
+        )
+
+    # ---- results
+
+    def _batch(self, op: str | pa.Array, before: pa.Array | None, after: pa.Array | None) -> pa.RecordBatch:
+        given = before if before is not None else after
+        assert given is not None
+        count = len(given)
+        columns = [
+            pa.repeat(pa.scalar(op), count) if isinstance(op, str) else op,
+            pa.repeat(pa.scalar(self._change.instant_time), count),
+            *(pa.nulls(count, pa.string()) if texts is None else texts for texts in (before, after)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=CHANGES_SCHEMA)
+
+    def _cut(self, changes: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        for first in range(0, changes.num_rows, self._batch_rows):
+            yield changes.slice(first, self._batch_rows)
+
+
+_IMAGE = "image"
+
+
+def _texts(rows: pa.StructArray | pa.Table) -> pa.Array:
+    images = single_array(rows.column(_IMAGE)) if isinstance(rows, pa.Table) else rows
+    assert isinstance(images, pa.StructArray)
+    return image_texts(images, spaced=False)
+
+
+def _just_before(instant_time: str) -> str:
+    return str(int(instant_time) - 1).zfill(len(instant_time))
+
+
+def _name(file_slice: FileSlice | None) -> str:
+    return file_slice.base_file.path if file_slice is not None and file_slice.base_file is not None else "no file"
