@@ -22,6 +22,7 @@ from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
+from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
 from pyhudi.model.instant import ActionKind
@@ -36,13 +37,14 @@ KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.BLOOM_FILTERS: BloomFiltersPartition(),
     MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
+    MetadataKind.SECONDARY_INDEX: SecondaryIndexPartition(),
 }
 
 
 def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
-    """Partitions, complete or being built, of kinds that this release does not keep up."""
+    """Partitions, complete or being built, that this release does not keep up: by their kind, or their definition."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    return tuple(name for name in dict.fromkeys(listed) if not _is_kept(name))
+    return tuple(name for name in dict.fromkeys(listed) if not _is_kept(meta, name))
 
 
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
@@ -60,11 +62,13 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     return table.data
 
 
-def _is_kept(partition: str) -> bool:
+def _is_kept(data: MetaClient, partition: str) -> bool:
     try:
-        return kind_of(partition) in KEPT
+        kind = kind_of(partition)
     except UnsupportedTable:
         return False
+    is_secondary = kind is MetadataKind.SECONDARY_INDEX
+    return kind in KEPT and not (is_secondary and why_no_secondary_index(data, partition))
 
 
 def keep_up(data: MetaClient, commit: TableCommit) -> str | None:

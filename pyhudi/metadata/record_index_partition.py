@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.formats.base import open_base_file
-from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import (
+    read_index_definitions,
+    record_index_definition,
+    write_index_definitions,
+)
 from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
@@ -24,16 +23,16 @@ from pyhudi.metadata.record_index_building import FirstRecords
 from pyhudi.metadata.record_index_groups import record_index_group_count
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_rows
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
-from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.storage.base import Storage
-from pyhudi.view.committed_logs import with_committed_bytes
-from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["RecordIndexPartition"]
+
+_DEFINED = 9  # table version from which index.json tells of the record index
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +42,15 @@ class RecordIndexPartition:
     def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
         """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
         data = table.data
-        slices = with_committed_bytes(data, FileSystemView.load(data).all_slices())
+        slices = newest_slices(data)
         groups = _groups(data.storage, slices, options)
         version, zone = data.config.table_version, data.config.timeline_zone
-        return build_partition(table, partition, FirstRecords(version, _reading(data), slices, groups, zone).files())
+        if version >= _DEFINED:
+            own = record_index_definition(is_partitioned=None not in groups)
+            write_index_definitions(data.storage, read_index_definitions(data.storage).merged([own]))
+        return build_partition(
+            table, partition, FirstRecords(version, slice_reading(data), slices, groups, zone).files()
+        )
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """What came and went, as the tasks reported it.
@@ -79,31 +83,15 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
         )
 
 
-def _reading(data: MetaClient) -> SliceSpec:
-    config = data.config
-    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data.stored_schema()])
-    rules = merge_rules(config) if config.is_merge_on_read else MergeRules()
-    return SliceSpec(data.storage, schema, BlockRules(config.table_version, data.timeline.is_visible), rules)
-
-
 def _groups(storage: Storage, slices: Sequence[FileSlice], options: MetadataOptions) -> Mapping[str | None, int]:
     """How many file groups the index gets, or each partition of the table; a footer is read for each base file."""
     own = options.record_index
     if not own.is_partitioned:
-        return {None: record_index_group_count(_stored_rows(storage, slices), own)}
+        return {None: record_index_group_count(stored_rows(storage, slices), own)}
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:
         by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)
     return {
-        path: record_index_group_count(_stored_rows(storage, of_path), own, of_partition=True)
+        path: record_index_group_count(stored_rows(storage, of_path), own, of_partition=True)
         for path, of_path in by_path.items()
     }
-
-
-def _stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
-    rows = 0
-    for file_slice in slices:
-        if file_slice.base_file is not None:
-            with open_base_file(storage, file_slice.base_file.path) as reader:
-                rows += reader.num_rows
-    return rows

@@ -9,7 +9,7 @@ Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import record_fields
-from pyhudi.model.file_group import FileSlice
+from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage.subfolder import Subfolder
@@ -85,8 +85,24 @@ class MetadataTable:
                     f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
                     f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
                 )
-            self._slices[partition] = with_committed_bytes(self.meta, found)
+            self._slices[partition] = self._since_built(with_committed_bytes(self.meta, found))
         return self._slices[partition]
+
+    def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
+        """Without the log files that went when their partition was built anew, which older instants still name."""
+        if self.data.config.table_version < 8:
+            return tuple(slices)  # names say the slice
+        completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
+
+        def is_gone(log: LogFile, since: str) -> bool:
+            return log.is_missing and completed.get(log.instant_time, "") <= since
+
+        found = []
+        for one in slices:
+            since = completed.get(one.base_instant, "") if one.base_instant.startswith(SOLO) else ""
+            logs = tuple(log for log in one.log_files if not is_gone(log, since))
+            found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
+        return tuple(found)
 
     def records(self, partition: str) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
