@@ -79,7 +79,7 @@ def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
             keep it up. MetadataTableDamaged, CorruptFile.
     """
     table = MetadataTable.open(data)
-    if table is None or commit.instant.action is ActionKind.SAVEPOINT:
+    if table is None or commit.instant.action in (ActionKind.SAVEPOINT, ActionKind.INDEXING):
         return None
     _check_up_to_date(table)
     time = commit.instant.requested_time

@@ -48,8 +48,11 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "") -> None:
         )
 
 
-def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str) -> None:
-    """Take single partitions out: first from the properties, then their folders. The caller holds the table's lock."""
+def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
+    """Take single partitions out: first from the properties, then their folders; with a warning if `why` says why.
+
+    The caller holds the table's lock.
+    """
     kept = {
         key: ",".join(name for name in listed if name not in partitions)
         for key, listed in (
@@ -61,7 +64,8 @@ def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str) -> 
     update_table_config(meta.storage, kept, ())
     for name in partitions:
         meta.storage.delete_tree(child(METADATA_TABLE_FOLDER, inside(name, meta.storage.root)))
-    warn_caller(
-        f"{meta.storage.root}: the metadata table's partitions {', '.join(partitions)} were taken out: {why}",
-        MetadataTableRemoved,
-    )
+    if why:
+        warn_caller(
+            f"{meta.storage.root}: the metadata table's partitions {', '.join(partitions)} were taken out: {why}",
+            MetadataTableRemoved,
+        )
