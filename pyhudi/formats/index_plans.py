@@ -22,7 +22,7 @@ def encode_index_plan(plan: IndexPlan) -> bytes:
 def decode_index_plan(data: bytes, where: str = "indexing.requested") -> IndexPlan:
     """What an indexing instant is to build. Raises CorruptFile."""
     body = Fields(decode_avro_record(data, where), where)
-    infos = body.records("indexPartitionInfos")
+    infos = list(body.records("indexPartitionInfos"))
     names = tuple(info.text("metadataPartitionPath") for info in infos)
     return IndexPlan(names, max((info.text("indexUptoInstant") for info in infos), default=""))
 

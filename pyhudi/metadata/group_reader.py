@@ -71,7 +71,8 @@ class GroupReader:
         for number, block in enumerate((b for b in blocks if self.counts(b.instant_time)), 1):
             parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
         parts = [part for part in parts if part.num_rows]
-        return concat_records(parts) if parts else self._nothing()
+        # Deletes alone, of keys that some other look-up found, leave nothing.
+        return concat_records(parts) if any(TYPE in part.column_names for part in parts) else self._nothing()
 
     def _log_part(self, block: LogBlock, number: int, take: _Take) -> pa.Table:
         with self.meta.storage.open_input(block.path) as source:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import HudiError, MetadataTableDamaged
@@ -21,6 +22,7 @@ from pyhudi.metadata.group_reader import GroupReader, concat_records
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
+from pyhudi.metadata.record_keys import secondary_key_prefix
 from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
@@ -35,6 +37,7 @@ SOLO = "0" * 14  # instants that build a partition of a new metadata table begin
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
+_FIRST_BY_VALUE = 9  # version from which the value alone says the file group of a secondary index
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,24 @@ class MetadataTable:
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
         return self._merged(partition, lambda reader: reader.with_prefixes(prefixes))
+
+    def with_values(self, partition: str, values: Sequence[str]) -> pa.Table:
+        """The live records of a secondary index with these values, as texts.
+
+        From version 9 on only file groups that may have them are opened. Raises: MetadataTableDamaged, CorruptFile.
+        """
+        prefixes = [secondary_key_prefix(value) for value in values]
+        if self.data.config.table_version < _FIRST_BY_VALUE:
+            return self.with_prefixes(partition, prefixes)
+        ids = [found.group.file_id for found in self.slices(partition)]
+        numbers = group_numbers(partition, pa.array(prefixes, pa.string()), len(ids), self.data.config.table_version)
+        own = {ids[number]: np.array(prefixes)[numbers == number].tolist() for number in np.unique(numbers).tolist()}
+
+        def read(reader: GroupReader) -> pa.Table:
+            wanted = own.get(reader.file_slice.group.file_id)
+            return reader.with_prefixes(wanted) if wanted else reader.with_keys(pa.array([], pa.string()))
+
+        return self._merged(partition, read)
 
     def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
         with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):
