@@ -116,3 +116,12 @@ def test_indexes_print_as_a_table() -> None:
     header, _, line = repr(HudiTable(table.meta).indexes()).splitlines()
     assert header.split() == ["index", "type", "columns", "function", "state"]
     assert line.split()[-3:] == ["v", "column_stats", "built"]
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_the_table_s_properties_say_where_hudi_finds_the_definitions(version: str) -> None:
+    table = table_of(version)
+    HudiTable(table.meta).create_index("column_stats")
+    properties = table.meta.config.properties
+    assert properties["hoodie.table.index.defs.path"] == ".hoodie/.index_defs/index.json"
+    assert table.storage.stat(properties["hoodie.table.index.defs.path"]) is not None
