@@ -120,8 +120,9 @@ def commit_locked(
     _check_still_held(inflight, now)
     made = body(now)
     change = change_of(made)
-    gone = _replaced_keys(made, change, now)
-    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, gone, now.options.metadata))
+    left = _replaced_keys(made, change, now)
+    schema_json = made.schema_json if isinstance(made, CommitMetadata) else None
+    kept_up = keep_up(now.meta, TableCommit(inflight, change, statuses, left, now.options.metadata, schema_json))
     last(now)
     completion_time = draw_completion_time(inflight, now, after=kept_up)
     encoded = _encoded(made, inflight, now)

@@ -9,18 +9,21 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import missing_instants
-from pyhudi.metadata.maintenance import build, unkept_partitions, wanted_partitions
+from pyhudi.metadata.maintenance import (
+    MetadataTableRebuilt,
+    build,
+    build_anew,
+    build_missing,
+    built,
+    missing_partitions,
+    unkept_partitions,
+    wanted_partitions,
+)
 from pyhudi.metadata.removal import drop_partitions, has_metadata_table, remove_metadata_table
-from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.metadata.table import MetadataTable, check_log_files
+from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 
 __all__ = ["MetadataTableRebuilt", "needs_no_change", "with_metadata_table"]
-
-_FILES = "files"
-
-
-class MetadataTableRebuilt(UserWarning):
-    """A write found the metadata table damaged or not up to date, and has built it anew."""
 
 
 def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClient:
@@ -28,24 +31,34 @@ def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClien
 
     Hold the table's lock. Raises: MetadataTableDamaged when it is not up to date and the options say to refuse.
     """
-    if not has_metadata_table(meta):
+    to_build = meta.config.metadata_to_build
+    if not has_metadata_table(meta) and not to_build:
         return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta
     if options.enable is False:
         remove_metadata_table(meta, why="hoodie.metadata.enable=false was given.")
         return meta.reload()
+    if to_build and not set(to_build) <= set(meta.config.metadata_partitions):
+        return build_anew(meta, options)  # a process died that had begun to
+    if to_build:
+        meta = built(meta)
     unkept = unkept_partitions(meta)
     if unkept:
         drop_partitions(meta, unkept, "this release does not keep partitions of their kind up.")
         meta = meta.reload()
     fault = _fault(meta)
-    return meta if fault is None else _built_anew(meta, fault, options)
+    meta = meta if fault is None else _built_anew(meta, fault, options)
+    return build_missing(meta, missing_partitions(meta, options), options)
 
 
 def needs_no_change(meta: MetaClient, options: MetadataOptions) -> bool:
     """True when a write may begin as it is: looked at without the lock, so that most writes need not take it."""
+    if meta.config.metadata_to_build:
+        return False
     if not has_metadata_table(meta):
         return not options.enable
-    return options.enable is not False and not unkept_partitions(meta) and _fault(meta) is None
+    if options.enable is False or unkept_partitions(meta) or missing_partitions(meta, options):
+        return False
+    return _fault(meta) is None
 
 
 def _fault(meta: MetaClient) -> HudiError | None:
@@ -57,7 +70,7 @@ def _fault(meta: MetaClient) -> HudiError | None:
                 f"{meta.storage.root}: there is a metadata table without the partition 'files'."
             )
         for partition in table.partitions:
-            table.slices(partition)
+            check_log_files(table, partition)
         missing = missing_instants(table)
     except HudiError as error:
         return error
@@ -70,14 +83,14 @@ def _fault(meta: MetaClient) -> HudiError | None:
 
 def _built_anew(meta: MetaClient, fault: HudiError, options: MetadataOptions) -> MetaClient:
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    if listed and options.if_stale == "refuse":
+    if listed and options.if_stale == REFUSE:
         raise MetadataTableDamaged(
             f"{fault} Nothing was written, as hoodie.pyhudi.metadata.stale=refuse says; with `rebuild` a write builds "
             f"it anew."
         ) from fault
-    remove_metadata_table(meta)
-    meta = meta.reload()
     if listed:
         warn_caller(f"{fault} It was built anew before this write.", MetadataTableRebuilt)
-        return build(meta, tuple(dict.fromkeys((_FILES, *listed))), options)
+        return build_anew(meta, options)
+    remove_metadata_table(meta)
+    meta = meta.reload()
     return build(meta, wanted_partitions(meta.config, options), options) if options.enable else meta

@@ -21,7 +21,7 @@ from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["replaced_keys"]
 
-_SHARES_MAX = 256  # tasks; a task has several slices where there are more
+_SHARES = 256  # tasks; a task has several slices where there are more
 
 
 def replaced_keys(groups: Collection[FileGroupId], context: ActionContext) -> Mapping[str, pa.Array]:
@@ -38,7 +38,7 @@ def replaced_keys(groups: Collection[FileGroupId], context: ActionContext) -> Ma
     numbered = list(enumerate(newest))
     keygen = None if meta.config.populate_meta_fields else table_keygen(context, PROBE_TIME)
     work = SliceKeys(stored_slices(keygen, context))
-    shares = [numbered[first::_SHARES_MAX] for first in range(min(len(numbered), _SHARES_MAX))]
+    shares = [numbered[first::_SHARES] for first in range(min(len(numbered), _SHARES))]
     found = context.engine.collect(context.engine.fan_out(shares, work, work.schema))
     paths = np.array([file_slice.group.partition_path for file_slice in newest], dtype=np.object_)
     of_keys = paths[found.column(1).to_numpy()] if len(newest) else paths

@@ -74,7 +74,8 @@ class Lookup:
     slices with log files are read, for a merge-on-read table; `only_live`: keys that log files delete don't count.
     `completed`: requested times of completed commits. `replaced`: file groups that are not in the table any more.
     `base_rows`: rows shall come with BASE_ROW, where the index sees it and keys are found in their own partition.
-    `records`: the metadata table's record index, for an index that reads it; None when there is none to be trusted.
+    `records`: the metadata table's record index, for an index that reads it; None when there is none to be trusted, and
+    `no_records` says why.
     """
 
     engine: Engine
@@ -90,6 +91,7 @@ class Lookup:
     base_rows: bool = False
     table_version: int = 9
     records: RecordLookup | None = None
+    no_records: str = ""
 
     def candidates(self, *, everywhere: bool) -> tuple[BaseFile, ...]:
         """Base files that may hold a key of the batch: those of its partitions, or all."""

@@ -30,10 +30,10 @@ from pyhudi.metadata.record_lookup import RecordLookup
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
-__all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored", "tell_ignored"]
+__all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored"]
 
 _GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
-_ASKED_AT_ONCE = 1 << 18  # keys of a task that are looked up together
+_KEYS_AT_ONCE = 1 << 18  # keys of a task that are looked up together
 _HITS = pa.schema([(name, pa.string()) for name in (RECORD_KEY, LOCATION_PARTITION, LOCATION)])
 
 
@@ -41,7 +41,7 @@ class RecordIndexIgnored(UserWarning):
     """Keys were looked for in the files, because the record index is not there or not to be trusted."""
 
 
-def tell_ignored(index_type: str, why: str) -> None:
+def _tell_ignored(index_type: str, why: str) -> None:
     """Warn that the files are read instead."""
     warn_caller(
         f"{why} hoodie.index.type={index_type} finds keys without it, as GLOBAL_SIMPLE or SIMPLE does, which is slower "
@@ -60,11 +60,13 @@ class GlobalRecordIndex(Index):
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
         if lookup.records is None:
+            if lookup.no_records and lookup.view.all_slices():
+                _tell_ignored(self._name, lookup.no_records)
             return self.fallback(self.settings).tag(rows, lookup)
         try:
             return self._tagged(rows, lookup, lookup.records)
         except (HudiError, _WrongPlaces) as error:
-            tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
+            _tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
             return self.fallback(self.settings).tag(rows, lookup)
 
     @property
@@ -124,8 +126,8 @@ def _found_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
     texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
     groups = records.groups_of(texts, paths)
     tasks = [(int(group), texts.filter(pa.array(groups == group))) for group in np.unique(groups)]
-    asked = [task for task in tasks if task[0] < records.groups]
-    found = lookup.engine.collect(lookup.engine.fan_out(asked, FindPlaces(records).of_task, _HITS))
+    known = [task for task in tasks if task[0] < records.groups]
+    found = lookup.engine.collect(lookup.engine.fan_out(known, FindPlaces(records).of_task, _HITS))
     return lookup.engine.from_arrow(found)
 
 
@@ -136,8 +138,8 @@ def _found_in_tasks(rows: Frame, lookup: Lookup, records: RecordLookup) -> Frame
     schema = pa.schema([pa.field(_GROUP, pa.int32(), nullable=False)])
     numbered = engine.extend(keys, [RECORD_KEY, PARTITION_PATH], NumberGroups(records), schema)
     work = FindPlaces(records)
-    asked = engine.select(numbered, [RECORD_KEY, _GROUP])
-    return engine.map_groups(asked, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
+    wanted = engine.select(numbered, [RECORD_KEY, _GROUP])
+    return engine.map_groups(wanted, _GROUP, records.groups + 1, work, _HITS, sort=[RECORD_KEY])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:
         if len(keys):
             waiting.append(keys)
             last = keys[-1].as_py()
-        if sum(map(len, waiting)) >= _ASKED_AT_ONCE:
+        if sum(map(len, waiting)) >= _KEYS_AT_ONCE:
             yield pa.concat_arrays(waiting)
             waiting = []
     if waiting:
@@ -196,7 +198,9 @@ def _check_places(hits: Frame, lookup: Lookup) -> None:
     for row in listed.to_pylist():
         group = FileGroupId(row[LOCATION_PARTITION], row[LOCATION])
         if group not in there:
-            raise _WrongPlaces(f"it names the file group {group.file_id} in {group.partition_path!r}, which is gone.")
+            raise _WrongPlaces(
+                f"it names the file group {group.file_id} in {group.partition_path!r}, which the table lacks."
+            )
 
 
 @dataclass(frozen=True, slots=True)

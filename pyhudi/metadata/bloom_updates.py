@@ -39,7 +39,7 @@ def bloom_filters_update(
 def bloom_filter_deletions(
     table_version: int, instant_time: str, files: Mapping[str, Collection[str]]
 ) -> PartitionUpdate:
-    """What takes the records of deleted base files away; below version 8 records that say that they are gone.
+    """What takes the records of deleted base files away; below version 8 records that say so.
 
     Args: files: partition path → names of the deleted base files, without folders.
     """
@@ -47,8 +47,8 @@ def bloom_filter_deletions(
     if table_version >= 8:
         nothing = record_fields(table_version, MetadataKind.BLOOM_FILTERS).empty_table()
         return PartitionUpdate(nothing, pa.array(keys, pa.string()))
-    gone = _records(table_version, keys, [""] * len(keys), instant_time, [b""] * len(keys), is_deleted=True)
-    return PartitionUpdate(gone, nothing_deleted())
+    deleted = _records(table_version, keys, [""] * len(keys), instant_time, [b""] * len(keys), is_deleted=True)
+    return PartitionUpdate(deleted, nothing_deleted())
 
 
 def _records(

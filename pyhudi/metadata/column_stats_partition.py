@@ -5,7 +5,7 @@ Source: docs/formats/metadata-table.md, "Statistics", "Indexed columns", "Buildi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -56,13 +56,12 @@ class ColumnStatsPartition:
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The statistics of new files; those of deleted files go."""
-        version = table.data.config.table_version
-        columns = kept_columns(table.data, table.data.stored_schema(), commit.options) or ()
-        stats = stats_of_commit(table.data, commit, columns)
-        added = _added_columns(columns, stats)
-        if added:
-            columns = (*columns, *added)
-            _define(table.data, columns)
+        data = table.data
+        version = data.config.table_version
+        columns = kept_columns(data, commit.stored_schema(data), commit.options) or ()
+        stats = stats_of_commit(data, commit, columns)
+        columns = tuple(dict.fromkeys((*columns, *_columns_of(stats))))
+        _define(data, columns)
         deleted = {path: changed.deleted for path, changed in commit.change.partitions.items() if changed.deleted}
         update = column_stats_update(version, stats)
         return update.joined([column_stats_deletions(version, columns, deleted)]) if deleted else update
@@ -81,7 +80,7 @@ def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str
             found.setdefault(partition_path, []).append(reported[stat.path])
         else:
             missing[stat.path] = partition_path
-    version, schema = data.config.table_version, data.stored_schema()
+    version, schema = data.config.table_version, commit.stored_schema(data)
     for path, stats in stats_of_files(data.storage, missing, columns, version, schema):
         found.setdefault(missing[path], []).append(stats)
     return found
@@ -93,13 +92,13 @@ def _has_statistics(path: str) -> bool:
     return name is None or not name.suffix
 
 
-def _added_columns(columns: Sequence[str], stats: Mapping[str, Sequence[pa.Table]]) -> tuple[str, ...]:
-    """Columns that the write brought: the first with which their statistics come."""
+def _columns_of(stats: Mapping[str, Sequence[pa.Table]]) -> Collection[str]:
+    """Columns that statistics are of: a write that began before the options changed may have others."""
     names: dict[str, None] = {}
     for tables in stats.values():
         for table in tables:
             names |= dict.fromkeys(str(name) for name in pc.unique(table.column("columnName")).to_pylist())
-    return tuple(name for name in names if name not in columns)
+    return names
 
 
 def _define(data: MetaClient, columns: Sequence[str]) -> None:

@@ -108,9 +108,7 @@ def _log_files(table: MetadataTable, partition: str, instant_time: str, update: 
         yield from _logs_of_groups(table, groups, instant_time, own)
 
 
-def _new_groups(
-    table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int
-) -> Sequence[FileSlice]:
+def _new_groups(table: MetadataTable, partition: str, prefix: str, instant_time: str, count: int) -> list[FileSlice]:
     """File groups that begin with this instant, each with its empty log file."""
     files = GroupFiles(table.meta.storage, table.data.config.table_version, instant_time)
     ids = [numbered_file_id(prefix, number) for number in range(count)]

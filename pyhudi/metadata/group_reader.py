@@ -7,7 +7,8 @@ Source: docs/formats/metadata-table.md, "Reading a file group", "Records".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.hfile import Entries, HFileReader, gathered
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.view.committed_logs import damage_rules
@@ -48,6 +50,24 @@ class GroupReader:
         """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
         return self._read(lambda reader, where, decoder: _scanned(reader, where, decoder), None)
 
+    def runs(self) -> Iterator[pa.Table]:
+        """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
+        with ExitStack() as opened:
+            files = []
+            base = self.file_slice.base_file
+            if base is not None:
+                source = opened.enter_context(self.meta.storage.open_input(base.path))
+                files.append(self._pieces(HFileReader(source, base.path), base.path, 0))
+            for number, block in enumerate(self._blocks(), 1):
+                if block.is_delete:
+                    deletes = _deletes(block, number, None)
+                    files.append(iter([deletes.sort_by(KEY)]))
+                    continue
+                source = opened.enter_context(self.meta.storage.open_input(block.path))
+                reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
+                files.append(self._pieces(reader, block.where, number))
+            yield from sorted_runs(files, self.file_slice.group.file_id)
+
     def with_keys(self, keys: pa.Array) -> pa.Table:
         """The records with these keys (text, no nulls)."""
         if not len(keys):
@@ -65,14 +85,17 @@ class GroupReader:
         if base is not None:
             with storage.open_input(base.path) as source:
                 parts.append(self._part(HFileReader(source, base.path), base.path, 0, take))
-        rules = BlockRules(self.meta.config.table_version, self.counts)
-        damage = damage_rules(self.meta, raises=self.raises, advice=_ADVICE)
-        blocks = blocks_of(scan_slice(storage, self.file_slice, damage), rules)
-        for number, block in enumerate((b for b in blocks if self.counts(b.instant_time)), 1):
+        for number, block in enumerate(self._blocks(), 1):
             parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
         parts = [part for part in parts if part.num_rows]
-        # Deletes alone, of keys that some other look-up found, leave nothing.
-        return concat_records(parts) if any(TYPE in part.column_names for part in parts) else self._nothing()
+        return concat_records([self._nothing(), *parts])  # delete blocks alone lack the records' columns
+
+    def _blocks(self) -> Iterator[LogBlock]:
+        """The blocks that count, in their order."""
+        rules = BlockRules(self.meta.config.table_version, self.counts)
+        damage = damage_rules(self.meta, raises=self.raises, advice=_ADVICE)
+        blocks = blocks_of(scan_slice(self.meta.storage, self.file_slice, damage), rules)
+        return (block for block in blocks if self.counts(block.instant_time))
 
     def _log_part(self, block: LogBlock, number: int, take: _Take) -> pa.Table:
         with self.meta.storage.open_input(block.path) as source:
@@ -80,13 +103,17 @@ class GroupReader:
             return self._part(reader, block.where, number, take)
 
     def _part(self, reader: HFileReader, where: str, number: int, take: _Take) -> pa.Table:
+        return _numbered(take(reader, where, self._decoder(reader, where)), number)
+
+    def _pieces(self, reader: HFileReader, where: str, number: int) -> Iterator[pa.Table]:
+        decoder = self._decoder(reader, where)
+        return (_numbered(rows, number) for rows in _tables(reader.scan(), where, decoder))
+
+    def _decoder(self, reader: HFileReader, where: str) -> AvroDecoder:
         schema = reader.schema_json
         if schema is None:
             raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
-        columns = (KEY, TYPE, *self.payloads)
-        rows = take(reader, where, AvroDecoder(schema, columns, unions=True))
-        rows = rows.append_column(SEQUENCE, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
-        return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+        return AvroDecoder(schema, (KEY, TYPE, *self.payloads), unions=True)
 
     def _nothing(self) -> pa.Table:
         fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
@@ -96,13 +123,11 @@ class GroupReader:
 
 def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
     """All records; of columns whose form has changed with the table's version, fields that a part lacks are null."""
-    kinds = {
-        field.name: {part.schema.field(field.name).type for part in parts if field.name in part.column_names}
-        for part in parts
-        for field in part.schema
-    }
-    if any(len(found) > 1 for found in kinds.values()):
-        changed = {name for name, found in kinds.items() if len(found) > 1}
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
+        kinds.setdefault(field.name, set()).add(field.type)
+    changed = {name for name, found in kinds.items() if len(found) > 1}
+    if changed:
         parts = [_with_optional_fields(part, changed) for part in parts]
     return pa.concat_tables(parts, promote_options="permissive")
 
@@ -143,13 +168,19 @@ def _found(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Tab
     return _decoded(gathered(parts), where, decoder)
 
 
+def _numbered(rows: pa.Table, number: int) -> pa.Table:
+    rows = rows.append_column(SEQUENCE, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
+    return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+
+
+def _tables(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> Iterator[pa.Table]:
+    for entries in parts:
+        rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
+        yield _with_keys(rows, entries.key_array(), where)
+
+
 def _decoded(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Table:
-    tables = [
-        _with_keys(
-            decoder.decode(entries.content, entries.value_starts, entries.value_ends, where), entries.key_array(), where
-        )
-        for entries in parts
-    ]
+    tables = list(_tables(parts, where, decoder))
     return pa.concat_tables(tables) if tables else decoder.schema.empty_table()
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "column_stats_definition",
     "is_partitioned_record_index",
     "read_index_definitions",
-    "record_index_definition",
     "secondary_index_definition",
     "write_index_definitions",
 ]
@@ -37,13 +36,13 @@ _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION}
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
-    """One index. `name`: its partition of the metadata table; `function`: what is made of the columns
-    (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before table version 9;
-    `others`: fields that this release does not know.
+    """One index. `name`: its partition of the metadata table; `kind`: Hudi's word for what it is; `function`: what is
+    made of the columns (`column_stats`, `identity`, a function of an expression); `version`: V1 or V2, None before
+    table version 9; `others`: fields that this release does not know.
     """
 
     name: str
-    index_type: str
+    kind: str
     function: str = ""
     source_fields: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +53,7 @@ class IndexDefinition:
         """As the file has it."""
         body: dict[str, object] = {
             _NAME: self.name,
-            _TYPE: self.index_type,
+            _TYPE: self.kind,
             _FUNCTION: self.function,
             _SOURCE_FIELDS: list(self.source_fields),
             _OPTIONS: dict(self.options),
@@ -88,12 +87,6 @@ def column_stats_definition(table_version: int, columns: Sequence[str]) -> Index
     """The definition of column statistics, from table version 8 on. Partition statistics have none."""
     name = MetadataKind.COLUMN_STATS.value.prefix
     return IndexDefinition(name, name, name, tuple(columns), version="V2" if table_version >= 9 else None)
-
-
-def record_index_definition(*, is_partitioned: bool) -> IndexDefinition:
-    """The definition of a record index, from table version 9 on."""
-    name = MetadataKind.RECORD_INDEX.value.prefix
-    return IndexDefinition(name, name, options={_IS_PARTITIONED: str(is_partitioned).lower()}, version="V1")
 
 
 def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:

@@ -46,8 +46,9 @@ def indexed_columns(
 def kept_columns(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) -> tuple[str, ...] | None:
     """The columns of which a write to the table reports statistics; None when its metadata table keeps none.
 
-    A call that names no columns goes on with those that the index definitions list. Where these are the first columns
-    of the table, which the table had when nobody named any, those that were added since follow.
+    Those that the index definitions list, and those that the call names: a column that is indexed once stays it, or
+    statistics of partitions would tell of its older values only. Where the first columns of the table are listed, which
+    it had when nobody named any, those that were added since follow.
 
     Args:   schema: the data columns, as files store them.
     Raises: CorruptFile for index definitions that can't be read.
@@ -59,14 +60,12 @@ def kept_columns(meta: MetaClient, schema: pa.Schema, options: MetadataOptions) 
     version, has_meta = config.table_version, config.populate_meta_fields
     wanted = indexed_columns(schema, options, version, populate_meta_fields=has_meta)
     definition = read_index_definitions(meta.storage).by_name.get(name)
-    if definition is None or options.column_stats_columns:
+    if definition is None:
         return wanted
     listed = definition.source_fields
-    if version < 8:  # Hudi 1.x indexes there what it indexes in the later ones, and lists it
-        return listed
-    if listed == wanted[: len(listed)]:
-        return wanted
-    named = replace(options, column_stats_columns=listed)
+    goes_on = listed == wanted[: len(listed)]
+    together = (*listed, *(wanted if goes_on or options.column_stats_columns else ()))
+    named = replace(options, column_stats_columns=tuple(dict.fromkeys(together)))
     return indexed_columns(schema, named, version, populate_meta_fields=has_meta)
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.compaction import compact_archived
 from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit
 from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
 from pyhudi.metadata.partitions import file_group_id
@@ -94,6 +95,7 @@ def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, I
     """
     storage, clock = table.meta.storage, table.data.clock
     version = table.data.config.table_version
+    table = compact_archived(table)
     storage.delete_tree(partition)
     instant_time = _next_build_time(table)
     inflight = begin_delta_commit(table, instant_time)

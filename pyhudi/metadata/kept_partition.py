@@ -12,6 +12,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from pyhudi.formats.avro.schema import arrow_from_avro, without_meta
+from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import Instant
@@ -27,7 +29,8 @@ class TableCommit:
     """An instant of the data table that is about to complete. `change`: what it changed; `statuses`: what its tasks
     reported, () for actions without tasks, and where another process had run them. `replaced_keys`: by partition path,
     the keys in file groups that the instant takes out of the table, where somebody keeps a record index; none for file
-    groups whose rows it wrote to others. `options`: of the call.
+    groups whose rows it wrote to others. `options`: of the call. `schema_json`: Avro of the table's columns from this
+    instant on, None where it does not say.
     """
 
     instant: Instant
@@ -35,6 +38,15 @@ class TableCommit:
     statuses: tuple[WriteStatus, ...] = ()
     replaced_keys: Mapping[str, pa.Array] = field(default_factory=dict)
     options: MetadataOptions = DEFAULT_METADATA
+    schema_json: str | None = None
+
+    def stored_schema(self, data: MetaClient) -> pa.Schema:
+        """The data columns, as files store them, when the instant is complete."""
+        if self.schema_json is None:
+            return data.stored_schema()
+        dropped = data.config.dropped_partition_fields
+        columns = without_meta(arrow_from_avro(self.schema_json))
+        return pa.schema([column for column in columns if column.name not in dropped])
 
 
 class KeptPartition(Protocol):

@@ -7,12 +7,13 @@ table's lock. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from pyhudi.errors import UnsupportedTable, WriteConflict
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.bloom_filters_partition import BloomFiltersPartition
 from pyhudi.metadata.column_stats_partition import ColumnStatsPartition
+from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.indexed_columns import statistics_partitions
@@ -22,15 +23,36 @@ from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
+from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.services import run_services
+from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
-from pyhudi.model.instant import ActionKind
-from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.model.table_config import TableConfig
+from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
+from pyhudi.model.options.metadata import REFUSE, MetadataOptions
+from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
+from pyhudi.timeline.table_properties import update_table_config
 
-__all__ = ["KEPT", "build", "keep_up", "unkept_partitions", "wanted_partitions"]
+__all__ = [
+    "KEPT",
+    "MetadataTableRebuilt",
+    "build",
+    "build_anew",
+    "build_missing",
+    "built",
+    "can_be_kept",
+    "keep_up",
+    "missing_partitions",
+    "rebuild_partitions",
+    "unkept_partitions",
+    "wanted_partitions",
+]
 
+_FILES = MetadataKind.FILES.value.prefix
+_FIRST_WITH_ALL_KINDS = 8  # table version
+_LATER_KINDS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.FILES: FilesPartition(),
     MetadataKind.COLUMN_STATS: ColumnStatsPartition(),
@@ -41,38 +63,95 @@ KEPT: Mapping[MetadataKind, KeptPartition] = {
 }
 
 
+class MetadataTableRebuilt(UserWarning):
+    """A write found the metadata table damaged or not up to date, and has built it anew."""
+
+
 def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
     """Partitions, complete or being built, that this release does not keep up: by their kind, or their definition."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    return tuple(name for name in dict.fromkeys(listed) if not _is_kept(meta, name))
+    return tuple(name for name in dict.fromkeys(listed) if not (_is_kept(name) and _can_be_followed(meta, name)))
 
 
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
     """Partitions that a new metadata table gets, in the order in which they are built."""
     statistics = statistics_partitions(options, config.table_version, is_partitioned=bool(config.partition_fields))
-    record_index = (MetadataKind.RECORD_INDEX.value.prefix,) if options.record_index.is_wanted else ()
-    return (MetadataKind.FILES.value.prefix, *statistics, *record_index)
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (MetadataKind.FILES.value.prefix, *statistics, *((_RECORD_INDEX,) if wanted else ()))
 
 
 def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
-    """A new metadata table with these partitions, `files` first; the table with it."""
-    table = create_metadata_table(data)
+    """A new metadata table with these partitions, `files` first; the table with it.
+
+    What there is of one goes first. The table's properties say which partitions are to be built until all are: when
+    this process dies, the next write builds them.
+    """
+    remove_metadata_table(data, to_build=partitions)
+    table = create_metadata_table(data.reload())
+    for name in partitions:
+        if _can_be_followed(table.data, name):
+            table = KEPT[kind_of(name)].build(table, name, options)
+    return built(table.data)
+
+
+def built(data: MetaClient) -> MetaClient:
+    """The table, all of whose partitions of the metadata table are built."""
+    update_table_config(data.storage, {}, (METADATA_TO_BUILD,), data.clock)
+    return data.reload()
+
+
+def build_anew(data: MetaClient, options: MetadataOptions) -> MetaClient:
+    """The same partitions as the metadata table has, or is to have, in a new one; those that the table's version has
+    and this release keeps up.
+    """
+    config = data.config
+    known = (*config.metadata_partitions, *config.metadata_partitions_inflight, *config.metadata_to_build)
+    names = dict.fromkeys((_FILES, *known))
+    return build(data, tuple(name for name in names if can_be_kept(name, config.table_version)), options)
+
+
+def can_be_kept(partition: str, table_version: int) -> bool:
+    """Does this release keep partitions of this name up, in tables of this version?"""
+    if not _is_kept(partition):
+        return False
+    return table_version >= _FIRST_WITH_ALL_KINDS or kind_of(partition) not in _LATER_KINDS
+
+
+def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
+    """What the options name by themselves (not by default), and the metadata table that there is does not have."""
+    listed = data.config.metadata_partitions
+    wanted = options.record_index.is_global or options.record_index.is_partitioned
+    return (_RECORD_INDEX,) if listed and wanted and _RECORD_INDEX not in listed else ()
+
+
+def build_missing(data: MetaClient, partitions: Sequence[str], options: MetadataOptions) -> MetaClient:
+    """These partitions of the metadata table that there is; the table with them. Raises MetadataTableDamaged."""
+    table = MetadataTable.open(data) if partitions else None
+    if table is None:
+        return data
     for name in partitions:
         table = KEPT[kind_of(name)].build(table, name, options)
     return table.data
 
 
-def _is_kept(data: MetaClient, partition: str) -> bool:
+def _is_kept(partition: str) -> bool:
     try:
-        kind = kind_of(partition)
+        return kind_of(partition) in KEPT
     except UnsupportedTable:
         return False
-    is_secondary = kind is MetadataKind.SECONDARY_INDEX
-    return kind in KEPT and not (is_secondary and why_no_secondary_index(data, partition))
+
+
+def _can_be_followed(data: MetaClient, partition: str) -> bool:
+    """Is the definition of a partition of a kept kind one that this release can follow?"""
+    if kind_of(partition) is MetadataKind.SECONDARY_INDEX:
+        return why_no_secondary_index(data, partition) is None
+    return True
 
 
 def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
     """Write what an instant changed; when that completed. None when there is no metadata table, or nothing to write.
+
+    A metadata table that is found damaged is built anew first, unless the options say to refuse.
 
     Args:   data: the table as it is now, the instant inflight.
     Raises: WriteConflict when the metadata table lacks a completed instant, which it had before: another writer did not
@@ -82,16 +161,71 @@ def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
     if table is None or commit.instant.action in (ActionKind.SAVEPOINT, ActionKind.INDEXING):
         return None
     _check_up_to_date(table)
-    time = commit.instant.requested_time
-    undone = commit.change.undone
+    try:
+        return _kept_up(table, commit)
+    except CorruptFile as error:
+        if commit.options.if_stale == REFUSE:
+            raise
+        rebuilt = MetadataTable.open(build_anew(data, commit.options))
+        assert rebuilt is not None
+        warn_caller(f"{error} It was built anew during this write.", MetadataTableRebuilt)
+        return _kept_up(rebuilt, commit)
+
+
+def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
+    time, undone, options = commit.instant.requested_time, commit.change.undone, commit.options
+    is_restore = commit.instant.action is ActionKind.RESTORE
+    if is_restore:
+        undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
+    if undone:
+        table = settle_pending_compactions(table)
     compacted = [one for one in undone if is_compacted(table, one)]
+    if compacted and is_restore:
+        return _completed(build_anew(table.data, options))
     taken_back = [forget(table, one) for one in (*undone, time) if one not in compacted]
-    if any(taken_back):
-        table = replace(table, meta=table.meta.reload(), _slices={})
+    table = table.reloaded() if any(taken_back) else table
     if undone and not compacted and not any(changed.written for changed in commit.change.partitions.values()):
         return None  # nothing is left of what was undone, and nothing came
-    updates = {name: KEPT[kind_of(name)].update(table, name, commit) for name in table.partitions}
+    if not undone:
+        table = run_services(table, options)
+    fresh = [name for name in table.partitions if name != _FILES] if compacted else []
+    if fresh:
+        table = rebuild_partitions(table, fresh, options)
+    updates = {name: KEPT[kind_of(name)].update(table, name, commit) for name in table.partitions if name not in fresh}
     return write_delta_commit(table, time, updates)
+
+
+def _without_instant(table: MetadataTable) -> tuple[str, ...]:
+    """Instants that the metadata table has and the table does not: an attempt at a restore that died undid them."""
+    since = table.data.timeline.active_since
+    known = {i.requested_time for i in table.data.timeline}
+    return tuple(
+        i.requested_time
+        for i in table.meta.timeline
+        if i.action is ActionKind.DELTACOMMIT
+        and len(i.requested_time) == INSTANT_TIME_DIGITS
+        and not i.requested_time.startswith(SOLO)
+        and i.requested_time not in known
+        and since is not None
+        and i.requested_time > since
+    )
+
+
+def _completed(data: MetaClient) -> str | None:
+    """When the newest instant of a metadata table completed."""
+    table = MetadataTable.open(data)
+    return None if table is None else max((i.completion_time or "" for i in table.meta.timeline), default=None)
+
+
+def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options: MetadataOptions) -> MetadataTable:
+    """The metadata table with these partitions, but `files`, as they are now. When this process dies, the next write
+    builds all.
+    """
+    unlist_partitions(table.data, partitions)
+    table = MetadataTable(table.data.reload(), table.meta)
+    for name in partitions:
+        table = KEPT[kind_of(name)].build(table, name, options)
+    return MetadataTable(built(table.data), table.meta)
 
 
 def _check_up_to_date(table: MetadataTable) -> None:

@@ -54,7 +54,7 @@ class PartitionStatsPartition:
         """
         data, change = table.data, commit.change
         version = data.config.table_version
-        columns = kept_columns(data, data.stored_schema(), commit.options) or ()
+        columns = kept_columns(data, commit.stored_schema(data), commit.options) or ()
         empty = [path for path, changed in change.partitions.items() if changed.is_partition_deleted]
         nothing = partition_stats_deletions(version, columns, empty)
         if commit.instant.action in COMPACTIONS or not (change.stats or change.groups_replaced):

@@ -24,7 +24,7 @@ __all__ = ["RowPlace", "instant_ms", "place_records"]
 
 _UUID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,9}))?", re.ASCII)
 _NO_INDEX = -1  # of a file id that is a UUID alone, and of raw file ids
-_INT_MAX = 2**31 - 1
+_JAVA_INTS = 2**31  # file ids count in Java's int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _encoded(place: RowPlace) -> dict[str, object]:
     """The payload of all rows of a place; `position` (from version 8 on) stays null, as in Hudi."""
     same: dict[str, object] = {"partitionName": place.partition_path, "instantTime": place.instant_ms}
     found = _UUID.fullmatch(place.file_id)
-    if found is None or int(found[2] or 0) > _INT_MAX:
+    if found is None or int(found[2] or 0) >= _JAVA_INTS:
         raw = {"fileIdHighBits": -1, "fileIdLowBits": -1, "fileIndex": _NO_INDEX, "fileId": place.file_id}
         return {**same, **raw, "fileIdEncoding": 1}
     digits = found[1].replace("-", "")

@@ -19,7 +19,9 @@ def record_index_group_count(keys: int, options: RecordIndexOptions, *, of_parti
 
     Args:    of_partition: the file groups of one partition of the table, in an index that has some for each.
     """
-    least, most = options.partition_groups if of_partition else options.groups
+    least, most = options.groups_min, options.groups_max
+    if of_partition:
+        least, most = options.partition_groups_min, options.partition_groups_max
     if least == most:
         return max(1, least)
     wanted = math.ceil(keys * options.growth_factor) // max(1, options.group_bytes_max // _RECORD_BYTES)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
+    IndexDefinition,
     read_index_definitions,
-    record_index_definition,
     write_index_definitions,
 )
 from pyhudi.metadata.initialization import build_partition
@@ -28,11 +28,13 @@ from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.options.record_index import RecordIndexOptions
 from pyhudi.storage.base import Storage
 
 __all__ = ["RecordIndexPartition"]
 
-_DEFINED = 9  # table version from which index.json tells of the record index
+_BY_PARTITION = "isPartitioned"  # option of the definition
+_DEFINED_FROM = 9  # table version
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +44,11 @@ class RecordIndexPartition:
     def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
         """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
         data = table.data
+        by_partition = _is_by_partition(data, partition, options.record_index)
         slices = newest_slices(data)
-        groups = _groups(data.storage, slices, options)
+        groups = _groups(data.storage, slices, options.record_index, by_partition=by_partition)
         version, zone = data.config.table_version, data.config.timeline_zone
-        if version >= _DEFINED:
-            own = record_index_definition(is_partitioned=None not in groups)
-            write_index_definitions(data.storage, read_index_definitions(data.storage).merged([own]))
+        _define(data, partition, by_partition=by_partition)
         return build_partition(
             table, partition, FirstRecords(version, slice_reading(data), slices, groups, zone).files()
         )
@@ -83,10 +84,27 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
         )
 
 
-def _groups(storage: Storage, slices: Sequence[FileSlice], options: MetadataOptions) -> Mapping[str | None, int]:
+def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bool:
+    """Are keys unique in their partition? What a call does not say the definition of the index says that was there."""
+    if own.is_global or own.is_partitioned:
+        return own.is_partitioned
+    definition = read_index_definitions(data.storage).by_name.get(name)
+    return definition is not None and definition.options.get(_BY_PARTITION) == "true"
+
+
+def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
+    """Say in the table's index definitions what the index is of, as Hudi does from version 9 on."""
+    if data.config.table_version < _DEFINED_FROM:
+        return
+    definition = IndexDefinition(name, name, options={_BY_PARTITION: str(by_partition).lower()}, version="V1")
+    write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))
+
+
+def _groups(
+    storage: Storage, slices: Sequence[FileSlice], own: RecordIndexOptions, *, by_partition: bool
+) -> Mapping[str | None, int]:
     """How many file groups the index gets, or each partition of the table; a footer is read for each base file."""
-    own = options.record_index
-    if not own.is_partitioned:
+    if not by_partition:
         return {None: record_index_group_count(stored_rows(storage, slices), own)}
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:

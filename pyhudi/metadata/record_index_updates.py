@@ -73,8 +73,8 @@ def _update(
     came = [status.new_keys for status in writing if status.new_keys is not None]
     numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
     keys = pa.concat_arrays([nothing_deleted(), *came])
-    gone = [status.removed_keys for status in statuses if status.removed_keys is not None]
-    left = pc.unique(pa.concat_arrays([nothing_deleted(), *gone, *replaced]))
+    removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
+    left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
     left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left
     records = PartitionUpdate(place_records(table_version, keys, places, numbers), nothing_deleted())
     return PartitionUpdate(records.joined(()).records, left)  # one record per key: of the file that was told last

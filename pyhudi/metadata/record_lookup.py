@@ -1,7 +1,7 @@
 """RecordLookup: the places of keys by the record index of the metadata table.
 
 A key belongs to one file group of the index, whose HFiles find it by their own indexes: what is read grows with the
-keys that are asked for, not with the table. A task needs the slices of the index and which of their blocks count.
+keys that are wanted, not with the table. A task needs the slices of the index and which of their blocks count.
 Source: docs/formats/metadata-table.md, "Record index", "File groups of a key", "Is it up to date?".
 """
 

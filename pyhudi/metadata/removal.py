@@ -15,10 +15,17 @@ from collections.abc import Collection
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER
+from pyhudi.model.table_config import METADATA_TO_BUILD
 from pyhudi.storage.paths import child, inside
 from pyhudi.timeline.table_properties import update_table_config
 
-__all__ = ["MetadataTableRemoved", "drop_partitions", "has_metadata_table", "remove_metadata_table"]
+__all__ = [
+    "MetadataTableRemoved",
+    "drop_partitions",
+    "has_metadata_table",
+    "remove_metadata_table",
+    "unlist_partitions",
+]
 
 _PARTITIONS = "hoodie.table.metadata.partitions"
 _INFLIGHT = "hoodie.table.metadata.partitions.inflight"
@@ -34,11 +41,17 @@ def has_metadata_table(meta: MetaClient) -> bool:
     return bool(listed) or bool(meta.storage.list(METADATA_TABLE_FOLDER))
 
 
-def remove_metadata_table(meta: MetaClient, *, why: str = "") -> None:
-    """Take it out, with a warning if `why` says why. The caller holds the table's lock and reloads afterwards."""
+def remove_metadata_table(meta: MetaClient, *, why: str = "", to_build: Collection[str] = ()) -> None:
+    """Take it out, with a warning if `why` says why. The caller holds the table's lock and reloads afterwards.
+
+    Args:   to_build: partitions that are built anew afterwards: by the next write, should this process die before.
+    """
     listed = meta.config.metadata_partitions
+    said = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
+    forgotten = () if to_build else (METADATA_TO_BUILD,)
     if listed or meta.config.metadata_partitions_inflight:
-        update_table_config(meta.storage, {_PARTITIONS: "", _INFLIGHT: ""}, ())
+        said |= {_PARTITIONS: "", _INFLIGHT: ""}
+    update_table_config(meta.storage, said, forgotten)
     meta.storage.delete_tree(METADATA_TABLE_FOLDER)
     if listed and why:
         warn_caller(
@@ -48,10 +61,16 @@ def remove_metadata_table(meta: MetaClient, *, why: str = "") -> None:
         )
 
 
-def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
-    """Take single partitions out: first from the properties, then their folders; with a warning if `why` says why.
+def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
+    """Readers use these partitions no longer; they are built anew, by the next write should this process die."""
+    listed = meta.config.metadata_partitions
+    kept = ",".join(name for name in listed if name not in partitions)
+    update_table_config(meta.storage, {_PARTITIONS: kept, METADATA_TO_BUILD: ",".join(listed)}, ())
 
-    The caller holds the table's lock.
+
+def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:
+    """Take single partitions out, with a warning if `why` says why: first from the properties, then their folders. The
+    caller holds the table's lock.
     """
     kept = {
         key: ",".join(name for name in listed if name not in partitions)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
-_NOT_KNOWN = -1  # counts in a record that says that its file is gone
+_NOT_KNOWN = -1  # counts in a record that says that its file was deleted
 
 
 def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Table]]) -> PartitionUpdate:
@@ -74,13 +74,13 @@ def column_stats_deletions(
         return PartitionUpdate(nothing_known(table_version), keys)
     names = [name for found in files.values() for name in sorted(found) for _ in columns]
     nothing = stats_rows(table_version, "", ()).schema.empty_table()
-    gone = {field.name: pa.nulls(len(names), field.type) for field in nothing.schema}
-    gone["fileName"] = pa.array(names, pa.string())
-    gone["columnName"] = pa.array(list(columns) * (len(names) // max(1, len(columns))), pa.string())
+    marks = {field.name: pa.nulls(len(names), field.type) for field in nothing.schema}
+    marks["fileName"] = pa.array(names, pa.string())
+    marks["columnName"] = pa.array(list(columns) * (len(names) // max(1, len(columns))), pa.string())
     for count in ("valueCount", "nullCount", "totalSize", "totalUncompressedSize"):
-        gone[count] = pa.repeat(pa.scalar(_NOT_KNOWN, pa.int64()), len(names))
-    gone["isDeleted"] = pa.repeat(pa.scalar(True), len(names))
-    rows = pa.Table.from_arrays(list(gone.values()), schema=nothing.schema)
+        marks[count] = pa.repeat(pa.scalar(_NOT_KNOWN, pa.int64()), len(names))
+    marks["isDeleted"] = pa.repeat(pa.scalar(True), len(names))
+    rows = pa.Table.from_arrays(list(marks.values()), schema=nothing.schema)
     return PartitionUpdate(_records(table_version, keys, RecordType.COLUMN_STATS, rows), nothing_deleted())
 
 

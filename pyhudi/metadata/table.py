@@ -25,13 +25,13 @@ from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.record_keys import secondary_key_prefix
 from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
+from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["SOLO", "MetadataTable"]
+__all__ = ["SOLO", "MetadataTable", "check_log_files"]
 
 SOLO = "0" * 14  # instants that build a partition of a new metadata table begin with it
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
@@ -68,6 +68,10 @@ class MetadataTable:
                 f"({', '.join(data.config.metadata_partitions)}), but it can't be opened: {error}"
             ) from error
 
+    def reloaded(self) -> MetadataTable:
+        """The same with the metadata table as it is now; who holds the data table's lock knows that one unchanged."""
+        return MetadataTable(self.data, self.meta.reload(), self.raises)
+
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions that are complete, in the order in which the table's properties list them."""
@@ -88,8 +92,34 @@ class MetadataTable:
                     f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
                     f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
                 )
+            self._check_base_files(partition, found)
             self._slices[partition] = self._since_built(with_committed_bytes(self.meta, found))
         return self._slices[partition]
+
+    def _check_base_files(self, partition: str, slices: Sequence[FileSlice]) -> None:
+        """Raises MetadataTableDamaged when a base file is missing that the newest instant to write one names: its slice
+        would be read as what came after it.
+        """
+        left = {found.group.file_id: found for found in slices}
+        for instant in self._base_file_writers:
+            for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
+                name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
+                found = None if name is None else left.get(name.file_id)
+                if name is None or found is None or self._when(instant) < self._began(found):
+                    continue  # of a file group that is there no more: its partition was dropped, and built anew
+                del left[name.file_id]
+                if found.base_file is None or found.base_file.instant_time != name.instant_time:
+                    raise MetadataTableDamaged(f"{self.meta.storage.root}: the base file {stat.path} is missing.")
+            if not left:
+                return
+
+    def _when(self, instant: Instant) -> str:
+        by_completion = self.data.config.table_version >= 8
+        return (instant.completion_time or "") if by_completion else instant.requested_time
+
+    def _began(self, found: FileSlice) -> str:
+        instant = self.meta.timeline.find(found.base_instant)
+        return "" if instant is None else self._when(instant)
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
         """Without the log files that went when their partition was built anew, which older instants still name."""
@@ -106,6 +136,16 @@ class MetadataTable:
             logs = tuple(log for log in one.log_files if not is_gone(log, since))
             found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
         return tuple(found)
+
+    @cached_property
+    def _base_file_writers(self) -> Sequence[Instant]:
+        """Compactions, and instants that built partitions; the newest first."""
+        found = [
+            i
+            for i in self.meta.timeline.completed()
+            if i.action is ActionKind.COMMIT or (i.action is ActionKind.DELTACOMMIT and _is_build(i.requested_time))
+        ]
+        return sorted(found, key=self._when, reverse=True)
 
     def records(self, partition: str) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
@@ -197,3 +237,23 @@ class MetadataTable:
         return frozenset(
             i.requested_time for i in self.data.timeline if not i.is_completed and i.requested_time not in completed
         )
+
+
+def check_log_files(table: MetadataTable, partition: str) -> None:
+    """Raises MetadataTableDamaged when files of the partition are missing, or shorter than its commits say.
+
+    Nothing is read but the listing and the commits; other damage shows when the files are read.
+    """
+    for found in table.slices(partition):
+        for log in found.log_files:
+            expected = max((written.size_bytes for written in log.committed), default=0)
+            if log.is_missing or log.size_bytes < expected:
+                state = "missing" if log.is_missing else f"{log.size_bytes:,} bytes long"
+                raise MetadataTableDamaged(
+                    f"{table.meta.storage.root}: the log file {log.path} is {state}; its commits wrote {expected:,} "
+                    f"bytes."
+                )
+
+
+def _is_build(instant_time: str) -> bool:
+    return instant_time.startswith(SOLO) or len(instant_time) > INSTANT_TIME_DIGITS

@@ -124,7 +124,7 @@ def _of_rollbacks(rollbacks: Iterable[RollbackMetadata]) -> TableChange:
                 names.add(name)
             # Of a write that never completed no body has named the log files; they stay, and so they count from here.
             sizes_by_path = {**partition.log_files_from_failed_commit, **partition.rollback_log_files}
-            logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items()}
+            logs = {_name(log): size_bytes for log, size_bytes in sizes_by_path.items() if size_bytes}
             sizes.update(logs)
             names.difference_update(logs)
     changes = {path: PartitionChange(written[path], frozenset(deleted[path])) for path in written}

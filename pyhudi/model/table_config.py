@@ -15,9 +15,17 @@ from pyhudi.model.key_generator_names import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
 from pyhudi.model.new_table import WRITABLE_VERSIONS, NewTable, new_table_properties
 
-__all__ = ["READABLE_VERSIONS", "WRITABLE_VERSIONS", "NewTable", "TableConfig", "new_table_properties"]
+__all__ = [
+    "METADATA_TO_BUILD",
+    "READABLE_VERSIONS",
+    "WRITABLE_VERSIONS",
+    "NewTable",
+    "TableConfig",
+    "new_table_properties",
+]
 
 READABLE_VERSIONS = (4, 5, 6, 8, 9)
+METADATA_TO_BUILD = "hoodie.pyhudi.metadata.to.build"  # a property of our own, which Hudi passes over
 
 _KEYGEN_PREFIXES = ("hoodie.keygen.", "hoodie.streamer.keygen.", "hoodie.deltastreamer.keygen.")
 _SLASH_DATES_KEY = "hoodie.datasource.write.slash.separated.date.partitioning"
@@ -216,6 +224,11 @@ class TableConfig:
     def metadata_partitions_inflight(self) -> tuple[str, ...]:
         """Partitions of the metadata table that are being built; not to be read."""
         return _names(self.properties.get("hoodie.table.metadata.partitions.inflight"))
+
+    @property
+    def metadata_to_build(self) -> tuple[str, ...]:
+        """Partitions that a metadata table had which was taken out to be built anew, until that is done."""
+        return _names(self.properties.get(METADATA_TO_BUILD))
 
     # What this release can do
 

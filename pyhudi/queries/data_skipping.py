@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, partition_stats_key, stored_partition
 from pyhudi.metadata.table import MetadataTable
@@ -95,17 +97,32 @@ def partitions_left(
         for column, data_type in _resolved(columns, schema)
         if not pa.types.is_floating(data_type)
     }
-
-    def left(path: str) -> bool:
-        def ranges(column: Column) -> ValueRange | None:
-            known = by_column.get(column)
-            return None if known is None or column.path[0] in from_path[path] else known.get(path)
-
-        return may_match(predicate, ranges)
-
-    found = frozenset(path for path in from_path if left(path))
+    if len(_left(predicate, by_column, from_path)) == len(from_path):
+        return None
+    # Of a column that writes do not index any more there are older ranges.
+    indexed = _indexed(table)
+    by_column = {column: ranges for column, ranges in by_column.items() if ".".join(column.path) in indexed}
+    found = _left(predicate, by_column, from_path)
     # A write that this query does not see may have narrowed a range.
     return found if len(found) < len(from_path) and table.data.is_current() else None
+
+
+def _left(
+    predicate: Predicate,
+    by_column: Mapping[Column, Mapping[str, ValueRange]],
+    from_path: Mapping[str, Collection[str]],
+) -> frozenset[str]:
+    def ranges(path: str, column: Column) -> ValueRange | None:
+        known = by_column.get(column)
+        return None if known is None or column.path[0] in from_path[path] else known.get(path)
+
+    return frozenset(path for path in from_path if may_match(predicate, partial(ranges, path)))
+
+
+def _indexed(table: MetadataTable) -> frozenset[str]:
+    """Columns of which writes keep statistics."""
+    definition = read_index_definitions(table.data.storage).by_name.get(_PARTITION)
+    return frozenset(() if definition is None else definition.source_fields)
 
 
 def _partition_ranges(

@@ -18,6 +18,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.predicate import Predicate
 from pyhudi.queries.data_skipping import FileRanges, load_file_ranges, partitions_left
+from pyhudi.queries.key_pruning import groups_with_keys
 from pyhudi.queries.value_pruning import groups_with_values
 from pyhudi.storage.base import FileInfo
 
@@ -68,6 +69,14 @@ class TrustedMetadata:
         """See `data_skipping.partitions_left`; None (with a warning) when the records can't be read."""
         try:
             return partitions_left(self.table, predicate, schema, from_path)
+        except HudiError as error:
+            _ignored(self.table.data, error)
+            return None
+
+    def groups_with_keys(self, keys: frozenset[str]) -> frozenset[FileGroupId] | None:
+        """See the function of this name; None (with a warning) when the records can't be read."""
+        try:
+            return groups_with_keys(self.table, keys)
         except HudiError as error:
             _ignored(self.table.data, error)
             return None

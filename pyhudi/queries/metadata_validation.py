@@ -102,7 +102,8 @@ def _visible_files(view: FileSystemView, partition_path: str) -> Iterator[tuple[
         for file_slice in group.slices:
             if file_slice.base_file is not None:
                 yield file_slice.base_file.name, file_slice.base_file.size_bytes
-            yield from ((log.name, log.size_bytes) for log in file_slice.log_files)
+            # An empty one is left of a dead writer: it holds nothing, and no record may name a file without bytes.
+            yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
 
 
 # ---- column statistics -----------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.filters import Where, bind, top_level_columns
+from pyhudi.queries.key_pruning import wanted_keys
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.metadata_use import TrustedMetadata, trusted_metadata
 from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ranges, path_values
@@ -92,8 +93,8 @@ class ReadPlan:
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
-    `files_skipped`: slices that statistics or secondary indexes of the metadata table left out; `listed_by_metadata`:
-    it told the files, too.
+    `files_skipped`: slices that statistics or indexes of the metadata table left out; `listed_by_metadata`: it told the
+    files, too.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     """
 
@@ -207,6 +208,9 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
     is_newest = instant_time is None and query.query_type == "snapshot"
     skip = partial(_without_skipped, predicate=predicate, full=full, is_newest=is_newest)
     slices, skipped = skip(slices, known) if known and not history else (slices, 0)
+    if known and not history and is_newest:
+        slices, passed_over = _with_keys(slices, known, wanted_keys(predicate, meta.config, full), view)
+        skipped += passed_over
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
     return ReadPlan(
@@ -257,6 +261,17 @@ def _with_values(
     if groups is None or not {group for group in groups if group.partition_path in partitions} <= there:
         return slices  # it can't be known, or the index names file groups that there are not
     return [read for read in slices if read.file_slice.group in groups]
+
+
+def _with_keys(
+    slices: list[ReadSlice], known: TrustedMetadata, keys: frozenset[str] | None, view: FileSystemView
+) -> tuple[list[ReadSlice], int]:
+    """The slices that the record index says to have one of these keys, if they are known, and how many are left out."""
+    groups = known.groups_with_keys(keys) if keys is not None and len(slices) > 1 else None
+    if groups is None or not groups <= {file_slice.group for file_slice in view.all_slices()}:
+        return slices, 0  # it can't be known, or the index is wrong
+    kept = [read for read in slices if read.file_slice.group in groups]
+    return kept, len(slices) - len(kept)
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:

@@ -87,7 +87,7 @@ def load_indexes(meta: MetaClient) -> Indexes:
     for name in sorted({*built, *meta.config.metadata_partitions_inflight} - {_FILES}):
         known = definitions.get(name, IndexDefinition(name, name))
         columns, function = known.source_fields, known.function
-        found.append(Index(name, known.index_type, columns, function, is_built=name in built))
+        found.append(Index(name, known.kind, columns, function, is_built=name in built))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The files of a compaction's plan: those that it reads, and those that a run of it has made.
+"""The files that runs of a compaction's plan have made.
 
 Source: docs/formats/table-services.md, "Compaction plan", "Clustering plan"; docs/formats/writers.md, "Markers";
 docs/formats/timeline.md, "Rollback"; docs/formats/file-names.md, "File groups and slices".
@@ -6,69 +6,19 @@ docs/formats/timeline.md, "Rollback"; docs/formats/file-names.md, "File groups a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from pyhudi.errors import CorruptFile, TableError
+from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.markers import APPEND, list_markers, marker_folder
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.clustering_plan import ClusteringSlice
-from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
+from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.plans import CompactionOperation, CompactionPlan
-from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.model.plans import CompactionPlan
+from pyhudi.storage.base import Storage
 
-__all__ = ["delete_files_of_run", "slices_of"]
-
-
-def slices_of(planned: Sequence[CompactionOperation | ClusteringSlice], meta: MetaClient) -> tuple[FileSlice, ...]:
-    """The file slices that a plan names. Raises TableError when a file of one is missing."""
-    listed = {path: {info.name: info for info in meta.storage.list(path)} for path in _partitions(planned)}
-    return tuple(_slice(one, listed[one.partition_path], meta) for one in planned)
-
-
-def _partitions(planned: Iterable[CompactionOperation | ClusteringSlice]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.partition_path for one in planned))
-
-
-def _slice(operation: CompactionOperation | ClusteringSlice, files: dict[str, FileInfo], meta: MetaClient) -> FileSlice:
-    names = [*operation.log_file_names, *([operation.data_file_name] if operation.data_file_name else [])]
-    missing = [name for name in names if name not in files]
-    if missing:
-        raise TableError(
-            f"{meta.storage.root}: a pending plan needs files of {operation.file_id} in {operation.partition_path!r} "
-            f"that are missing: {', '.join(missing[:3])}. A rollback or cleaning deleted them; drop the plan by "
-            f"deleting its requested file, and compact again."
-        )
-    path, file_id = operation.partition_path, operation.file_id
-    base = None
-    if operation.data_file_name is not None:
-        name = BaseFileName.parse(operation.data_file_name)
-        assert name is not None  # checked when the plan was decoded
-        info = files[operation.data_file_name]
-        base = BaseFile(info.path, path, file_id, name.instant_time, info.size_bytes)
-    logs = tuple(sorted((_log(files[name], path) for name in operation.log_file_names), key=_log_order))
-    return FileSlice(FileGroupId(path, file_id), operation.base_instant, base, logs)
-
-
-def _log(info: FileInfo, partition_path: str) -> LogFile:
-    name = LogFileName.parse(info.name)
-    assert name is not None  # checked when the plan was decoded
-    return LogFile(
-        info.path,
-        partition_path,
-        name.file_id,
-        name.instant_time,
-        name.version,
-        name.write_token,
-        info.size_bytes,
-        name.suffix,
-    )
-
-
-def _log_order(log: LogFile) -> tuple[str, int, str, str]:
-    return (log.instant_time, log.version, log.write_token, log.suffix)
+__all__ = ["delete_files_of_run"]
 
 
 def delete_files_of_run(
@@ -116,7 +66,7 @@ def _holds_only(storage: Storage, path: str, instant_time: str) -> bool:
 def _listed(instant: Instant, plan: CompactionPlan, meta: MetaClient) -> Iterator[str]:
     """Files of the instant by their names. Below version 8 log files of that name are those of other writers."""
     own_logs = instant.action is ActionKind.LOGCOMPACTION and meta.config.table_version >= 8
-    for path in _partitions(plan.operations):
+    for path in dict.fromkeys(operation.partition_path for operation in plan.operations):
         for info in meta.storage.list(path):
             name = BaseFileName.parse(info.name) or (LogFileName.parse(info.name) if own_logs else None)
             if name is not None and name.instant_time == instant.requested_time:

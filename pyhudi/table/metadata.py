@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
+from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.metadata_validation import Difference, validate
+from pyhudi.services.metadata_table import MetadataRebuild, drop_metadata, rebuild_metadata
+from pyhudi.table.calls import Options
 
 __all__ = ["MetadataPartition", "TableMetadata"]
+
+Result = TypeVar("Result")
+
+
+class ServiceCall(Protocol):
+    """How a table calls its services (`TableCalls`)."""
+
+    def __call__(
+        self,
+        service: Callable[[ActionContext], Result],
+        options: Options | None,
+        more: Options,
+        *,
+        dry_run: bool = False,
+    ) -> Result: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +63,7 @@ class TableMetadata:
     """The metadata table at one moment."""
 
     _meta: MetaClient
+    _serve: ServiceCall
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -71,3 +92,35 @@ class TableMetadata:
         Raises: CorruptFile, MetadataTableDamaged.
         """
         return validate(self._meta)
+
+    def rebuild(
+        self,
+        partitions: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        options: Options | None = None,
+        **more: object,
+    ) -> MetadataRebuild:
+        """Build the metadata table anew, or partitions of it, from what the table holds.
+
+        Args:
+            partitions: None: those that there are, or as the options say when there are none. With `files` all are
+                built anew.
+            dry_run: only say which would be built, and what the metadata table says wrongly as it is.
+            options: Hudi's own keys, of partitions that are made.
+        Raises: ConfigError for partitions that this release, or the table's version, does not have.
+        """
+        service = partial(rebuild_metadata, partitions=partitions, dry_run=dry_run)
+        return self._serve(service, options, more, dry_run=dry_run)
+
+    def drop(
+        self, partitions: Sequence[str] | None = None, *, options: Options | None = None, **more: object
+    ) -> tuple[str, ...]:
+        """Take the metadata table out, or partitions of it: readers list folders then. A write with
+        `hoodie.metadata.enable=true` makes a new one.
+
+        Args:    partitions: None, or with `files`: all.
+        Returns: the names of the partitions that went.
+        Raises:  ConfigError when there is no such partition.
+        """
+        return self._serve(partial(drop_metadata, partitions=partitions), options, more)

@@ -84,7 +84,7 @@ class TableReads(TableCalls):
     @property
     def metadata(self) -> TableMetadata:
         """The metadata table as it is now: its records, and whether they are right."""
-        return TableMetadata(self._fresh())
+        return TableMetadata(self._fresh(), self._serve)
 
     def files(self) -> pa.Table:
         """The newest file of each file group: partition_path, file_id, path, instant_time, size_bytes, log_files."""

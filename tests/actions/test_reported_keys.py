@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.actions.writes import preparation
@@ -31,6 +31,7 @@ TABLES: dict[str, dict[str, str]] = {
     "buckets, merge on read, version 6": {**MERGE_ON_READ, **BUCKETS, "hoodie.write.table.version": "6"},
 }
 ROW = st.tuples(KEYS, st.sampled_from(["x", "y"]), st.integers(0, 9), st.integers(0, 1000))
+OLD: Row = ("k0", "x", 0, 0)  # its ordering value is less than that of the first row
 ROWS = st.lists(ROW, min_size=1, max_size=6, unique_by=lambda row: row[0])
 OPERATIONS = (
     *("upsert", "upsert", "flagged", "delete", "insert", "bulk_insert"),
@@ -71,8 +72,16 @@ def play(table: NotedKeys, operation: str, rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
+@example(steps=[("delete", [OLD]), ("upsert", [("k0", "x", 20, 1)])])  # dead in the log, and alive again
+@example(steps=[("delete", [OLD]), ("flagged", [OLD])])  # dead, and deleted again
+@example(steps=[("flagged", [OLD]), ("upsert", [OLD]), ("compact", [OLD])])  # a delete that loses by its ordering value
+@example(steps=[("flagged", [("k0", "x", 9, 1)]), ("upsert", [("k0", "x", 5, 1)]), ("compact", [OLD])])
+@example(steps=[("upsert", [("k0", "y", 9, 1)]), ("upsert", [("k0", "x", 9, 2)]), ("delete", [OLD])])  # moves
+@example(
+    steps=[("delete", [OLD]), ("cluster", [OLD]), ("overwrite", [("k2", "x", 9, 1)]), ("drop", [("k0", "y", 1, 1)])]
+)
 def test_the_places_that_commits_report_are_those_of_the_live_rows(name: str, steps: list[Any]) -> None:
     table = NotedKeys(**TABLES[name])
     table.write("upsert", rows_of(*((f"k{n}", "xy"[n % 2], 4, n) for n in range(4))))

@@ -17,6 +17,7 @@ from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import HEARTBEAT_FOLDER
 from pyhudi.model.instant import Instant
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.writers.player import call_service
 from tests.support.writers.plays import PLAYS, SEED, Reader, attempt, write
@@ -123,6 +124,7 @@ def perform(folder: Path, play: str, writers: int, commits: int, kills_every_s: 
     assert set(done) <= set(order), "a committed batch is lost"
     begun = [batch for player in stage.writers.values() for batch in player.batches("begin")]
     assert set(order) <= {*begun, SEED, *last}
+    assert validate(MetaClient.load(LocalStorage(stage.table))) == ()
     if kills_every_s is None:
         assert len(set(order) - set(last)) == writers * commits + 1
     return stage
@@ -163,7 +165,7 @@ def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_his
 
 
 def test_writers_that_are_killed_leave_nothing_behind_but_what_they_committed(tmp_path: Path) -> None:
-    perform(tmp_path, "buckets of merge on read", writers=3, commits=3, kills_every_s=1.0)
+    perform(tmp_path, "buckets of merge on read, with a metadata table", writers=3, commits=3, kills_every_s=1.0)
 
 
 @pytest.mark.slow

@@ -80,7 +80,8 @@ def test_every_default_of_an_honoured_option_is_a_value_of_it():
 def test_the_defaults_of_the_class_are_those_of_the_table():
     parsed = WriteOptions.parse({})
     untouched = WriteOptions(
-        operation="bulk_insert", update_partition_path={"GLOBAL_SIMPLE": True, "GLOBAL_BLOOM": True}
+        operation="bulk_insert",
+        update_partition_path={"GLOBAL_SIMPLE": True, "GLOBAL_BLOOM": True, "GLOBAL_RECORD_LEVEL_INDEX": False},
     )
     assert {f.name: getattr(parsed, f.name) for f in fields(parsed)} == {
         f.name: getattr(untouched, f.name) for f in fields(untouched)
@@ -228,7 +229,6 @@ def test_a_value_that_says_what_we_do_is_taken_without_a_word(key):
     ("key", "value"),
     [
         ("hoodie.table.cdc.enabled", "true"),
-        ("hoodie.metadata.record.index.enable", "true"),
         ("hoodie.datasource.hive_sync.enable", "true"),
         ("hoodie.precommit.validators", "x.Y"),
         ("hoodie.datasource.write.operation", "bootstrap"),

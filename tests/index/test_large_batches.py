@@ -43,7 +43,7 @@ def test_a_large_batch_finds_the_keys_that_a_small_one_finds_and_none_comes_to_t
     of_large = play(CASES[name], LocalStorage(str(tmp_path / "large")), large)
 
     assert of_large == of_small == here
-    assert collects_keys(small.collected)
+    assert collects_keys(small.collected) is not name.startswith(("records", "global records"))
     assert large.collected
     assert not collects_keys(large.collected)
 

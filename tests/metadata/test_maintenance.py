@@ -17,7 +17,11 @@ from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.tables.small import TestTable
 
-ON = {"hoodie.metadata.enable": "true"}
+ON = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+}
 KINDS = [(version, kind) for version in ("6", "8", "9") for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 
 
@@ -32,7 +36,7 @@ def check(table: TestTable, what: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "kind"), KINDS)
-def test_every_action_keeps_the_listing_up(version: str, kind: str) -> None:
+def test_every_action_keeps_all_partitions_up(version: str, kind: str) -> None:
     table = table_of(version, kind)
     table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30))
     check(table, "bulk insert")

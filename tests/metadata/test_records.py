@@ -160,3 +160,19 @@ def test_every_record_is_in_the_file_group_that_its_key_says(golden: Golden) -> 
             keys = reader.all().column("key").combine_chunks()
             by_value = partition.startswith(MetadataKind.SECONDARY_INDEX.value.prefix)
             assert set(shards(keys, len(readers), by_secondary_value=by_value).tolist()) <= {number}, partition
+
+
+@pytest.mark.parametrize("name", ["mdt_all_cow", "mdt_all_mor"])
+def test_a_prefix_that_no_record_has_is_not_found_next_to_deletes(name: str, golden: Golden) -> None:
+    path, _ = golden("1.2.0", name)
+    table = _open(path)
+    for partition in table.partitions:
+        assert table.with_prefixes(partition, ["nobody"]).num_rows == 0
+
+
+def test_records_from_before_and_after_an_upgrade_are_read_together(golden: Golden) -> None:
+    path, _ = golden("1.2.0", "upgrade_a_mor_4_v9")
+    rows = _open(path).records("column_stats").to_pylist()
+    stats = [row["ColumnStatsMetadata"] for row in rows]
+    assert {None, 7} <= {one["valueType"] and one["valueType"]["typeOrdinal"] for one in stats}
+    assert all(one["minValue"]["member6"]["value"] for one in stats if one["columnName"] == "_hoodie_commit_time")

@@ -18,7 +18,11 @@ from pyhudi.formats.column_ranges import ColumnRange
 from pyhudi.formats.column_stats import stats_rows, stats_schema
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
-from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.index_definitions import (
+    column_stats_definition,
+    read_index_definitions,
+    write_index_definitions,
+)
 from pyhudi.metadata.indexed_columns import indexed_columns, kept_columns
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind
@@ -34,7 +38,7 @@ from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.storage import open_storage
 from pyhudi.view.file_system_view import FileSystemView
-from tests.support.golden.folder import SHARED
+from tests.support.golden.folder import SHARED, Golden
 
 STATS = "ColumnStatsMetadata"
 VERSIONS = (6, 8, 9)
@@ -254,7 +258,7 @@ def _of(name: str, *ranges: ColumnRange, version: int = 9) -> pa.Table:
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_a_column_that_one_file_lacks_or_has_in_another_type_has_no_statistics_of_the_partition(version: int) -> None:
+def test_a_column_that_not_all_files_have_alike_has_no_statistics_of_the_partition(version: int) -> None:
     kinds = {"int": pa.int32(), "long": pa.int64(), "day": pa.date32()}
     first = [ColumnRange(name, kind, 1, 5, 3, 0) for name, kind in kinds.items()]
     second = [ColumnRange("int", pa.int32(), -4, 2, 3, 1), ColumnRange("long", pa.int32(), 1, 2, 3, 0)]
@@ -336,3 +340,20 @@ def test_the_columns_that_hudi_lists_are_kept(place: Path, tmp_path: Path) -> No
     assert kept == listed.source_fields
     if place.stem not in ("mdt_compacted_a", "upgrade_a_mor_4_v9", "upgrade_a_mor_6_v6"):  # made with named columns
         assert indexed_columns(table.data.table_schema(), MetadataOptions(), 9) == kept
+
+
+def test_a_column_that_is_indexed_once_stays_it(golden: Golden) -> None:
+    path, _ = golden("1.2.0", "skipping_a_cow")
+    storage = open_storage(str(path))
+    data = MetaClient.load(storage)
+    schema = data.table_schema()
+    columns = kept_columns(data, schema, MetadataOptions())
+    assert columns is not None
+    named = MetadataOptions(column_stats_columns=("v",))
+    assert kept_columns(data, schema, named) == columns
+    added = schema.append(pa.field("added", pa.int64()))
+    assert kept_columns(data, added, MetadataOptions()) == (*columns, "added")
+    few = (*ALWAYS, "v")
+    write_index_definitions(storage, read_index_definitions(storage).merged([column_stats_definition(9, few)]))
+    assert kept_columns(data, added, MetadataOptions()) == few
+    assert kept_columns(data, added, MetadataOptions(column_stats_columns=("added", "nobody"))) == (*few, "added")

@@ -20,6 +20,11 @@ from pyhudi import HudiTable
 from pyhudi.formats.column_ranges import RangesOfRows
 from pyhudi.formats.column_stats import stats_rows
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import (
+    IndexDefinitions,
+    column_stats_definition,
+    write_index_definitions,
+)
 from pyhudi.metadata.stats_updates import column_stats_update, partition_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
@@ -28,6 +33,7 @@ from pyhudi.model.predicate import Column, Compare, Predicate, parse_where
 from pyhudi.queries.data_skipping import load_file_ranges, partitions_left
 from pyhudi.queries.filters import bind
 from pyhudi.storage import open_storage
+from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import SHARED, Golden
 from tests.support.tables.file_groups import FIRST
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
@@ -48,11 +54,15 @@ class Known:
     merges: bool = False
     version: int = 9
     is_current: bool = True
+    indexed: Sequence[str] = tuple(VALUES)
     data: Any = field(init=False)
 
     def __post_init__(self) -> None:
         config = SimpleNamespace(is_merge_on_read=self.merges, table_version=self.version)
-        object.__setattr__(self, "data", SimpleNamespace(config=config, is_current=lambda: self.is_current))
+        storage = MemoryStorage()
+        write_index_definitions(storage, IndexDefinitions().merged([column_stats_definition(9, self.indexed)]))
+        data = SimpleNamespace(config=config, storage=storage, is_current=lambda: self.is_current)
+        object.__setattr__(self, "data", data)
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -94,7 +104,7 @@ def _known(files: list[tuple[str, pa.Table]], version: int) -> tuple[Known, list
 
 @settings(max_examples=20, deadline=None)
 @given(files=FILES, predicate=PREDICATES, version=st.sampled_from([8, 9]))
-def test_no_file_and_no_partition_is_skipped_that_has_a_row_that_is_wanted(
+def test_nothing_is_skipped_that_has_a_row_that_is_wanted(
     files: list[tuple[str, list[dict[str, Any]]]], predicate: Predicate, version: int
 ) -> None:
     known, slices = _known([(path, pa.Table.from_pylist(rows, SCHEMA)) for path, rows in files], version)
@@ -136,6 +146,8 @@ def test_partitions_are_not_skipped_where_their_ranges_may_not_tell_of_the_rows(
     assert _left(Known(records, merges=True), "i > 0") == {"p"}
     assert _left(Known(records, merges=True, version=8), "i > 0") is None
     assert _left(Known(records, is_current=False), "i > 0") is None
+    assert _left(Known(records, indexed=["f"]), "i > 0") is None
+    assert _left(Known(records, indexed=["i"]), "i > 0 and l is null") == {"p"}
     loose = records["partition_stats"].to_pylist()
     for record in loose:
         record["ColumnStatsMetadata"]["isTightBound"] = False
@@ -188,7 +200,8 @@ def test_the_ranges_of_partitions_that_are_used_hold_all_rows(place: Path, tmp_p
         rows = HudiTable.open(path).scan(options={"hoodie.metadata.enable": "false"}).to_arrow()
         records = replace(table, raises=False).records("partition_stats")  # of one table a log file is lost
     config = table.data.config
-    known = Known({"partition_stats": records}, config.is_merge_on_read, config.table_version)
+    merges, version = config.is_merge_on_read, config.table_version
+    known = Known({"partition_stats": records}, merges, version, indexed=rows.schema.names)
     for name, kind in zip(rows.schema.names, rows.schema.types, strict=True):
         if pa.types.is_nested(kind) or pa.types.is_floating(kind):
             continue

@@ -25,6 +25,8 @@ CHOSEN = [
     "global simple, log files",
     "global bloom, ORC",
     "global bloom, log files, stays",
+    "global records, log files",
+    "records",
 ]
 
 
@@ -41,7 +43,7 @@ class NotingEngine(SparkEngine):
 
 
 @pytest.mark.parametrize(
-    "name", classic_unless(["simple, keys in two places", "global bloom, log files, stays"], CHOSEN)
+    "name", classic_unless(["simple, keys in two places", "global bloom, log files, stays", "records"], CHOSEN)
 )
 def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_collects_none(
     name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

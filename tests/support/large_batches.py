@@ -33,6 +33,18 @@ MERGE_ON_READ = {
 WITHOUT_KEYS = {"hoodie.populate.meta.fields": "false"}
 ORC = {"hoodie.table.base.file.format": "ORC"}
 STAYS = {"hoodie.simple.index.update.partition.path": "false", "hoodie.bloom.index.update.partition.path": "false"}
+GLOBAL_RECORDS = {
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
+    "hoodie.record.index.update.partition.path": "true",
+}
+RECORDS = {
+    "hoodie.index.type": "RECORD_LEVEL_INDEX",
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.level.index.enable": "true",
+}
 COMMIT_TIME = {"hoodie.write.record.merge.mode": "COMMIT_TIME_ORDERING"}
 
 
@@ -115,6 +127,13 @@ CASES: dict[str, Case] = {
     "global bloom": Case({"hoodie.index.type": "GLOBAL_BLOOM"}, MOVES),
     "global bloom, ORC": Case({"hoodie.index.type": "GLOBAL_BLOOM", **ORC}, MOVES),
     "global bloom, log files, stays": Case({"hoodie.index.type": "GLOBAL_BLOOM", **MERGE_ON_READ, **STAYS}, MOVES),
+    "global records": Case(GLOBAL_RECORDS, MOVES),
+    "global records, log files": Case({**GLOBAL_RECORDS, **MERGE_ON_READ}, MOVES),
+    "global records, stays": Case(
+        {**GLOBAL_RECORDS, **MERGE_ON_READ, "hoodie.record.index.update.partition.path": "false"}, MOVES
+    ),
+    "records": Case(RECORDS, STEPS),
+    "records, log files": Case({**RECORDS, **MERGE_ON_READ}, KNOWN_KEYS),
     "in memory": Case({"hoodie.index.type": "INMEMORY"}, MOVES),
 }
 

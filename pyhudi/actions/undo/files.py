@@ -284,10 +284,14 @@ def _command(request: RollbackRequest, target: str, rollback_time: str, storage:
     """Path and size of the log file that takes the target's blocks of a slice back; an earlier attempt's counts."""
     partition_path, file_id, base_instant = request.partition_path, request.file_id, request.latest_base_instant
     version = 0
+    begun = {marker.data_path for marker in list_markers(storage, rollback_time)}
     for path, size, name in _logs(partition_path, file_id, base_instant, storage):
-        version = max(version, name.version)
-        if name.write_token == _COMMAND_TOKEN and any(b.rollback_target == target for b in _blocks(storage, path)):
+        blocks = _blocks(storage, path) if name.write_token == _COMMAND_TOKEN else []
+        if any(block.rollback_target == target for block in blocks):
             return path, size
+        if path in begun and not blocks and storage.delete(path):
+            continue  # an attempt died at it; a file without a block is nothing that anybody should list
+        version = max(version, name.version)
     path = data_path(partition_path, str(LogFileName(file_id, base_instant, version + 1, _COMMAND_TOKEN)))
     create_marker(storage, rollback_time, path, APPEND)
     file = LogFileWriter(storage, path)

@@ -18,9 +18,7 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
 from pyhudi.index.chosen import chosen_index, index_class
-from pyhudi.index.record_index import tell_ignored
 from pyhudi.keygen import KeyGenerator
-from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
@@ -46,7 +44,8 @@ def lookup_of(
     only_live: bool,
 ) -> Lookup:
     """The lookup for the index. `ordering_fields`: those by which it decides about moved keys."""
-    meta, options = context.meta, context.options
+    meta = context.meta
+    records = open_record_lookup(meta) if index.reads_records else None
     stored = ordering_fields if view.all_slices() else ()  # a table whose only write was undone has no columns
     return Lookup(
         context.engine,
@@ -61,20 +60,9 @@ def lookup_of(
         replaced=load_replaced_groups(meta, meta.timeline.completed()) if index.lists_file_groups else frozenset(),
         base_rows=not index.is_global and _names_base_rows(context),
         table_version=meta.config.table_version,
-        records=_records(meta, options.index_type, everything=not view.all_slices()) if index.reads_records else None,
+        records=records if isinstance(records, RecordLookup) else None,
+        no_records=records if isinstance(records, str) else "",
     )
-
-
-def _records(meta: MetaClient, index_type: str, *, everything: bool) -> RecordLookup | None:
-    """The table's record index; None when there is none that can be trusted, which is said, unless the table is empty
-    (`everything` is new).
-    """
-    found = open_record_lookup(meta)
-    if isinstance(found, RecordLookup):
-        return found
-    if not everything:
-        tell_ignored(index_type, found)
-    return None
 
 
 def _names_base_rows(context: ActionContext) -> bool:

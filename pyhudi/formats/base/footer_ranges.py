@@ -72,9 +72,9 @@ class FooterRanges:
         for number in range(self._metadata.num_row_groups):
             if (number, position) in self._unreadable:
                 return whole, False
-            part, is_told = self._chunk(whole, number, position)
+            part, is_said = self._chunk(whole, number, position)
             whole = joined(whole, part)
-            is_exact &= is_told
+            is_exact &= is_said
         return whole, is_exact
 
     def top_level(self, name: str) -> str:
@@ -144,7 +144,7 @@ class Batches(Protocol):
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]: ...
 
 
-def ranges_of_file(reader: Batches | None, told: FooterRanges, names: Sequence[str]) -> tuple[ColumnRange, ...]:
+def ranges_of_file(reader: Batches | None, footer: FooterRanges, names: Sequence[str]) -> tuple[ColumnRange, ...]:
     """The ranges of these columns: as the footer tells them, and from the rows where it does not.
 
     Args:    reader: None when the footer is known to tell all.
@@ -152,13 +152,13 @@ def ranges_of_file(reader: Batches | None, told: FooterRanges, names: Sequence[s
     found: dict[str, ColumnRange] = {}
     unsaid: list[str] = []
     for name in names:
-        known, is_exact = told.of(name)
+        known, is_exact = footer.of(name)
         if known is not None:
             found[name] = known
             unsaid += [] if is_exact else [name]
     if unsaid and reader is not None:
         rows = RangesOfRows(unsaid)
-        for batch in reader.batches(tuple(dict.fromkeys(told.top_level(name) for name in unsaid))):
+        for batch in reader.batches(tuple(dict.fromkeys(footer.top_level(name) for name in unsaid))):
             rows.add(pa.Table.from_batches([batch]))
         for looked in rows.ranges():
             sizes = found[looked.name]

@@ -182,8 +182,8 @@ class ParquetReader:
     def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
         with as_corrupt_file(self.where, "Parquet"):
             footer = self._footer
-            told = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
-            return ranges_of_file(self, told, names)
+            known = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
+            return ranges_of_file(self, known, names)
 
     def _check_rows(self, found: int, expected: int) -> None:
         """A column whose metadata is gone reads as one without rows."""
@@ -310,11 +310,11 @@ class ParquetWriter:
     def ranges(self) -> tuple[ColumnRange, ...]:
         assert self._writer is not None
         metadata: pq.FileMetaData = self._writer.writer.metadata
-        told = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
-        if all(told.of(name)[1] for name in self._watched):
-            return ranges_of_file(None, told, self._watched)
+        known = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
+        if all(known.of(name)[1] for name in self._watched):
+            return ranges_of_file(None, known, self._watched)
         with ParquetReader(self._storage, self._path) as reader:  # texts too long for a footer
-            return ranges_of_file(reader, told, self._watched)
+            return ranges_of_file(reader, known, self._watched)
 
     def abandon(self) -> None:
         close_quietly(self._writer, self._sink)

@@ -12,12 +12,12 @@ __all__ = ["PLATFORM"]
 PLATFORM = (
     Family(
         group="Metadata table",
-        doc="PyHudi reads a metadata table and keeps none up yet: it takes an existing one out before it writes.",
+        doc="PyHudi keeps a metadata table up without it.",
         keys="""
             metadata.auto.delete.partitions=true metadata.auto.initialize=true
             metadata.bloom.filter.dynamic.max.entries=100000 metadata.bloom.filter.enable=false
             metadata.bloom.filter.fpp=0.000000001 metadata.bloom.filter.num.entries=10000
-            metadata.bloom.filter.type=DYNAMIC_V0 metadata.compact.max.delta.commits=10
+            metadata.bloom.filter.type=DYNAMIC_V0
             metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
             metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
             metadata.file.cache.max.size.mb=50

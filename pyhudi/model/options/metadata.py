@@ -12,7 +12,9 @@ from pyhudi.model.options.declare import Values, option, parse, part
 from pyhudi.model.options.queries import METADATA
 from pyhudi.model.options.record_index import RecordIndexOptions, record_index_options
 
-__all__ = ["DEFAULT_METADATA", "MetadataOptions", "metadata_options"]
+__all__ = ["DEFAULT_METADATA", "REFUSE", "MetadataOptions", "metadata_options"]
+
+REFUSE = "refuse"  # a metadata table that is damaged or not up to date
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,13 @@ class MetadataOptions:
         "rebuild",
         "What a write does that finds the metadata table damaged, or not to have all completed instants: build it "
         "anew, or refuse. It never goes on from there.",
-        choices=("rebuild", "refuse"),
+        choices=("rebuild", REFUSE),
+    )
+    delta_commits_max: int = option(
+        "hoodie.metadata.compact.max.delta.commits",
+        10,
+        "Delta commits of the metadata table after which it is compacted.",
+        minimum=1,
     )
 
     # ---- column statistics ----

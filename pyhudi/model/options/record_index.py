@@ -9,15 +9,14 @@ from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import Values, key_of, option, parse
+from pyhudi.model.options.table import TableOptions
 
 __all__ = ["RecordIndexOptions", "record_index_options"]
 
 _FAMILY = "hoodie.metadata.global.record.level.index."
 _OLD_FAMILY = "hoodie.metadata.record.index."
 _PARTITIONED_FAMILY = "hoodie.metadata.record.level.index."
-_TABLE_VERSION = "hoodie.write.table.version"
 _PARTITIONED_FROM = "9"  # table version
-_STORED_KEYS = "hoodie.populate.meta.fields"
 _OLD_PARTITIONED_FAMILY = "hoodie.metadata.partitioned.record.index."
 
 
@@ -77,21 +76,6 @@ class RecordIndexOptions:
         minimum=1,
     )
 
-    @property
-    def is_wanted(self) -> bool:
-        """Is there to be a record index?"""
-        return self.is_global or self.is_partitioned
-
-    @property
-    def groups(self) -> tuple[int, int]:
-        """Least and greatest number of file groups."""
-        return self.groups_min, self.groups_max
-
-    @property
-    def partition_groups(self) -> tuple[int, int]:
-        """The same for each partition of the table."""
-        return self.partition_groups_min, self.partition_groups_max
-
 
 def record_index_options(values: Values) -> RecordIndexOptions:
     """The options of a write. Raises ConfigError."""
@@ -101,15 +85,16 @@ def record_index_options(values: Values) -> RecordIndexOptions:
             f"{key_of(RecordIndexOptions, 'is_global')} and {key_of(RecordIndexOptions, 'is_partitioned')} are both "
             "true: a table has one record index. Choose the first when keys are unique in the table."
         )
-    if found.is_wanted and values.given.get(_STORED_KEYS) == "false":
+    version_key, meta_key = key_of(TableOptions, "table_version"), key_of(TableOptions, "populate_meta_fields")
+    if (found.is_global or found.is_partitioned) and values.given.get(meta_key) == "false":
         raise ConfigError(
-            f"{_STORED_KEYS}=false: a record index is of tables that store their keys. Leave "
+            f"{meta_key}=false: a record index is of tables that store their keys. Leave "
             f"{key_of(RecordIndexOptions, 'is_global')} out."
         )
-    if found.is_partitioned and values.given.get(_TABLE_VERSION, _PARTITIONED_FROM) < _PARTITIONED_FROM:
+    if found.is_partitioned and values.given.get(version_key, _PARTITIONED_FROM) < _PARTITIONED_FROM:
         raise ConfigError(
             f"{key_of(RecordIndexOptions, 'is_partitioned')}=true: a record index with file groups for each partition "
-            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[_TABLE_VERSION]}."
+            f"is of tables from version {_PARTITIONED_FROM} on; this one has {values.given[version_key]}."
         )
     for low, high in (("groups_min", "groups_max"), ("partition_groups_min", "partition_groups_max")):
         least, most = getattr(found, low), getattr(found, high)

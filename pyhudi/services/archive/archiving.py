@@ -3,6 +3,7 @@
     history written          version 6: one archive file; from 8 on: a Parquet file and a manifest
     left markers deleted
     active files deleted     pending states of all, then completed ones, oldest first
+    metadata table           the same with its timeline
 
 All under the table's lock. A run that dies leaves instants that are in both; the next one passes over those that the
 history has, and deletes them. Source: docs/formats/history.md, "Archive log", "Merge tree".
@@ -11,6 +12,7 @@ history has, and deletes them. Source: docs/formats/history.md, "Archive log", "
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -22,7 +24,8 @@ from pyhudi.formats.history_files import HISTORY_SCHEMA
 from pyhudi.locks import hold
 from pyhudi.model.filenames import TEMPORARY_FOLDER, InstantFileName, pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.services.archive.planning import ArchiveLimit, plan_archive
+from pyhudi.services.archive.metadata_timeline import instants_to_archive, opened_metadata_table
+from pyhudi.services.archive.planning import ArchiveLimit, kept_commits, plan_archive
 from pyhudi.services.archive.result import ArchiveResult
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.timeline.archived_timeline import archive_log, load_archived_timeline, lsm_history
@@ -63,7 +66,17 @@ def archive(context: ActionContext, *, dry_run: bool = False) -> ArchiveResult:
         files: tuple[str, ...] = ()
         if plan.instants:
             files = _archived(plan.instants, context)
+        _archive_metadata_timeline(context.reloaded() if plan.instants else context)
         return ArchiveResult(root, plan.instants, _reason(plan.limit), files)
+
+
+def _archive_metadata_timeline(context: ActionContext) -> None:
+    """The same for the metadata table, if there is one. Hold the lock."""
+    table = opened_metadata_table(context.meta)
+    if table is not None:
+        instants = instants_to_archive(table, *kept_commits(context.meta.timeline, context))
+        if instants:
+            _archived(instants, replace(context, meta=table.meta))
 
 
 def archive_out_of_turn(context: ActionContext, instant_time: str) -> None:

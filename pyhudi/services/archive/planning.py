@@ -7,6 +7,7 @@ somebody still needs.
     savepoints            restore undoes what came after
     the table's schema    the newest commit that carries it
     time travel           the newest clean, and the one that took the most
+    metadata table        instants that are in its log files, not in its base files yet
 
 Planning looks at the timeline and at the plan of the last clean only, or of more when that one left partitions out.
 Source: docs/formats/history.md, "What may be archived".
@@ -20,9 +21,11 @@ from datetime import timedelta
 from itertools import takewhile
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.errors import HudiError
 from pyhudi.formats.bodies import Body
 from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.clean_plan import (
     KEEP_LATEST_BY_HOURS,
     KEEP_LATEST_COMMITS,
@@ -155,7 +158,7 @@ def _limits(context: ActionContext, savepoints: frozenset[str]) -> Iterator[Arch
     if options.archiving.stops_at_latest_clean and earliest.get("timestamp"):
         yield ArchiveLimit(earliest["timestamp"], "the earliest commit that the latest clean kept")
     if context.meta.config.metadata_partitions:
-        yield ArchiveLimit("", "a metadata table that this release does not keep")
+        yield _of_metadata_table(context)
     yield from _of_schema(context)
 
 
@@ -186,6 +189,17 @@ def _of_compaction(timeline: Timeline, options: WriteOptions) -> Iterator[Archiv
     kept = deltas[-wanted] if len(deltas) >= wanted else next(iter([*compactions[-1:], *deltas]), None)
     if kept is not None:
         yield ArchiveLimit(kept.requested_time, "the delta commits that the next compaction waits for")
+
+
+def _of_metadata_table(context: ActionContext) -> ArchiveLimit:
+    """What its last compaction may lack: below version 8 such blocks count only while their instants are active."""
+    try:
+        table = MetadataTable.open(context.meta)
+    except HudiError:
+        return ArchiveLimit("", "a metadata table that can't be opened; the next write builds it anew")
+    done = [] if table is None else table.meta.timeline.completed().of([ActionKind.COMMIT]).instants
+    last = max((i.requested_time for i in done), default="")
+    return ArchiveLimit(last, "the metadata table, which was not compacted since")
 
 
 def _of_replaced(timeline: Timeline, cleaned: Body | None) -> Iterator[ArchiveLimit]:

@@ -46,10 +46,10 @@ from pyhudi.services.cluster.result import ClusteringRun
 from pyhudi.services.cluster.staleness import check_fresh
 from pyhudi.services.cluster.strategies import PLAN_STRATEGIES, ClusteringStrategy, partitions_to_cluster
 from pyhudi.services.damaged_logs import check_logs
-from pyhudi.services.plan_files import slices_of
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.pending_clusterings import pending_clusterings
+from pyhudi.view.planned_slices import slices_of
 
 __all__ = ["CLUSTERING", "Clustering"]
 

@@ -22,7 +22,7 @@ from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import ClusteringOptions
 from pyhudi.registry import Registry
-from pyhudi.services.compact.strategies import metrics_of
+from pyhudi.view.planned_slices import metrics_of
 
 __all__ = ["PLAN_STRATEGIES", "ClusteringStrategy", "group_of", "partitions_to_cluster"]
 

@@ -21,15 +21,16 @@ from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind, Instant, parse_instant_time
-from pyhudi.model.plans import CompactionOperation, CompactionPlan
+from pyhudi.model.plans import CompactionPlan
 from pyhudi.model.timeline import Timeline
 from pyhudi.services.compact.service import CompactionService
-from pyhudi.services.compact.strategies import DeltaCommits, is_due, metrics_of, narrowed, ordered
+from pyhudi.services.compact.strategies import DeltaCommits, is_due, narrowed, ordered
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.planned_slices import operation_of
 
-__all__ = ["COMPACTION", "check_merge_on_read", "compaction_is_due", "delta_commits", "operation_of"]
+__all__ = ["COMPACTION", "check_merge_on_read", "compaction_is_due", "delta_commits"]
 
 
 def plan_compaction(context: ActionContext) -> CompactionPlan:
@@ -79,18 +80,6 @@ def _check_no_pending_writes(context: ActionContext) -> None:
             f"writes are pending: {', '.join(pending[:3])}. Wait for them; the next write undoes "
             f"those of dead writers."
         )
-
-
-def operation_of(file_slice: FileSlice) -> CompactionOperation:
-    """A slice as plans name it."""
-    return CompactionOperation(
-        partition_path=file_slice.group.partition_path,
-        file_id=file_slice.group.file_id,
-        base_instant=file_slice.base_instant,
-        data_file_name=file_slice.base_file.name if file_slice.base_file is not None else None,
-        log_file_names=tuple(log.name for log in file_slice.log_files),
-        metrics=metrics_of(file_slice),
-    )
 
 
 # ---- when ------------------------------------------------------------------------------------------------------------

@@ -21,11 +21,12 @@ from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS, ActionKind
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
-from pyhudi.services.compact.compaction import check_merge_on_read, operation_of
+from pyhudi.services.compact.compaction import check_merge_on_read
 from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.damaged_logs import check_logs
 from pyhudi.services.planned import pending_writes
 from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.planned_slices import operation_of
 
 __all__ = ["LOG_COMPACTION"]
 

@@ -20,8 +20,9 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.services.compact.result import CompactionRun
-from pyhudi.services.plan_files import delete_files_of_run, slices_of
+from pyhudi.services.plan_files import delete_files_of_run
 from pyhudi.view.committed_logs import with_committed_bytes
+from pyhudi.view.planned_slices import slices_of
 
 __all__ = ["CompactionService"]
 

@@ -13,12 +13,11 @@ from datetime import date, timedelta
 from typing import Protocol
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options.compaction import CompactionOptions
 from pyhudi.model.plans import CompactionOperation
 from pyhudi.registry import Registry
 
-__all__ = ["STRATEGIES", "CompactionStrategy", "DeltaCommits", "is_due", "metrics_of", "narrowed", "ordered"]
+__all__ = ["STRATEGIES", "CompactionStrategy", "DeltaCommits", "is_due", "narrowed", "ordered"]
 
 _JAVA = "org.apache.hudi.table.action.compact.strategy."
 _HERE = "pyhudi.services.compact.strategies:"
@@ -49,7 +48,6 @@ STRATEGIES: Registry[type[CompactionStrategy]] = Registry(
 )
 
 _MB = 1024 * 1024
-_WRITTEN_WITHOUT_BASE_BYTES = 120 * _MB  # Hudi's guess for a slice of logs only: a full base file
 
 
 # ---- when ------------------------------------------------------------------------------------------------------------
@@ -83,21 +81,6 @@ def is_due(counts: DeltaCommits, options: CompactionOptions) -> bool:
 
 
 # ---- what ------------------------------------------------------------------------------------------------------------
-
-
-def metrics_of(file_slice: FileSlice) -> dict[str, float]:
-    """The numbers that strategies and plans speak of, under Hudi's names; MB are whole ones."""
-    base_bytes = file_slice.base_file.size_bytes if file_slice.base_file is not None else 0
-    log_bytes = sum(log.size_bytes for log in file_slice.log_files)
-    read_mb = (base_bytes + log_bytes) // _MB
-    write_mb = (base_bytes if file_slice.base_file is not None else _WRITTEN_WITHOUT_BASE_BYTES) // _MB
-    return {
-        "TOTAL_LOG_FILES": float(len(file_slice.log_files)),
-        "TOTAL_LOG_FILES_SIZE": float(log_bytes),
-        "TOTAL_IO_READ_MB": float(read_mb),
-        "TOTAL_IO_WRITE_MB": float(write_mb),
-        "TOTAL_IO_MB": float(read_mb + write_mb),
-    }
 
 
 class CompactionStrategy(Protocol):

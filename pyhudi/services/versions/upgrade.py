@@ -16,9 +16,10 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
 from pyhudi.errors import ConfigError, WriteConflict
 from pyhudi.locks import hold
+from pyhudi.metadata.maintenance import build_anew
 from pyhudi.metadata.removal import has_metadata_table, remove_metadata_table
 from pyhudi.model.filenames import META_FOLDER
-from pyhudi.model.table_config import TableConfig
+from pyhudi.model.table_config import WRITABLE_VERSIONS, TableConfig
 from pyhudi.services.versions.result import StepResult, VersionChange
 from pyhudi.services.versions.steps import STEPS, steps_between
 from pyhudi.services.versions.steps.base import PropertyChange, VersionStep
@@ -55,6 +56,7 @@ def change_version(context: ActionContext, target: int, *, upwards: bool) -> Ver
         )
         done.append(result)
         context = context.reloaded()
+    _build_metadata_table(context)
     return VersionChange(meta.storage.root, source, target, tuple(done), finished.rolled_back, finished.compacted)
 
 
@@ -96,6 +98,16 @@ def _finish(context: ActionContext) -> None:
                 step.tidy(now)
 
 
+def _build_metadata_table(context: ActionContext) -> None:
+    """The partitions of the metadata table that the first step has taken out, in the form of the table's version."""
+    if not context.meta.config.metadata_to_build:
+        return
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        if meta.config.metadata_to_build and meta.config.table_version in WRITABLE_VERSIONS:
+            build_anew(meta, context.options.metadata)
+
+
 def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, RolledBackAndCompacted]:
     finished = RolledBackAndCompacted()
     for _ in range(_ATTEMPTS):
@@ -112,7 +124,8 @@ def _take(step: VersionStep, context: ActionContext) -> tuple[StepResult, Rolled
                     f"{now.meta.config.table_version} meanwhile. Call again if that is not where you want it."
                 )
             if has_metadata_table(now.meta):
-                remove_metadata_table(now.meta, why="its records have another form in the table's new version.")
+                partitions = (*now.meta.config.metadata_partitions, *now.meta.config.metadata_to_build)
+                remove_metadata_table(now.meta, to_build=tuple(dict.fromkeys(partitions)))
                 now = now.reloaded()
             if not step.rolls_back_and_compacts or is_ready_for_step(now):
                 return _convert(step, now), finished

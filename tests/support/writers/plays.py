@@ -73,6 +73,11 @@ _BUCKETS = {
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "3",
 }
+_INDEXED = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.index.bloom.filter.enable": "true",
+}
 PLAYS = {
     "copy on write": Play(_COMMON, ("clean", "archive", "cluster")),
     "buckets of merge on read": Play({**_COMMON, **_BUCKETS}, ("compact", "log_compact", "clean", "archive")),
@@ -84,6 +89,12 @@ PLAYS = {
             "hoodie.parquet.small.file.limit": "0",
         },
         ("compact", "clean", "archive"),
+    ),
+    "copy on write, found by a record index": Play(
+        {**_COMMON, **_INDEXED, "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"}, ("clean", "archive", "cluster")
+    ),
+    "buckets of merge on read, with a metadata table": Play(
+        {**_COMMON, **_BUCKETS, **_INDEXED}, ("compact", "log_compact", "clean", "archive")
     ),
 }
 

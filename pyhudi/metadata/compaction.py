@@ -1,0 +1,262 @@
+"""Compaction of the metadata table: its log files are merged into base files, so that reading it stays fast.
+
+    <T>.compaction.requested    the plan: each slice that has log files
+    <T>.compaction.inflight     empty
+    <partition>/<base file>     also of file groups without records
+    <T> completed               a commit
+
+It runs while an instant of the table completes, before that instant's own delta commit: the lock is held then, and
+nothing is lost when it dies, for a plan that waits is executed by the next one. What it merges must never be taken
+back. From version 8 on its time says what that is: log files that completed before it. The table's instants that are
+pending, while the metadata table has them already, are of dead processes; the compaction is of the millisecond before
+the first of them. Below version 8 log files are parted by names, so it waits while the table has an instant pending
+that is not later than the last delta commit here. Hold the data table's lock.
+Source: docs/formats/metadata-table.md, "Compaction and cleaning", "Timeline".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+
+from pyhudi.errors import MetadataTableDamaged, TableError
+from pyhudi.formats.compaction_plans import encode_compaction_plan
+from pyhudi.formats.damage import as_corrupt
+from pyhudi.formats.instant_files import encode_commit
+from pyhudi.metadata.delta_commit import completion_time_after
+from pyhudi.metadata.group_files import GroupFiles
+from pyhudi.metadata.group_reader import GroupReader
+from pyhudi.metadata.merging import merged_records
+from pyhudi.metadata.partitions import kind_of
+from pyhudi.metadata.schema import record_fields, record_schema
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import BaseFileName
+from pyhudi.model.instant import (
+    ActionKind,
+    Instant,
+    State,
+    format_instant_time,
+    next_instant_time,
+    parse_instant_time,
+)
+from pyhudi.model.plans import CompactionPlan
+from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.committed_logs import with_committed_bytes
+from pyhudi.view.planned_slices import operation_of, slices_of
+
+__all__ = ["compact_archived", "compact_if_due", "run_pending_compactions", "settle_pending_compactions"]
+
+_SUFFIX = "001"  # below version 8: behind the last delta commit's time
+_BY_COMPLETION = 8  # table version from which log files belong to slices by the completion of their instants
+
+
+def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
+    """Compact when there are so many delta commits since the last compaction; the table as it is then.
+
+    Raises: MetadataTableDamaged, CorruptFile.
+    """
+    timeline = table.meta.timeline
+    if _delta_commits(table) < delta_commits_max or timeline.pending().of([ActionKind.LOGCOMPACTION]).instants:
+        return table  # a log compaction of Hudi's that waits: its log files must not come behind ours
+    instant_time = _instant_time(table)
+    if instant_time is None:
+        return table
+    slices = [s for partition in table.partitions for s in _compactable(table, partition, instant_time)]
+    return _scheduled_and_run(table, instant_time, slices) if slices else table
+
+
+def compact_archived(table: MetadataTable) -> MetadataTable:
+    """Compact the file groups whose base files are of archived instants, before an instant that begins with 14 zeros.
+
+    From version 8 on such an instant builds a partition. It is then the first of the timeline, and readers would take
+    what was archived after it for uncommitted.
+    Raises: MetadataTableDamaged when they can't be compacted now.
+    """
+    known = {i.requested_time for i in table.meta.timeline}
+    if table.data.config.table_version < _BY_COMPLETION or not known:
+        return table
+    archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in known]
+    if not archived:
+        return table
+    instant_time = _instant_time(table)
+    if instant_time is None:
+        raise MetadataTableDamaged(
+            f"{table.meta.storage.root}: file groups of archived instants can't be compacted now, so no partition can "
+            f"be built beside them."
+        )
+    return _scheduled_and_run(table, instant_time, archived)
+
+
+def _scheduled_and_run(table: MetadataTable, instant_time: str, slices: Sequence[FileSlice]) -> MetadataTable:
+    plan = CompactionPlan(tuple(operation_of(s) for s in slices))
+    writer = TimelineWriter(table.meta.storage, table.meta.config)
+    body = encode_compaction_plan(plan, table.data.config.table_version)
+    return _run(table, writer.request(instant_time, ActionKind.COMPACTION, body), slices)
+
+
+def run_pending_compactions(table: MetadataTable) -> MetadataTable:
+    """Execute the plans that wait, and those whose processes died; the table as it is then.
+
+    From version 8 on a plan is dropped that names files which are gone: they were taken back.
+    Raises: MetadataTableDamaged, CorruptFile.
+    """
+    for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
+        plan = table.meta.reader.compaction_plan(instant)
+        requested = _taken_back(table, instant, plan)
+        try:
+            slices = with_committed_bytes(table.meta, slices_of(plan.operations, table.meta), find_missing=False)
+        except TableError as error:
+            if table.data.config.table_version < _BY_COMPLETION:
+                raise MetadataTableDamaged(f"{table.meta.storage.root}: {error}") from error
+            table = _dropped(table, requested)
+            continue
+        table = _run(table, requested, slices)
+    return table
+
+
+def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
+    """Before files that plans name may go: from version 8 on plans part nothing, so they are taken off the timeline;
+    below, log files that come now are not theirs, so they are executed.
+    """
+    if table.data.config.table_version < _BY_COMPLETION:
+        return run_pending_compactions(table)
+    for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
+        plan = table.meta.reader.compaction_plan(instant)
+        table = _dropped(table, _taken_back(table, instant, plan))
+    return table
+
+
+# ---- when, and what --------------------------------------------------------------------------------------------------
+
+
+def _delta_commits(table: MetadataTable) -> int:
+    """Completed since the last compaction; those that built partitions count, too."""
+    since = _last_compaction(table)
+    by_completion = table.data.config.table_version >= _BY_COMPLETION
+    deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
+    when = (max(i.requested_time, i.completion_time or "") if by_completion else i.requested_time for i in deltas)
+    return sum(time > since for time in when)
+
+
+def _last_compaction(table: MetadataTable) -> str:
+    completed = table.meta.timeline.completed().of([ActionKind.COMMIT])
+    return max((i.requested_time for i in completed), default="")
+
+
+def _instant_time(table: MetadataTable) -> str | None:
+    """The instant time of a compaction now; None when there can be none."""
+    pending = {i.requested_time for i in table.data.timeline.pending()}
+    deltas = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
+    taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
+    if table.data.config.table_version < _BY_COMPLETION:
+        last = max(i.requested_time for i in deltas)
+        time = last + _SUFFIX
+        return None if time in taken or any(one <= last for one in pending) else time
+    dead = [i.requested_time for i in deltas if i.requested_time in pending]
+    if not dead:
+        time = completion_time_after(table, "")
+        while time in taken:
+            time = next_instant_time(time)
+        return time
+    zone = table.data.config.timeline_zone
+    time = format_instant_time(parse_instant_time(min(dead), zone) - timedelta(milliseconds=1), zone)
+    return None if time in taken or time <= _last_compaction(table) else time
+
+
+def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Iterator[FileSlice]:
+    """The slices with log files, of which those are left out that are not to be merged."""
+    late = frozenset[str]()
+    if table.data.config.table_version >= _BY_COMPLETION:
+        late = frozenset(i.requested_time for i in table.meta.timeline if (i.completion_time or "9") >= instant_time)
+    for found in table.slices(partition):
+        logs = tuple(log for log in found.log_files if log.instant_time not in late)
+        if logs and found.base_instant < instant_time:
+            yield replace(found, log_files=logs)
+
+
+# ---- doing it --------------------------------------------------------------------------------------------------------
+
+
+def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) -> MetadataTable:
+    storage, version = table.meta.storage, table.data.config.table_version
+    writer = TimelineWriter(storage, table.meta.config)
+    inflight = writer.start(requested)
+    files = GroupFiles(storage, version, requested.requested_time)
+    stats: dict[str, list[WriteStat]] = {}
+    for number, file_slice in enumerate(slices):
+        stat = _compacted(table, file_slice, files, f"{number}-0-1")
+        stats.setdefault(file_slice.group.partition_path, []).append(stat)
+    storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
+    body = CommitMetadata(
+        {partition: tuple(own) for partition, own in stats.items()},
+        {"schema": record_schema(version)},
+        OperationType.COMPACT,
+        compacted=True,
+    )
+    time = completion_time_after(table, requested.requested_time)
+    writer.complete(inflight, time, encode_commit(body, ActionKind.COMMIT, version))
+    return table.reloaded()
+
+
+def _compacted(table: MetadataTable, file_slice: FileSlice, files: GroupFiles, write_token: str) -> WriteStat:
+    """The new base file of one file group."""
+    partition, file_id = file_slice.group.partition_path, file_slice.group.file_id
+    with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
+        merged = _merged(table, file_slice)
+        path, size_bytes, count = files.base_file(partition, file_id, write_token, merged, names_itself=True)
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        partition_path=partition,
+        prev_commit=file_slice.base_instant,
+        num_writes=count,
+        num_update_writes=count,
+        total_write_bytes=size_bytes,
+        file_size_in_bytes=size_bytes,
+        total_log_files_compacted=len(file_slice.log_files),
+        total_log_size_compacted=sum(log.size_bytes for log in file_slice.log_files),
+        total_updated_records_compacted=count,
+    )
+
+
+def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
+    """The live records of a slice, ascending by key, in pieces."""
+    kind = kind_of(file_slice.group.partition_path)
+    schema = record_fields(table.data.config.table_version, kind)
+    for versions in GroupReader(table.meta, file_slice, kind.payloads, table.counts).runs():
+        live = merged_records(versions, kind)
+        if live.num_rows:
+            yield pa.Table.from_arrays([_as(live.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Files of other releases may have another form of the same; Arrow refuses some casts that change nothing."""
+    return column if column.type == wanted else column.cast(wanted)
+
+
+# ---- plans that wait -------------------------------------------------------------------------------------------------
+
+
+def _taken_back(table: MetadataTable, instant: Instant, plan: CompactionPlan) -> Instant:
+    """The plan as requested, without files of a run that died."""
+    storage = table.meta.storage
+    gone = []
+    for partition in dict.fromkeys(operation.partition_path for operation in plan.operations):
+        for entry in storage.list(partition):
+            name = BaseFileName.parse(entry.name)
+            if name is not None and name.instant_time == instant.requested_time and storage.delete(entry.path):
+                gone.append(entry.path)
+    storage.sync(gone)
+    if instant.state is State.REQUESTED:
+        return instant
+    return TimelineWriter(storage, table.meta.config).revert_to_requested(instant)
+
+
+def _dropped(table: MetadataTable, requested: Instant) -> MetadataTable:
+    TimelineWriter(table.meta.storage, table.meta.config).delete_files(requested)
+    return table.reloaded()

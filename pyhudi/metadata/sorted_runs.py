@@ -1,0 +1,72 @@
+"""Records of several HFiles in the order of their keys, in pieces: what is compacted need not fit in memory.
+
+Each file comes ascending by key. A piece reaches up to the least key that ends what is held of a file, so all versions
+of a key are in one piece. Source: docs/formats/metadata-table.md, "Compaction and cleaning"; docs/formats/hfile.md,
+"Layout".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import MetadataTableDamaged
+
+__all__ = ["sorted_runs"]
+
+_KEY = "key"
+_ROWS_HELD_MAX = 1 << 18  # of all files together: some ten MB of records
+_ROWS_MIN = 1 << 10  # of one file; fewer would cost more in calls than they save
+
+
+def sorted_runs(files: Sequence[Iterator[pa.Table]], where: str) -> Iterator[pa.Table]:
+    """All rows of the files, in pieces that ascend by key; within a piece file by file.
+
+    Args:    files: the rows of each, ascending by their column `key`; where: what they are of, for messages.
+    Raises:  MetadataTableDamaged when a file's keys do not ascend.
+    """
+    rows_held = max(_ROWS_MIN, _ROWS_HELD_MAX // max(1, len(files)))
+    streams = [_Stream(rows, rows_held, where) for rows in files]
+    while True:
+        streams = [stream for stream in streams if stream.fill()]
+        if not streams:
+            return
+        bound = min(stream.last_key for stream in streams)
+        yield pa.concat_tables([stream.take(bound) for stream in streams], promote_options="permissive")
+
+
+class _Stream:
+    """What is held of one file."""
+
+    def __init__(self, rows: Iterator[pa.Table], rows_held: int, where: str) -> None:
+        self._rows, self._rows_held, self._where = rows, rows_held, where
+        self._held: pa.Table | None = None
+        self.last_key = ""
+
+    def fill(self) -> bool:
+        """Hold rows, if none are; False when the file has no more."""
+        if self._held is not None and self._held.num_rows:
+            return True
+        parts: list[pa.Table] = []
+        while sum(part.num_rows for part in parts) < self._rows_held:
+            part = next(self._rows, None)
+            if part is None:
+                break
+            parts.append(part)
+        if not any(part.num_rows for part in parts):
+            return False
+        self._held = pa.concat_tables(parts)
+        keys = self._held.column(_KEY).combine_chunks()
+        if keys[0].as_py() < self.last_key or not pc.all(pc.less_equal(keys[:-1], keys[1:]), min_count=0).as_py():
+            raise MetadataTableDamaged(f"{self._where}: the keys of an HFile do not ascend after {keys[0].as_py()!r}.")
+        self.last_key = keys[-1].as_py()
+        return True
+
+    def take(self, bound: str) -> pa.Table:
+        """The rows held with keys up to `bound`."""
+        assert self._held is not None
+        count = pc.sum(pc.less_equal(self._held.column(_KEY), bound)).as_py() or 0
+        taken, self._held = self._held.slice(0, count), self._held.slice(count)
+        return taken

@@ -1,0 +1,126 @@
+"""The metadata table on request: built anew, or taken out.
+
+Source: docs/formats/metadata-table.md, "Building"; docs/writing.md, "The metadata table".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import ConfigError, HudiError
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.maintenance import build, can_be_kept, rebuild_partitions, wanted_partitions
+from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.queries.metadata_validation import Difference, validate
+
+__all__ = ["MetadataRebuild", "drop_metadata", "rebuild_metadata"]
+
+_FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataRebuild:
+    """`partitions`: those that were, or would be, built. `file_groups`: partition → file ids of the file groups that
+    get new files, as far as they are there before. `differences`: what the metadata table said wrongly before; where it
+    can't be read, `unreadable` says why. `dry_run`: nothing was done.
+    """
+
+    table: str
+    partitions: tuple[str, ...]
+    file_groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
+    unreadable: str | None = None
+    dry_run: bool = False
+
+    def __str__(self) -> str:
+        verb = "would build" if self.dry_run else "built"
+        wrong = self.unreadable or f"{len(self.differences)} differences before"
+        return "\n".join([f"metadata table: {verb} {', '.join(self.partitions)}; {wrong}", *map(str, self.differences)])
+
+
+def rebuild_metadata(
+    context: ActionContext, *, partitions: Sequence[str] | None = None, dry_run: bool = False
+) -> MetadataRebuild:
+    """Build the metadata table anew, or partitions of it, from what the table holds.
+
+    Args:   partitions: None: those that there are, or as the options say when there are none. The whole metadata table
+            is built when `files` is among them, or there is none yet.
+    Raises: ConfigError for partitions that this release, or the table's version, does not have.
+    """
+    meta = context.meta
+    wanted = _wanted(context, partitions)
+    found, unreadable = _state(meta)
+    groups = _file_groups(meta, wanted)
+    if not dry_run:
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            _build(context.reloaded(), wanted)
+    return MetadataRebuild(meta.storage.root, wanted, groups, found, unreadable, dry_run)
+
+
+def drop_metadata(context: ActionContext, *, partitions: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Take the metadata table out, or partitions of it; the names of those that went.
+
+    Args:   partitions: None, or `files` among them: all.
+    Raises: ConfigError when there is no such partition.
+    """
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        listed = meta.config.metadata_partitions
+        strange = [name for name in partitions or () if name not in listed]
+        if strange:
+            raise ConfigError(
+                f"{meta.storage.root}: the metadata table has no partition {strange[0]!r}; it has "
+                f"{', '.join(listed) or 'none'}."
+            )
+        if partitions is None or _FILES in partitions:
+            remove_metadata_table(meta)
+            return listed
+        drop_partitions(meta, tuple(partitions))
+        return tuple(partitions)
+
+
+def _wanted(context: ActionContext, partitions: Sequence[str] | None) -> tuple[str, ...]:
+    config, options = context.meta.config, context.options.metadata
+    if partitions is None:
+        there = (*config.metadata_partitions, *config.metadata_to_build)
+        named = tuple(name for name in there if can_be_kept(name, config.table_version)) or wanted_partitions(
+            config, options
+        )
+        return tuple(dict.fromkeys((_FILES, *named)))
+    strange = [name for name in partitions if not can_be_kept(name, config.table_version)]
+    if strange:
+        raise ConfigError(
+            f"{context.meta.storage.root}: a partition {strange[0]!r} of the metadata table can't be built: this "
+            f"release keeps none up of its kind in a table of version {config.table_version}."
+        )
+    return tuple(dict.fromkeys(partitions if _FILES in config.metadata_partitions else (_FILES, *partitions)))
+
+
+def _state(meta: MetaClient) -> tuple[tuple[Difference, ...], str | None]:
+    try:
+        return validate(meta), None
+    except HudiError as error:
+        return (), str(error)
+
+
+def _file_groups(meta: MetaClient, partitions: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    try:
+        table = MetadataTable.open(meta)
+        there = () if table is None else [name for name in partitions if name in table.partitions]
+        return {name: tuple(s.group.file_id for s in table.slices(name)) for name in there} if table else {}
+    except HudiError:
+        return {}
+
+
+def _build(context: ActionContext, wanted: Sequence[str]) -> None:
+    meta, options = context.meta, context.options.metadata
+    table = MetadataTable.open(meta)
+    if _FILES in wanted or table is None:
+        kept = (n for n in meta.config.metadata_partitions if can_be_kept(n, meta.config.table_version))
+        build(meta, tuple(dict.fromkeys((_FILES, *wanted, *kept))), options)
+    else:
+        rebuild_partitions(table, wanted, options)

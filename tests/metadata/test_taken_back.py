@@ -1,0 +1,120 @@
+"""Rollback and restore of instants that the metadata table has compacted, or archived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from pyhudi.metadata.initialization import build_partition
+from pyhudi.metadata.partitions import file_group_id
+from pyhudi.model.instant import ActionKind
+from tests.support.tables.small import TestTable
+from tests.support.tables.undone import restored, rolled_back, saved
+from tests.support.tables.with_metadata import (
+    KINDS,
+    NAMES,
+    check,
+    keep_names,
+    metadata_of,
+    table_of,
+    with_names,
+)
+from tests.support.writers.dying import deaths
+
+
+@pytest.fixture(autouse=True)
+def names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_names(monkeypatch)
+
+
+def compacted(version: str, kind: str, every: str = "1") -> TestTable:
+    """With a metadata table of two partitions, compacted with each write, and four writes, of which one has a
+    savepoint.
+    """
+    table = table_of(version, kind, metadata_compact_max_delta_commits=every, compact_inline="false")
+    table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    with_names(table)
+    table.upsert(("c", "y", 1, 30))
+    saved(table)
+    table.upsert(("a", "x", 2, 11), ("d", "z", 1, 40))
+    table.upsert(("a", "x", 3, 12), ("c", "y", 3, 32))
+    check(table, "before")
+    return table
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_a_compacted_write_that_is_rolled_back_is_gone_from_all_partitions(version: str, kind: str) -> None:
+    table = compacted(version, kind)
+    last = table.meta.timeline.commits().instants[-1].requested_time
+    table.write("upsert", table.read().select(["id", "p", "ts", "v"])[:1])  # compacts the one before
+    rolled_back(table)
+    check(table, "what was not compacted")
+    assert metadata_of(table).meta.timeline.of([ActionKind.COMMIT]).instants
+    before = table.meta.timeline.commits().instants[-1].requested_time
+    assert before == last
+    rolled_back(table)
+    check(table, "what was compacted")
+    table.upsert(("e", "x", 1, 50))
+    check(table, "afterwards")
+
+
+@pytest.mark.parametrize("every", ["1", "100"])
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_a_restore_over_a_compaction_builds_the_same_partitions_anew(version: str, kind: str, every: str) -> None:
+    table = compacted(version, kind, every)
+    (save,) = table.meta.timeline.of([ActionKind.SAVEPOINT]).instants
+    restored(table, save.requested_time)
+    check(table, "restored")
+    assert table.meta.config.metadata_partitions == (NAMES, "files")
+    table.upsert(("e", "x", 1, 50))
+    check(table, "afterwards")
+    assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30), ("e", "x", 1, 50)]
+
+
+def restore_to_savepoint(table: TestTable) -> None:
+    (save,) = table.meta.timeline.of([ActionKind.SAVEPOINT]).instants
+    restored(table, save.requested_time)
+
+
+DEATHS = [("9", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("version", "kind", "act"),
+    [(v, k, act) for v, k in DEATHS for act in (restore_to_savepoint, rolled_back)],
+)
+def test_a_death_anywhere_leaves_a_metadata_table_that_the_next_write_puts_right(
+    version: str, kind: str, act: Callable[[TestTable], object]
+) -> None:
+    table = compacted(version, kind)
+    if act is rolled_back:
+        table.upsert(("a", "x", 4, 13))
+        rolled_back(table)  # the one before was compacted with it
+    for attempt, where in deaths(table, act):
+        rows = attempt.rows()
+        attempt.upsert(("e", "x", 1, 50))
+        assert [row for row in attempt.rows() if row[0] == "b"] == [row for row in rows if row[0] == "b"], where
+        check(attempt, where)
+        assert attempt.meta.config.metadata_partitions == (NAMES, "files"), where
+
+
+def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_no_records() -> None:
+    table = table_of(
+        "9",
+        metadata_compact_max_delta_commits="3",
+        keep_min_commits="2",
+        keep_max_commits="3",
+        clean_commits_retained="1",
+    )
+    for n in range(34):
+        table.upsert((f"k{n % 5}", "x", n, n))
+    found = metadata_of(table)
+    assert found.meta.timeline.find("0" * 17) is None
+    files = found.records("files")
+
+    built = build_partition(found, NAMES, {file_group_id(NAMES, 0): []})
+    assert built.meta.timeline.find("0" * 17) is not None
+    assert built.records("files").to_pylist() == files.to_pylist()
+    assert metadata_of(table).records("files").to_pylist() == files.to_pylist()
