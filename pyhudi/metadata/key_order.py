@@ -45,7 +45,7 @@ class GroupStream(Generic[Group]):
         self._next: tuple[Group, pa.Table] | None = None
 
     def of(self, group: Group) -> Iterator[pa.Table]:
-        """The tables of one file group. File groups are asked for in the order in which they come, each once."""
+        """The tables of one file group. To be read in the order in which they come, each once."""
         while True:
             self._next = self._next or next(self._tables, None)
             if self._next is None or self._next[0] != group:

@@ -33,7 +33,7 @@ __all__ = ["MAX_KEYS_OF_VALUES", "MAX_VALUES", "groups_with_values"]
 # Values that a query looks up: each costs a block of the index, and predicates with many leave few files out.
 MAX_VALUES = 1000
 # Record keys that values may lead to: beyond some thousands the look-ups in the record index cost more than the files.
-MAX_KEYS_OF_VALUES = 10_000
+MAX_KEYS_OF_VALUES = 10000
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 
 

@@ -6,7 +6,7 @@
 
 The properties alone say which indexes there are: a death before leaves a definition and a folder that nobody reads, a
 death behind a pending instant that nobody waits for; the next call that makes or drops the index takes them out.
-Source: docs/formats/metadata-table.md, "Index definitions", "Building", "Made and dropped by name".
+Source: docs/formats/metadata-table.md, "IndexInfo definitions", "Building", "Made and dropped by name".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["Index", "Indexes", "create_index", "drop_index", "load_indexes"]
+__all__ = ["IndexInfo", "IndexList", "create_index", "drop_index", "load_indexes"]
 
 _FILES = MetadataKind.FILES.value.prefix
 _COLUMN_STATS, _PARTITION_STATS = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.PARTITION_STATS.value.prefix
@@ -53,23 +53,23 @@ _HEADER = ("index", "type", "columns", "function", "state")
 
 
 @dataclass(frozen=True, slots=True)
-class Index:
-    """`name`: of its partition of the metadata table. `index_type`: as index.json says it, else the kind of partition.
+class IndexInfo:
+    """`name`: of its partition of the metadata table. `kind`: as index.json says it, else the kind of partition.
     `function`: what is made of the columns, "" for nothing. `is_built`: False while it is being built.
     """
 
     name: str
-    index_type: str
+    kind: str
     columns: tuple[str, ...] = ()
     function: str = ""
     is_built: bool = True
 
     def _row(self) -> tuple[object, ...]:
         state = "built" if self.is_built else "being built"
-        return (self.name, self.index_type, ", ".join(self.columns), self.function, state)
+        return (self.name, self.kind, ", ".join(self.columns), self.function, state)
 
 
-class Indexes(list[Index]):
+class IndexList(list[IndexInfo]):
     """A list of indexes that prints as a table."""
 
     def __repr__(self) -> str:
@@ -79,21 +79,21 @@ class Indexes(list[Index]):
         return html_table(_HEADER, [found._row() for found in self])
 
 
-def load_indexes(meta: MetaClient) -> Indexes:
+def load_indexes(meta: MetaClient) -> IndexList:
     """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
     definitions = read_index_definitions(meta.storage).by_name
     built = meta.config.metadata_partitions
-    found = Indexes()
+    found = IndexList()
     for name in sorted({*built, *meta.config.metadata_partitions_inflight} - {_FILES}):
         known = definitions.get(name, IndexDefinition(name, name))
         columns, function = known.source_fields, known.function
-        found.append(Index(name, known.kind, columns, function, is_built=name in built))
+        found.append(IndexInfo(name, known.kind, columns, function, is_built=name in built))
     return found
 
 
 def create_index(
     context: ActionContext, name: str, columns: Sequence[str] = (), index_type: str | None = None
-) -> Index:
+) -> IndexInfo:
     """Build an index. See `HudiTable.create_index`."""
     partition = _partition(name, index_type)
     with hold(context.lock, context.options.lock.wait_timeout_s):
@@ -141,7 +141,7 @@ def _partition(name: str, index_type: str | None) -> str:
         return kind
     if kind != _SECONDARY_TYPE:
         raise ConfigError(
-            f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}. Indexes of "
+            f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}. IndexList of "
             f"expressions are made by Apache Hudi only."
         )
     return name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from pyhudi.services.indexes import Index, Indexes, create_index, drop_index, load_indexes
+from pyhudi.services.indexes import IndexInfo, IndexList, create_index, drop_index, load_indexes
 from pyhudi.table.calls import Options, TableCalls
 
 __all__ = ["TableIndexes"]
@@ -22,7 +22,7 @@ class TableIndexes(TableCalls):
         index_type: str | None = None,
         options: Options | None = None,
         **more: object,
-    ) -> Index:
+    ) -> IndexInfo:
         """Build an index of the metadata table, which every later write keeps up.
 
         Other writers wait for the table's lock meanwhile. A table without a metadata table gets one.
@@ -47,6 +47,6 @@ class TableIndexes(TableCalls):
         """
         self._serve(partial(drop_index, name=name), options, more)
 
-    def indexes(self) -> Indexes:
+    def indexes(self) -> IndexList:
         """The indexes that the metadata table has, and those that are being built; prints as a table."""
         return load_indexes(self._meta.reload())
