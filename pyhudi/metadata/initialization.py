@@ -157,8 +157,9 @@ def _listed(table: MetadataTable, partition: str) -> MetadataTable:
     """The table's properties list the partition from here on."""
     data = table.data
     listed = sorted({*data.config.metadata_partitions, partition})
-    said = {METADATA_PARTITIONS: ",".join(listed)}
+    properties = {METADATA_PARTITIONS: ",".join(listed)}
     if data.storage.stat(INDEX_DEFINITIONS_PATH) is not None:
-        said[_DEFINITIONS] = INDEX_DEFINITIONS_PATH  # Hudi looks for them nowhere else, and begins a new file without
-    update_table_config(data.storage, said, (), data.clock)
+        # Hudi looks for them nowhere else, and begins a new file without.
+        properties[_DEFINITIONS] = INDEX_DEFINITIONS_PATH
+    update_table_config(data.storage, properties, (), data.clock)
     return MetadataTable(data.reload(), table.meta.reload())

@@ -75,9 +75,9 @@ def changed_slices(table: MetadataTable, commit: TableCommit) -> ChangedSlices:
     paths = sorted({group.partition_path for group in (*written, *replaced)})
     listed = listed_files(table, paths)
     known = {path: listed.get(path, []) for path in paths}
-    coming = {path: [*known[path], *_files(path, commit)] for path in paths}
+    with_written = {path: [*known[path], *_files(path, commit)] for path in paths}
     before = FileSystemView.load(data, listed=known).all_slices()
-    after = FileSystemView.load(_as_completed(data, commit.instant), listed=coming).all_slices()
+    after = FileSystemView.load(_as_completed(data, commit.instant), listed=with_written).all_slices()
     return ChangedSlices(
         tuple(found for found in before if found.group in written or found.group in replaced),
         tuple(found for found in after if found.group in written and found.group not in replaced),

@@ -6,7 +6,7 @@
 
 The properties alone say which indexes there are: a death before leaves a definition and a folder that nobody reads, a
 death behind a pending instant that nobody waits for; the next call that makes or drops the index takes them out.
-Source: docs/formats/metadata-table.md, "IndexInfo definitions", "Building", "Made and dropped by name".
+Source: docs/formats/metadata-table.md, "Index definitions", "Building", "Made and dropped by name".
 """
 
 from __future__ import annotations
