@@ -23,6 +23,7 @@ from pyhudi.formats.clean_plans import (
 )
 from pyhudi.formats.clustering_plans import decode_clustering_plan, encode_clustering_plan
 from pyhudi.formats.compaction_plans import decode_compaction_plan, encode_compaction_plan
+from pyhudi.formats.index_plans import decode_index_plan, encode_index_plan
 from pyhudi.formats.instant_files import (
     decode_commit,
     decode_requested_replace,
@@ -44,6 +45,7 @@ from pyhudi.formats.savepoint_files import (
 from pyhudi.model.clean_plan import CleanedPartition, CleanMetadata, CleanPlan, RetainedInstant
 from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import CommitMetadata, WriteStat
+from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind, State
 from pyhudi.model.plans import (
     CompactionOperation,
@@ -197,6 +199,7 @@ def _restore() -> RestoreMetadata:
 
 
 _ANY = r"\.hoodie/(timeline/)?\d+(_\d+)?\."
+_INDEXED = IndexPlan(("record_index", "secondary_index_by_v"), "20240101000000000")
 _SAVED = SavepointMetadata("me", 1, "why", {"p": (_BASE, _LOG)})
 
 TARGETS = (
@@ -218,6 +221,7 @@ TARGETS = (
         _ANY + "restore.requested",
     ),
     _body("restores", decode_restore_metadata, lambda: [encode_restore_metadata(_restore())], _ANY + "restore"),
+    _body("index-plans", decode_index_plan, lambda: [encode_index_plan(_INDEXED)], _ANY + "indexing.requested"),
     _body("savepoints", decode_savepoint, lambda: [encode_savepoint(_SAVED)], _ANY + "savepoint"),
     _body(
         "compaction-plans",

@@ -28,6 +28,7 @@ from pyhudi.actions.instants import draw_completion_time
 from pyhudi.actions.replaced_keys import replaced_keys
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.clean_plans import encode_clean_metadata
+from pyhudi.formats.index_plans import encode_index_metadata
 from pyhudi.formats.instant_files import encode_commit, encode_rollback_metadata
 from pyhudi.formats.savepoint_files import encode_restore_metadata, encode_savepoint
 from pyhudi.locks import hold
@@ -36,6 +37,7 @@ from pyhudi.metadata.maintenance import keep_up
 from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.model.clean_plan import CleanMetadata
 from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
@@ -45,7 +47,7 @@ from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
 
-BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata)
+BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata, IndexPlan)
 
 Check = Callable[[ActionContext], None]  # raises WriteConflict; is handed the table as it is now
 
@@ -167,4 +169,6 @@ def _encoded(body: Body, inflight: Instant, now: ActionContext) -> bytes:
         return encode_rollback_metadata(body)
     if isinstance(body, RestoreMetadata):
         return encode_restore_metadata(body)
+    if isinstance(body, IndexPlan):
+        return encode_index_metadata(body)
     return encode_savepoint(body)

@@ -21,13 +21,16 @@ __all__ = [
     "IndexDefinition",
     "IndexDefinitions",
     "column_stats_definition",
+    "is_partitioned_record_index",
     "read_index_definitions",
+    "secondary_index_definition",
     "write_index_definitions",
 ]
 
 _DEFINITIONS = "indexDefinitions"
 _NAME, _TYPE, _FUNCTION = "indexName", "indexType", "indexFunction"
 _SOURCE_FIELDS, _OPTIONS, _VERSION = "sourceFields", "indexOptions", "version"
+_IS_PARTITIONED = "isPartitioned"
 _KNOWN = frozenset({_NAME, _TYPE, _FUNCTION, _SOURCE_FIELDS, _OPTIONS, _VERSION})
 
 
@@ -84,6 +87,18 @@ def column_stats_definition(table_version: int, columns: Sequence[str]) -> Index
     """The definition of column statistics, from table version 8 on. Partition statistics have none."""
     name = MetadataKind.COLUMN_STATS.value.prefix
     return IndexDefinition(name, name, name, tuple(columns), version="V2" if table_version >= 9 else None)
+
+
+def is_partitioned_record_index(definitions: IndexDefinitions) -> bool:
+    """Do they say that the record index has file groups for each partition of the table?"""
+    found = definitions.by_name.get(MetadataKind.RECORD_INDEX.value.prefix)
+    return found is not None and found.options.get(_IS_PARTITIONED) == "true"
+
+
+def secondary_index_definition(table_version: int, name: str, column: str) -> IndexDefinition:
+    """The definition of a secondary index. `name`: of its partition."""
+    version = "V2" if table_version >= 9 else None
+    return IndexDefinition(name, "secondary_index", "identity", (column,), version=version)
 
 
 def read_index_definitions(storage: Storage) -> IndexDefinitions:

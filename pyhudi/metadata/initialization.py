@@ -24,7 +24,7 @@ from pyhudi.metadata.placement import group_numbers
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.commit import WriteStat
-from pyhudi.model.filenames import METADATA_TABLE_FOLDER
+from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
@@ -32,6 +32,7 @@ from pyhudi.timeline.table_properties import create_table, update_table_config
 __all__ = ["METADATA_PARTITIONS", "build_partition", "create_metadata_table", "split_by_group"]
 
 METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
+_DEFINITIONS = "hoodie.table.index.defs.path"
 _BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
 _OLDER_BUILD = "BULK_INSERT"
 _FIRST_SUFFIX = 10  # below version 8: digits behind the instant of which the table is, of its first partition
@@ -156,5 +157,9 @@ def _listed(table: MetadataTable, partition: str) -> MetadataTable:
     """The table's properties list the partition from here on."""
     data = table.data
     listed = sorted({*data.config.metadata_partitions, partition})
-    update_table_config(data.storage, {METADATA_PARTITIONS: ",".join(listed)}, (), data.clock)
+    properties = {METADATA_PARTITIONS: ",".join(listed)}
+    if data.storage.stat(INDEX_DEFINITIONS_PATH) is not None:
+        # Hudi looks for them nowhere else, and begins a new file without.
+        properties[_DEFINITIONS] = INDEX_DEFINITIONS_PATH
+    update_table_config(data.storage, properties, (), data.clock)
     return MetadataTable(data.reload(), table.meta.reload())

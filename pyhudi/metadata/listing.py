@@ -8,7 +8,7 @@ Source: docs/formats/metadata-table.md, "Is it up to date?".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import cast
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import MetadataTableDamaged
 from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED
+from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED, stored_partition
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind
@@ -65,12 +65,16 @@ def _is_initialization(instant_time: str) -> bool:
     return len(instant_time) > _BASE_TIME_DIGITS and instant_time[_BASE_TIME_DIGITS:] >= "010"
 
 
-def listed_files(table: MetadataTable) -> Mapping[str, list[FileInfo]]:
+def listed_files(table: MetadataTable, partitions: Collection[str] | None = None) -> Mapping[str, list[FileInfo]]:
     """Partition path → its files. Sizes are right; modification times are not known, and 0.
 
+    Args:   partitions: only those with these paths; None: all.
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    records = table.records(_FILES)
+    if partitions is None:
+        records = table.records(_FILES)
+    else:
+        records = table.lookup(_FILES, [stored_partition(path) for path in partitions])
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
     if not isinstance(entries, pa.MapArray):
         raise MetadataTableDamaged(f"{table.meta.storage.root}: its partition {_FILES!r} has no records of files.")

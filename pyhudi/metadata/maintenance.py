@@ -24,6 +24,7 @@ from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
 from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
+from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
@@ -58,6 +59,7 @@ KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.BLOOM_FILTERS: BloomFiltersPartition(),
     MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
+    MetadataKind.SECONDARY_INDEX: SecondaryIndexPartition(),
 }
 
 
@@ -66,9 +68,9 @@ class MetadataTableRebuilt(UserWarning):
 
 
 def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
-    """Partitions, complete or being built, of kinds that this release does not keep up."""
+    """Partitions, complete or being built, that this release does not keep up: by their kind, or their definition."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    return tuple(name for name in dict.fromkeys(listed) if not _is_kept(name))
+    return tuple(name for name in dict.fromkeys(listed) if not (_is_kept(name) and _can_be_followed(meta, name)))
 
 
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
@@ -87,7 +89,8 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     remove_metadata_table(data, to_build=partitions)
     table = create_metadata_table(data.reload())
     for name in partitions:
-        table = KEPT[kind_of(name)].build(table, name, options)
+        if _can_be_followed(table.data, name):
+            table = KEPT[kind_of(name)].build(table, name, options)
     return built(table.data)
 
 
@@ -138,6 +141,13 @@ def _is_kept(partition: str) -> bool:
         return False
 
 
+def _can_be_followed(data: MetaClient, partition: str) -> bool:
+    """Is the definition of a partition of a kept kind one that this release can follow?"""
+    if kind_of(partition) is MetadataKind.SECONDARY_INDEX:
+        return why_no_secondary_index(data, partition) is None
+    return True
+
+
 def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
     """Write what an instant changed; when that completed. None when there is no metadata table, or nothing to write.
 
@@ -148,7 +158,7 @@ def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
             keep it up. MetadataTableDamaged, CorruptFile.
     """
     table = MetadataTable.open(data)
-    if table is None or commit.instant.action is ActionKind.SAVEPOINT:
+    if table is None or commit.instant.action in (ActionKind.SAVEPOINT, ActionKind.INDEXING):
         return None
     _check_up_to_date(table)
     try:

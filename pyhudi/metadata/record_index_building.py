@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.metadata.key_order import BUILDING_BYTES, GroupStream, in_order
 from pyhudi.metadata.partitions import MetadataKind, file_group_id, partitioned_file_group_id
 from pyhudi.metadata.place_records import RowPlace, instant_ms, place_records
 from pyhudi.metadata.record_keys import shards
@@ -29,9 +29,6 @@ from pyhudi.model.file_group import FileSlice
 
 __all__ = ["BUILDING_BYTES", "FirstRecords"]
 
-BUILDING_BYTES = 64 << 20  # keys held in memory; they are there some times over while they are sorted
-_RANGE_BYTES = 16 << 20  # about what is sorted at a time beyond that
-_RECORDS = 1 << 17  # of a table that is handed out
 _PARTITION = MetadataKind.RECORD_INDEX.value.prefix
 _GROUP, _KEY, _SLICE = "group", "key", "slice"
 _SCHEMA = pa.schema([pa.field(_GROUP, pa.int32()), pa.field(_KEY, pa.string()), pa.field(_SLICE, pa.int32())])
@@ -65,7 +62,7 @@ class FirstRecords:
             RowPlace(s.group.partition_path, s.group.file_id, instant_ms(s.base_instant, self.zone)) for s in ordered
         ]
         names = [(path, number) for path, count in self.groups.items() for number in range(count)]
-        for rows in _one_per_key(_in_order(self._keys(ordered), self.memory_bytes)):
+        for rows in _one_per_key(in_order(_SCHEMA, self._keys(ordered), self.memory_bytes)):
             numbers = rows.column(_GROUP).to_numpy()
             keys, slices = rows.column(_KEY), rows.column(_SLICE).to_numpy()
             starts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
@@ -77,10 +74,10 @@ class FirstRecords:
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
         """File id → its records, for `build_partition`: to be read one after the other, in this order, each once."""
-        stream = _Stream(self.by_group())
+        stream = GroupStream(((path, number), table) for path, number, table in self.by_group())
         return {
             file_group_id(_PARTITION, number) if path is None else partitioned_file_group_id(path, number): stream.of(
-                path, number
+                (path, number)
             )
             for path, count in self.groups.items()
             for number in range(count)
@@ -97,35 +94,6 @@ class FirstRecords:
                 own = pa.array(shards(keys, self.groups[path]) + np.int32(firsts[path]))
                 slices = pa.repeat(pa.scalar(number, pa.int32()), len(keys))
                 yield pa.RecordBatch.from_arrays([own, keys, slices], schema=_SCHEMA)
-
-
-class _Stream:
-    """The records of file groups, given out file group by file group."""
-
-    def __init__(self, tables: Iterator[tuple[str | None, int, pa.Table]]) -> None:
-        self._tables = tables
-        self._next: tuple[str | None, int, pa.Table] | None = None
-
-    def of(self, path: str | None, number: int) -> Iterator[pa.Table]:
-        while True:
-            self._next = self._next or next(self._tables, None)
-            if self._next is None or self._next[:2] != (path, number):
-                return
-            _, _, table = self._next
-            self._next = None
-            yield table
-
-
-def _in_order(batches: Iterator[pa.RecordBatch], memory_bytes: int) -> Iterator[pa.RecordBatch]:
-    ranges = SortedRanges(_SCHEMA, _SCHEMA.names, 0, memory_bytes, min(_RANGE_BYTES, memory_bytes))
-    table = ranges.take_in(batches)
-    if table is None:
-        yield from ranges.share(0, 1, _RECORDS)
-        return
-    order = pc.sort_indices(table, sort_keys=[(name, "ascending") for name in _SCHEMA.names])
-    rows = table.combine_chunks()
-    for first in range(0, len(order), _RECORDS):
-        yield from rows.take(order.slice(first, _RECORDS)).combine_chunks().to_batches()
 
 
 def _one_per_key(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,13 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
-
 from pyhudi.errors import WriteConflict
-from pyhudi.filegroup.log_blocks import BlockRules
-from pyhudi.filegroup.read import SliceSpec
-from pyhudi.formats.base import open_base_file
-from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
@@ -29,15 +23,13 @@ from pyhudi.metadata.record_index_building import FirstRecords
 from pyhudi.metadata.record_index_groups import record_index_group_count
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_rows
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
-from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.record_index import RecordIndexOptions
 from pyhudi.storage.base import Storage
-from pyhudi.view.committed_logs import with_committed_bytes
-from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["RecordIndexPartition"]
 
@@ -53,11 +45,13 @@ class RecordIndexPartition:
         """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
         data = table.data
         by_partition = _is_by_partition(data, partition, options.record_index)
-        slices = with_committed_bytes(data, FileSystemView.load(data).all_slices())
+        slices = newest_slices(data)
         groups = _groups(data.storage, slices, options.record_index, by_partition=by_partition)
         version, zone = data.config.table_version, data.config.timeline_zone
         _define(data, partition, by_partition=by_partition)
-        return build_partition(table, partition, FirstRecords(version, _reading(data), slices, groups, zone).files())
+        return build_partition(
+            table, partition, FirstRecords(version, slice_reading(data), slices, groups, zone).files()
+        )
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """What came and went, as the tasks reported it.
@@ -90,13 +84,6 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
         )
 
 
-def _reading(data: MetaClient) -> SliceSpec:
-    config = data.config
-    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data.stored_schema()])
-    rules = merge_rules(config) if config.is_merge_on_read else MergeRules()
-    return SliceSpec(data.storage, schema, BlockRules(config.table_version, data.timeline.is_visible), rules)
-
-
 def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bool:
     """Are keys unique in their partition? What a call does not say the definition of the index says that was there."""
     if own.is_global or own.is_partitioned:
@@ -118,20 +105,11 @@ def _groups(
 ) -> Mapping[str | None, int]:
     """How many file groups the index gets, or each partition of the table; a footer is read for each base file."""
     if not by_partition:
-        return {None: record_index_group_count(_stored_rows(storage, slices), own)}
+        return {None: record_index_group_count(stored_rows(storage, slices), own)}
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:
         by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)
     return {
-        path: record_index_group_count(_stored_rows(storage, of_path), own, of_partition=True)
+        path: record_index_group_count(stored_rows(storage, of_path), own, of_partition=True)
         for path, of_path in by_path.items()
     }
-
-
-def _stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
-    rows = 0
-    for file_slice in slices:
-        if file_slice.base_file is not None:
-            with open_base_file(storage, file_slice.base_file.path) as reader:
-                rows += reader.num_rows
-    return rows

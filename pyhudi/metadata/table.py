@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.errors import HudiError, MetadataTableDamaged
@@ -21,6 +22,7 @@ from pyhudi.metadata.group_reader import GroupReader, concat_records
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
+from pyhudi.metadata.record_keys import secondary_key_prefix
 from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
@@ -35,6 +37,7 @@ SOLO = "0" * 14  # instants that build a partition of a new metadata table begin
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
+_FIRST_BY_VALUE = 9  # version from which the value alone says the file group of a secondary index
 
 
 @dataclass(frozen=True)
@@ -101,13 +104,22 @@ class MetadataTable:
         for instant in self._base_file_writers:
             for stat in self.meta.commits.metadata(instant).partition_to_write_stats.get(partition, ()):
                 name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
-                found = None if name is None else left.pop(name.file_id, None)
-                if name is None or found is None:
-                    continue
+                found = None if name is None else left.get(name.file_id)
+                if name is None or found is None or self._when(instant) < self._began(found):
+                    continue  # of a file group that is there no more: its partition was dropped, and built anew
+                del left[name.file_id]
                 if found.base_file is None or found.base_file.instant_time != name.instant_time:
                     raise MetadataTableDamaged(f"{self.meta.storage.root}: the base file {stat.path} is missing.")
             if not left:
                 return
+
+    def _when(self, instant: Instant) -> str:
+        by_completion = self.data.config.table_version >= 8
+        return (instant.completion_time or "") if by_completion else instant.requested_time
+
+    def _began(self, found: FileSlice) -> str:
+        instant = self.meta.timeline.find(found.base_instant)
+        return "" if instant is None else self._when(instant)
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
         """Without the log files that went when their partition was built anew, which older instants still name."""
@@ -128,15 +140,12 @@ class MetadataTable:
     @cached_property
     def _base_file_writers(self) -> Sequence[Instant]:
         """Compactions, and instants that built partitions; the newest first."""
-        by_completion = self.data.config.table_version >= 8
         found = [
             i
             for i in self.meta.timeline.completed()
             if i.action is ActionKind.COMMIT or (i.action is ActionKind.DELTACOMMIT and _is_build(i.requested_time))
         ]
-        return sorted(
-            found, key=lambda i: (i.completion_time or "") if by_completion else i.requested_time, reverse=True
-        )
+        return sorted(found, key=self._when, reverse=True)
 
     def records(self, partition: str) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
@@ -161,6 +170,24 @@ class MetadataTable:
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
         return self._merged(partition, lambda reader: reader.with_prefixes(prefixes))
+
+    def with_values(self, partition: str, values: Sequence[str]) -> pa.Table:
+        """The live records of a secondary index with these values, as texts.
+
+        From version 9 on only file groups that may have them are opened. Raises: MetadataTableDamaged, CorruptFile.
+        """
+        prefixes = [secondary_key_prefix(value) for value in values]
+        if self.data.config.table_version < _FIRST_BY_VALUE:
+            return self.with_prefixes(partition, prefixes)
+        ids = [found.group.file_id for found in self.slices(partition)]
+        numbers = group_numbers(partition, pa.array(prefixes, pa.string()), len(ids), self.data.config.table_version)
+        own = {ids[number]: np.array(prefixes)[numbers == number].tolist() for number in np.unique(numbers).tolist()}
+
+        def read(reader: GroupReader) -> pa.Table:
+            wanted = own.get(reader.file_slice.group.file_id)
+            return reader.with_prefixes(wanted) if wanted else reader.with_keys(pa.array([], pa.string()))
+
+        return self._merged(partition, read)
 
     def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
         with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):

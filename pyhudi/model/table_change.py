@@ -14,13 +14,14 @@ from typing import TypeAlias
 from pyhudi.model.clean_plan import CleanMetadata
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.plans import RollbackMetadata
 from pyhudi.model.savepoints import RestoreMetadata, SavepointMetadata
 
 __all__ = ["Body", "PartitionChange", "TableChange", "change_of"]
 
 # What completed files hold, in all kinds of actions.
-Body: TypeAlias = CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata
+Body: TypeAlias = CommitMetadata | CleanMetadata | RollbackMetadata | RestoreMetadata | SavepointMetadata | IndexPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def change_of(body: Body) -> TableChange:
         return _of_rollbacks([body])
     if isinstance(body, RestoreMetadata):
         return _of_rollbacks(rollback for rollbacks in body.rollbacks.values() for rollback in rollbacks)
-    return TableChange()  # a savepoint changes no files
+    return TableChange()  # savepoints and indexes change no files
 
 
 def _of_write(body: CommitMetadata) -> TableChange:

@@ -19,6 +19,7 @@ from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.predicate import Predicate
 from pyhudi.queries.data_skipping import FileRanges, load_file_ranges, partitions_left
 from pyhudi.queries.key_pruning import groups_with_keys
+from pyhudi.queries.value_pruning import groups_with_values
 from pyhudi.storage.base import FileInfo
 
 __all__ = ["MetadataTableIgnored", "TrustedMetadata", "trusted_metadata"]
@@ -40,6 +41,16 @@ class TrustedMetadata:
         """Partition path → its files; None (with a warning) when the records can't be read."""
         try:
             return listed_files(self.table)
+        except HudiError as error:
+            _ignored(self.table.data, error)
+            return None
+
+    def groups_with_values(
+        self, predicate: Predicate, schema: pa.Schema, from_path: Collection[str]
+    ) -> frozenset[FileGroupId] | None:
+        """See the function of this name; None (with a warning) when the records can't be read."""
+        try:
+            return groups_with_values(self.table, predicate, schema, from_path)
         except HudiError as error:
             _ignored(self.table.data, error)
             return None

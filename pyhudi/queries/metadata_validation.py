@@ -3,6 +3,7 @@
     files          against a listing of the table's folders: the visible files, with their sizes
     column_stats   against the rows of the visible base files: counts are equal, bounds hold
     record_index   against the rows: exactly the live keys, in the file group that has them
+    secondary_...  against the rows: exactly the pairs of value and key
 
 Real Hudi never looks: with a stale metadata table it loses rows silently. Source: docs/formats/metadata-table.md,
 "Records".
@@ -19,9 +20,12 @@ import pyarrow.compute as pc
 from pyhudi.formats.base import open_base_file
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
 from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
+from pyhudi.metadata.secondary_keys import secondary_keys
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import BaseFile
 from pyhudi.model.keys import FILE_NAME, PARTITION_PATH, RECORD_KEY
@@ -68,6 +72,8 @@ def validate(meta: MetaClient) -> tuple[Difference, ...]:
         check = checks.get(kind_of(partition))
         if check is not None:
             found.extend(check())
+        if kind_of(partition) is MetadataKind.SECONDARY_INDEX:
+            found.extend(_secondary_index(table, partition))
     return tuple(found)
 
 
@@ -159,6 +165,30 @@ def _record_index(table: MetadataTable) -> Iterator[Difference]:
         yield Difference("record_index", f"key {row['key']!r}", row["there"] or "no entry", row["listed"] or "no entry")
     if wrong.num_rows > _KEYS_SHOWN:
         yield Difference("record_index", f"{wrong.num_rows} keys in all", "one right entry each", "others")
+
+
+# ---- secondary indexes -----------------------------------------------------------------------------------------------
+
+
+def _secondary_index(table: MetadataTable, partition: str) -> Iterator[Difference]:
+    if why_no_secondary_index(table.data, partition) is not None:
+        return  # nobody here knows what it should have
+    (column,) = read_index_definitions(table.data.storage).by_name[partition].source_fields
+    plan = plan_snapshot(table.data, columns=(RECORD_KEY, column), use_metadata=False)
+    version = table.data.config.table_version
+    of_rows = [
+        secondary_keys(batch.column(column), batch.column(RECORD_KEY), version)
+        for batch in read_batches(plan, table.data.storage)
+    ]
+    expected = pc.unique(pa.concat_arrays([pa.array([], pa.string()), *of_rows]))
+    listed = table.records(partition).column("key").combine_chunks()
+    missing = expected.filter(pc.invert(pc.is_in(expected, listed)))
+    wrong = listed.filter(pc.invert(pc.is_in(listed, expected)))
+    for keys, wanted, found in ((missing, "a record", "none"), (wrong, "none", "a record")):
+        for key in keys.slice(0, _KEYS_SHOWN).to_pylist():
+            yield Difference(partition, f"value and key {key!r}", wanted, found)
+        if len(keys) > _KEYS_SHOWN:
+            yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
 
 
 def _places(paths: pa.Array | pa.ChunkedArray, ids: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -96,8 +96,8 @@ class ReadPlan:
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
-    `files_skipped`: slices that column statistics, or the record index, of the metadata table left out;
-    `listed_by_metadata`: it told the files, too.
+    `files_skipped`: slices that statistics or indexes of the metadata table left out; `listed_by_metadata`: it told the
+    files, too.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
     """
@@ -247,10 +247,25 @@ def _without_skipped(
     left = known.partitions_left(predicate, full, from_path) if is_newest else None
     kept = [read for read in slices if left is None or read.file_slice.group.partition_path in left]
     partitions = tuple(path for path in from_path if left is None or path in left)
+    if is_newest and len(kept) > 1:
+        kept = _with_values(kept, known, predicate, full)
     ranges = known.file_ranges(predicate, full, partitions)
     if ranges is not None:
         kept = [read for read in kept if ranges.may_match(read.file_slice, read.merges, read.from_path)]
     return kept, len(slices) - len(kept)
+
+
+def _with_values(
+    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema
+) -> list[ReadSlice]:
+    """The slices that a secondary index says to have one of the values that the predicate keeps, if there is one."""
+    from_path = {name for read in slices for name in read.from_path}
+    groups = known.groups_with_values(predicate, full, from_path)
+    there = {read.file_slice.group for read in slices}
+    partitions = {group.partition_path for group in there}
+    if groups is None or not {group for group in groups if group.partition_path in partitions} <= there:
+        return slices  # it can't be known, or the index names file groups that there are not
+    return [read for read in slices if read.file_slice.group in groups]
 
 
 def _with_keys(

@@ -12,12 +12,14 @@ from pyhudi.errors import PathNotFound
 from pyhudi.formats.clean_plans import decode_clean_metadata, decode_clean_plan
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.formats.compaction_plans import decode_compaction_plan
+from pyhudi.formats.index_plans import decode_index_plan
 from pyhudi.formats.instant_files import decode_commit, decode_rollback_plan
 from pyhudi.formats.savepoint_files import decode_restore_plan, decode_savepoint
 from pyhudi.model.clean_plan import CleanMetadata, CleanPlan
 from pyhudi.model.clustering_plan import ClusteringPlan
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.filenames import InstantFileName, pending_actions
+from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.plans import CompactionPlan, RollbackPlan
 from pyhudi.model.savepoints import RestorePlan, SavepointMetadata
@@ -96,6 +98,10 @@ class TimelineReader:
 
     def restore_plan(self, instant: Instant) -> RestorePlan:
         return decode_restore_plan(*self._body(instant, State.REQUESTED))
+
+    def index_plan(self, instant: Instant) -> IndexPlan:
+        """What an indexing instant builds."""
+        return decode_index_plan(*self._body(instant, State.REQUESTED))
 
     # Inflight files
 

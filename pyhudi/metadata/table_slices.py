@@ -1,0 +1,100 @@
+"""Slices of the table that a partition of the metadata table is built from, and those that an instant changes.
+
+Source: docs/formats/metadata-table.md, "Building", "Secondary index"; docs/formats/file-names.md, "Visible slices".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyhudi.filegroup.log_blocks import BlockRules
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.formats.base import open_base_file
+from pyhudi.merge.rules import MergeRules, merge_rules
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileGroupId, FileSlice
+from pyhudi.model.filenames import data_path
+from pyhudi.model.instant import ActionKind, Instant, State, next_instant_time
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.timeline import Timeline
+from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.view.committed_logs import with_committed_bytes
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["ChangedSlices", "changed_slices", "newest_slices", "slice_reading", "stored_rows"]
+
+
+def newest_slices(data: MetaClient) -> tuple[FileSlice, ...]:
+    """The newest slice of each file group of the table, by a listing of its folders."""
+    return with_committed_bytes(data, FileSystemView.load(data).all_slices())
+
+
+def slice_reading(data: MetaClient) -> SliceSpec:
+    """How slices of the table are read. Raises UnsupportedTable when nobody here knows the table's merger."""
+    config = data.config
+    schema = pa.schema([*(pa.field(name, pa.string()) for name in META_COLUMNS), *data.stored_schema()])
+    rules = merge_rules(config) if config.is_merge_on_read else MergeRules()
+    return SliceSpec(data.storage, schema, BlockRules(config.table_version, data.timeline.is_visible), rules)
+
+
+def stored_rows(storage: Storage, slices: Sequence[FileSlice]) -> int:
+    """Rows in the base files of slices; a footer is read for each."""
+    rows = 0
+    for file_slice in slices:
+        if file_slice.base_file is not None:
+            with open_base_file(storage, file_slice.base_file.path) as reader:
+                rows += reader.num_rows
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedSlices:
+    """The newest slices of the file groups that an instant changes: as they are, and as they will be when it is
+    complete. A file group that begins, or is replaced, is in one of them only.
+    """
+
+    before: tuple[FileSlice, ...]
+    after: tuple[FileSlice, ...]
+
+
+def changed_slices(table: MetadataTable, commit: TableCommit) -> ChangedSlices:
+    """Those of an instant that is about to complete. From table version 8 on.
+
+    Files are those that the metadata table lists and those that the instant says it wrote: what failed attempts of its
+    tasks left in the folders is none of them.
+    """
+    data, change = table.data, commit.change
+    replaced = change.groups_replaced
+    written = {FileGroupId(s.partition_path or "", s.file_id) for s in change.stats if s.path is not None}
+    paths = sorted({group.partition_path for group in (*written, *replaced)})
+    listed = listed_files(table, paths)
+    known = {path: listed.get(path, []) for path in paths}
+    with_written = {path: [*known[path], *_files(path, commit)] for path in paths}
+    before = FileSystemView.load(data, listed=known).all_slices()
+    after = FileSystemView.load(_as_completed(data, commit.instant), listed=with_written).all_slices()
+    return ChangedSlices(
+        tuple(found for found in before if found.group in written or found.group in replaced),
+        tuple(found for found in after if found.group in written and found.group not in replaced),
+    )
+
+
+def _files(path: str, commit: TableCommit) -> list[FileInfo]:
+    changed = commit.change.partitions.get(path)
+    written = {} if changed is None else changed.written
+    return [FileInfo(data_path(path, name), size_bytes, 0) for name, size_bytes in written.items()]
+
+
+def _as_completed(data: MetaClient, inflight: Instant) -> MetaClient:
+    """The table as if the instant were complete. What it replaces is not looked up: its body is not there yet."""
+    action = inflight.action.completed_as
+    action = ActionKind.COMMIT if action is ActionKind.REPLACECOMMIT else action
+    latest = max(inflight.requested_time, data.timeline.latest_time or "")
+    completed = Instant(inflight.requested_time, action, State.COMPLETED, next_instant_time(latest))
+    others = (one for one in data.timeline if one.requested_time != inflight.requested_time)
+    return replace(data, timeline=Timeline((*others, completed), data.timeline.active_since))

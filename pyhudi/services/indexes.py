@@ -1,0 +1,212 @@
+"""Indexes of the metadata table, made and dropped by name. Under the table's lock from beginning to end:
+
+    create    what a dead attempt left, out → definition → <T>.indexing.requested, .inflight → partition of the
+              metadata table → the table's properties list it → <T>.indexing
+    drop      the table's properties list it no longer → folder → definition
+
+The properties alone say which indexes there are: a death before leaves a definition and a folder that nobody reads, a
+death behind a pending instant that nobody waits for; the next call that makes or drops the index takes them out.
+Source: docs/formats/metadata-table.md, "Index definitions", "Building", "Made and dropped by name".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import commit_locked
+from pyhudi.actions.instants import request
+from pyhudi.errors import ConfigError, CorruptFile, HudiError, MetadataTableDamaged
+from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import (
+    IndexDefinition,
+    read_index_definitions,
+    secondary_index_definition,
+    write_index_definitions,
+)
+from pyhudi.metadata.maintenance import KEPT, build
+from pyhudi.metadata.partitions import MetadataKind, keeps_record_index, kind_of
+from pyhudi.metadata.removal import drop_partitions
+from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.indexing import IndexPlan
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.text_table import html_table, text_table
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["IndexInfo", "IndexList", "create_index", "drop_index", "load_indexes"]
+
+_FILES = MetadataKind.FILES.value.prefix
+_COLUMN_STATS, _PARTITION_STATS = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.PARTITION_STATS.value.prefix
+_RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
+_SECONDARY = MetadataKind.SECONDARY_INDEX.value.prefix
+_SECONDARY_TYPE = "secondary_index"
+_BY_TYPE = (_RECORD_INDEX, _COLUMN_STATS, _PARTITION_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
+_NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder and a part of file names
+_FIRST_PARTITION_STATS = 8  # table version
+_HEADER = ("index", "type", "columns", "function", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
+    """`name`: of its partition of the metadata table. `kind`: as index.json says it, else the kind of partition.
+    `function`: what is made of the columns, "" for nothing. `is_built`: False while it is being built.
+    """
+
+    name: str
+    kind: str
+    columns: tuple[str, ...] = ()
+    function: str = ""
+    is_built: bool = True
+
+    def _row(self) -> tuple[object, ...]:
+        state = "built" if self.is_built else "being built"
+        return (self.name, self.kind, ", ".join(self.columns), self.function, state)
+
+
+class IndexList(list[IndexInfo]):
+    """A list of indexes that prints as a table."""
+
+    def __repr__(self) -> str:
+        return text_table(_HEADER, [found._row() for found in self])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, [found._row() for found in self])
+
+
+def load_indexes(meta: MetaClient) -> IndexList:
+    """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
+    definitions = read_index_definitions(meta.storage).by_name
+    built = meta.config.metadata_partitions
+    found = IndexList()
+    for name in sorted({*built, *meta.config.metadata_partitions_inflight} - {_FILES}):
+        known = definitions.get(name, IndexDefinition(name, name))
+        columns, function = known.source_fields, known.function
+        found.append(IndexInfo(name, known.kind, columns, function, is_built=name in built))
+    return found
+
+
+def create_index(
+    context: ActionContext, name: str, columns: Sequence[str] = (), index_type: str | None = None
+) -> IndexInfo:
+    """Build an index. See `HudiTable.create_index`."""
+    partition = _partition(name, index_type)
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()
+        definition = _checked(now.meta, partition, columns)
+        options = now.options.metadata
+        options = replace(options, column_stats_columns=tuple(columns)) if partition == _COLUMN_STATS else options
+        if not now.meta.config.metadata_partitions:
+            now = replace(now, meta=build(now.meta, (_FILES,), options))
+        _forget_dead(now.meta, partition)
+        _build(now, partition, definition, options)
+        return next(one for one in load_indexes(now.meta.reload()) if one.name == partition)
+
+
+def drop_index(context: ActionContext, name: str) -> None:
+    """Take an index out. See `HudiTable.drop_index`."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        definitions = read_index_definitions(meta.storage)
+        listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
+        known = dict.fromkeys((*listed, *definitions.by_name))
+        found = [one for one in (name, f"{_SECONDARY}{name}", f"expr_index_{name}") if one in known]
+        if not found or found[0] == _FILES:
+            names = ", ".join(one for one in known if one != _FILES) or "none"
+            raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
+        partitions = [found[0]]
+        if found[0] == _COLUMN_STATS and _PARTITION_STATS in listed:
+            partitions.append(_PARTITION_STATS)  # which Hudi keeps together with it only
+        needing = [one for one in listed if one.startswith(_SECONDARY)] if found[0] == _RECORD_INDEX else []
+        if needing:
+            raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
+        drop_partitions(meta, partitions)
+        write_index_definitions(meta.storage, definitions.without(partitions))
+        _forget_dead(meta, found[0])
+
+
+def _partition(name: str, index_type: str | None) -> str:
+    """The partition of an index. Raises ConfigError for a name or type that there is not."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
+    kind = index_type or (name if name in _BY_TYPE else _SECONDARY_TYPE)
+    if kind in _BY_TYPE:
+        if name != kind:
+            raise ConfigError(f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}.")
+        return kind
+    if kind != _SECONDARY_TYPE:
+        raise ConfigError(
+            f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}. IndexList of "
+            f"expressions are made by Apache Hudi only."
+        )
+    return name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"
+
+
+def _checked(meta: MetaClient, partition: str, columns: Sequence[str]) -> IndexDefinition | None:
+    """The definition of the index, None where building it writes it. Raises ConfigError for what can't be built."""
+    root, config = meta.storage.root, meta.config
+    if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
+        raise ConfigError(f"{root} has the index {partition} already; drop it first to build it anew.")
+    names = meta.table_schema().names
+    unknown = [column for column in columns if column.partition(".")[0] not in names]
+    if unknown:
+        raise ConfigError(f"{root} has no column {', '.join(unknown)}; it has {', '.join(names)}.")
+    if partition == _PARTITION_STATS and config.table_version < _FIRST_PARTITION_STATS:
+        raise ConfigError(f"{root}: statistics of partitions are of tables from version {_FIRST_PARTITION_STATS} on.")
+    if partition == _RECORD_INDEX and not config.populate_meta_fields:
+        raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
+    if kind_of(partition) is not MetadataKind.SECONDARY_INDEX:
+        if columns and partition != _COLUMN_STATS:
+            raise ConfigError(f"The index {partition} is not of columns, found {', '.join(columns)}.")
+        return None
+    if len(columns) != 1:
+        raise ConfigError(f"A secondary index is of one column, found {', '.join(columns) or 'none'}.")
+    if not keeps_record_index(config):
+        raise ConfigError(
+            f"{root}: a secondary index leads to record keys, and the record index from there to files. Make that "
+            f"first: create_index('{_RECORD_INDEX}')."
+        )
+    definition = secondary_index_definition(config.table_version, partition, columns[0])
+    why = why_no_secondary_index(meta, partition, definition)
+    if why is not None:
+        raise ConfigError(f"{root} can't have the index {partition}: {why}.")
+    return definition
+
+
+def _build(now: ActionContext, partition: str, definition: IndexDefinition | None, options: MetadataOptions) -> None:
+    meta = now.meta
+    before = read_index_definitions(meta.storage)
+    if definition is not None:
+        write_index_definitions(meta.storage, before.merged([definition]))
+    newest = meta.timeline.last_commit()
+    plan = IndexPlan((partition,), "" if newest is None else newest.requested_time)
+    writer = TimelineWriter(meta.storage, meta.config)
+    inflight = writer.start(request(ActionKind.INDEXING, encode_index_plan(plan), now))
+    try:
+        table = MetadataTable.open(meta.reload())
+        if table is None:
+            raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
+        KEPT[kind_of(partition)].build(table, partition, options)
+    except HudiError:
+        writer.delete_files(inflight)
+        write_index_definitions(meta.storage, before)
+        raise
+    commit_locked(inflight, now, lambda _: plan)
+
+
+def _forget_dead(meta: MetaClient, partition: str) -> None:
+    """Take out pending instants that were to build this partition. Hudi lists a partition that it builds meanwhile."""
+    if partition in meta.config.metadata_partitions_inflight:
+        return
+    for instant in meta.timeline.pending().of([ActionKind.INDEXING]):
+        try:
+            names = meta.reader.index_plan(instant).partitions
+        except CorruptFile:
+            continue  # of a writer that died before its plan was whole, or not ours to judge
+        if names == (partition,):
+            TimelineWriter(meta.storage, meta.config).delete_files(instant)

@@ -1,0 +1,52 @@
+"""The indexes of a HudiTable that its metadata table has: made, dropped, listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from pyhudi.services.indexes import IndexInfo, IndexList, create_index, drop_index, load_indexes
+from pyhudi.table.calls import Options, TableCalls
+
+__all__ = ["TableIndexes"]
+
+
+class TableIndexes(TableCalls):
+    """create_index, drop_index, indexes."""
+
+    def create_index(
+        self,
+        name: str,
+        *,
+        columns: str | Sequence[str] = (),
+        index_type: str | None = None,
+        options: Options | None = None,
+        **more: object,
+    ) -> IndexInfo:
+        """Build an index of the metadata table, which every later write keeps up.
+
+        Other writers wait for the table's lock meanwhile. A table without a metadata table gets one.
+
+        Args:
+            name: of a secondary index; of the others their type: `record_index`, `column_stats`, `partition_stats`,
+                `bloom_filters`.
+            columns: of a secondary index the one that it finds rows by; of column_stats those that get statistics.
+            index_type: None: the type that the name is, else `secondary_index`.
+            options: Hudi's own keys, such as `hoodie.metadata.global.record.level.index.min.filegroup.count`.
+        Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
+            lost. Nothing has an index then that it did not have before.
+        """
+        wanted = (columns,) if isinstance(columns, str) else tuple(columns)
+        run = partial(create_index, name=name, columns=wanted, index_type=index_type)
+        return self._serve(run, options, more)
+
+    def drop_index(self, name: str, *, options: Options | None = None, **more: object) -> None:
+        """Take an index out of the metadata table, by the name that it was made with, or that of its partition.
+
+        Raises: ConfigError when there is none of that name, or another index needs it.
+        """
+        self._serve(partial(drop_index, name=name), options, more)
+
+    def indexes(self) -> IndexList:
+        """The indexes that the metadata table has, and those that are being built; prints as a table."""
+        return load_indexes(self._meta.reload())
