@@ -127,13 +127,13 @@ class MetadataTable:
             return tuple(slices)  # names say the slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
 
-        def is_gone(log: LogFile, since: str) -> bool:
+        def was_removed(log: LogFile, since: str) -> bool:
             return log.is_missing and completed.get(log.instant_time, "") <= since
 
         found = []
         for one in slices:
             since = completed.get(one.base_instant, "") if one.base_instant.startswith(SOLO) else ""
-            logs = tuple(log for log in one.log_files if not is_gone(log, since))
+            logs = tuple(log for log in one.log_files if not was_removed(log, since))
             found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
         return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Which files say what commits changed: from write stats, and where an image is asked for, from listings.
+"""Which files say what commits changed: from write stats, and where an image is wanted, from listings.
 
     change logs named                       their records
     base file of new rows only              all its rows are inserts

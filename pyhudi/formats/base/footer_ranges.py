@@ -39,7 +39,7 @@ class FooterRanges:
 
     Args:
         schema: all columns of the file.
-        unreadable, cut: chunks that must not be asked, and those whose bounds are cut ones.
+        unreadable, cut: chunks that must not be looked at, and those whose bounds are cut ones.
         nan_columns: names of the float columns that hold a not-a-number, None when nobody knows.
     """
 
