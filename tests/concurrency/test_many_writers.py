@@ -159,7 +159,13 @@ def pending_writes(table: str) -> list[Instant]:
     return [instant for instant in timeline.pending() if instant.action.is_write]
 
 
-@pytest.mark.parametrize("play", PLAYS)
+def plays() -> list[object]:
+    """Those with a metadata table are slow: a writer that is killed plays one of them in any case."""
+    marks = {play: [pytest.mark.slow] if "hoodie.metadata.enable" in PLAYS[play].options else [] for play in PLAYS}
+    return [pytest.param(play, marks=marks[play]) for play in PLAYS]
+
+
+@pytest.mark.parametrize("play", plays())
 def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_history(play: str, tmp_path: Path) -> None:
     perform(tmp_path, play, writers=3, commits=4)
 

@@ -23,7 +23,12 @@ OFTEN = {
     "hoodie.compact.inline": "true",
     "hoodie.compact.inline.max.delta.commits": "4",
 }
-KINDS = [(version, kind) for version in ("6", "8", "9") for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
+QUICK = [("6", "MERGE_ON_READ"), ("9", "COPY_ON_WRITE")]  # the others are slow, and run in `make stress`
+KINDS = [
+    pytest.param(version, kind, marks=[] if (version, kind) in QUICK else [pytest.mark.slow])
+    for version in ("6", "8", "9")
+    for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")
+]
 
 
 def table_of(version: str, kind: str, **options: str) -> TestTable:
