@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.metadata.column_stats_partition import stats_of_commit
+from pyhudi.metadata.group_reader import concat_records
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.initialization import build_partition, split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
@@ -72,7 +73,7 @@ class PartitionStatsPartition:
             _put(names, [stat for stat in change.stats if (stat.partition_path or "") == path])
             if names:
                 known = _known(table, path, columns)
-                found[path] = (pa.concat_tables([known, *new.get(path, ())]), _all(names))
+                found[path] = (concat_records([known, *new.get(path, ())]), _all(names))
             else:
                 empty.append(path)
         update = partition_stats_update(version, columns, found)

@@ -13,6 +13,7 @@ from pyhudi.errors import ConfigError, HudiError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import build, can_be_kept, rebuild_partitions, wanted_partitions
+from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.removal import drop_partitions, remove_metadata_table
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.metadata_validation import Difference, validate
@@ -96,6 +97,13 @@ def _wanted(context: ActionContext, partitions: Sequence[str] | None) -> tuple[s
         raise ConfigError(
             f"{context.meta.storage.root}: a partition {strange[0]!r} of the metadata table can't be built: this "
             f"release keeps none up of its kind in a table of version {config.table_version}."
+        )
+    there = (*config.metadata_partitions, *config.metadata_to_build)
+    indexes = [n for n in partitions if kind_of(n) is MetadataKind.SECONDARY_INDEX and n not in there]
+    if indexes:
+        raise ConfigError(
+            f"{context.meta.storage.root}: the metadata table has no index {indexes[0]!r} that could be built anew. "
+            f"Make it with create_index, which says of which columns it is."
         )
     return tuple(dict.fromkeys(partitions if _FILES in config.metadata_partitions else (_FILES, *partitions)))
 

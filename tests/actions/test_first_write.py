@@ -106,9 +106,9 @@ def test_a_writer_whose_table_was_taken_back_before_it_began_makes_it_itself(mon
     table = TestTable(storage)
     ready = write_table.ready
 
-    def then_taken_back(*args: Any) -> Any:
+    def then_taken_back(*args: Any, **how: Any) -> Any:
         monkeypatch.setattr(write_table, "ready", ready)
-        made = ready(*args)
+        made = ready(*args, **how)
         storage.delete_tree(".hoodie")
         return made
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.errors import ConfigError
 from pyhudi.storage.local import LocalStorage
 from tests.support.golden.folder import shared_folder
 from tests.support.tables.small import TestTable
@@ -23,7 +23,7 @@ OPTIONS: dict[str, dict[str, str]] = {
     "keys_timestamp_number": {"hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS"},
     "keys_timestamp_text": {"hoodie.keygen.timebased.timestamp.type": "DATE_STRING"},
 }
-REFUSED = {"evolution_schema_on_read": UnsupportedTable, "keys_auto": ConfigError}
+REFUSED = {"keys_auto": ConfigError}
 # The row writer of bulk insert in Java gives rows of these types other keys than upsert does (docs/formats/keys.md,
 # "Text of values").
 OTHER_KEYS = {"keys_typed_bulk_insert"}

@@ -15,6 +15,7 @@ from pyhudi.timeline.archived_timeline import load_archived_timeline
 from tests.support.golden.folder import Golden
 
 KEEP = {
+    "hoodie.metadata.enable": "false",  # a metadata table keeps instants until it has compacted them
     "hoodie.keep.min.commits": "1",
     "hoodie.keep.max.commits": "2",
     "hoodie.clean.policy": "KEEP_LATEST_FILE_VERSIONS",

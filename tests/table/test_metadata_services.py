@@ -58,8 +58,8 @@ def test_one_partition_is_built_anew_beside_the_others() -> None:
     HudiTable(table.meta).metadata.rebuild([NAMES])
     check(table)
     assert metadata_of(table).slices("files") == (files,)
-    with pytest.raises(ConfigError, match="secondary_index_x"):
-        HudiTable(table.meta).metadata.rebuild(["secondary_index_x"])
+    with pytest.raises(ConfigError, match="expr_index_x"):
+        HudiTable(table.meta).metadata.rebuild(["expr_index_x"])
 
 
 def test_partitions_are_dropped_by_name_or_all_at_once(recwarn: pytest.WarningsRecorder) -> None:
