@@ -107,7 +107,8 @@ class MetadataTable:
                 found = None if name is None else left.get(name.file_id)
                 if name is None or found is None or self._when(instant) < self._began(found):
                     continue  # of a file group that is there no more: its partition was dropped, and built anew
-                if self.data.config.table_version < 8 and _is_build(found.base_instant):
+                base = found.base_file
+                if self.data.config.table_version < 8 and base is not None and _is_build(base.instant_time):
                     continue  # its time is that of an instant of the table: nothing says when it was built
                 del left[name.file_id]
                 if found.base_file is None or found.base_file.instant_time != name.instant_time:
