@@ -68,6 +68,7 @@ def plan_query(
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
     use_metadata: bool = True,
+    unique_keys: bool = False,
 ) -> ReadPlan:
     """Plan a query of any type; see `plan_snapshot`, and `plan_incremental` for `requested`, None of other queries."""
     if requested is not None:
@@ -91,6 +92,7 @@ def plan_query(
         memory=memory,
         damage=damage,
         use_metadata=use_metadata,
+        unique_keys=unique_keys,
     )
 
 

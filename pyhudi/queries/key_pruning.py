@@ -5,14 +5,14 @@
     record index                     the file groups that have them; a slice of any other is left out
 
 The index is of the newest snapshot, and of rows that are alive, so that other queries go without it. It has one place
-for a key: a table whose inserts left rows of one key in several file groups shows one of them to such a query, as it
-does with Apache Hudi. Source: docs/formats/metadata-table.md, "Record index"; docs/reading.md, "The metadata table".
+for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the caller says
+that there are none (`hoodie.pyhudi.read.unique.keys`).
+Source: docs/formats/metadata-table.md, "Record index"; docs/reading.md, "The metadata table".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 import pyarrow as pa
@@ -21,14 +21,13 @@ from pyhudi.errors import HudiError
 from pyhudi.keygen import from_options
 from pyhudi.keygen.base import BuiltInKey
 from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import ActionKind
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, Compare, In, Predicate
-from pyhudi.model.predicate.tree import And, Or, Value
+from pyhudi.model.predicate import Column, Predicate
+from pyhudi.model.predicate.tree import Value
 from pyhudi.model.table_config import TableConfig
+from pyhudi.queries.index_lookups import groups_of_places, is_ahead, only_values
 
 __all__ = ["MAX_KEYS", "groups_with_keys", "wanted_keys"]
 
@@ -43,21 +42,9 @@ def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[Fi
 
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    if _PARTITION not in table.partitions or _is_ahead(table):
+    if _PARTITION not in table.partitions or is_ahead(table):
         return None
-    records = table.lookup(_PARTITION, keys)
-    if not records.num_rows:
-        return frozenset()
-    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
-    rows = zip(partition_paths(places).to_pylist(), file_ids(places).to_pylist(), strict=True)
-    return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
-
-
-def _is_ahead(table: MetadataTable) -> bool:
-    """Has the metadata table an instant that completed after the table was loaded? It may have moved keys since."""
-    latest = max((instant.requested_time for instant in table.data.timeline), default="")
-    own = (i for i in table.meta.timeline if i.is_completed and i.action is ActionKind.DELTACOMMIT)
-    return any(instant.requested_time[: len(latest)] > latest for instant in own)
+    return groups_of_places(table.lookup(_PARTITION, keys))
 
 
 def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:
@@ -119,26 +106,5 @@ def _is_plain(name: str, schema: pa.Schema) -> bool:
 
 def _values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
     """The only values of the column with which a row can pass; None when there may be others."""
-    found = _Values(column).of(predicate)
+    found = only_values(predicate, column)
     return found if found is None or len(found) <= MAX_KEYS else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Values:
-    column: Column
-
-    def of(self, predicate: Predicate) -> tuple[Value, ...] | None:
-        match predicate:
-            case Compare(column, "=", value) if column == self.column:
-                return (value,)
-            case In(column, values) if column == self.column:
-                return tuple(values)
-            case And(children):
-                known = [own for own in map(self.of, children) if own is not None]
-                return min(known, key=len) if known else None
-            case Or(children):
-                each = [self.of(child) for child in children]
-                if any(own is None for own in each):
-                    return None
-                return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
-        return None

@@ -142,6 +142,7 @@ def plan_snapshot(
     memory: MemoryOptions = DEFAULT_MEMORY,
     damage: DamageOptions = DEFAULT_DAMAGE,
     use_metadata: bool = True,
+    unique_keys: bool = False,
 ) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
@@ -154,6 +155,7 @@ def plan_snapshot(
         memory: how many log records of a slice are held in memory.
         damage: what reading does about damaged log files.
         use_metadata: let the metadata table tell files and column statistics, where the table has one.
+        unique_keys: no key is in several file groups, so that the record index may tell where rows are.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
@@ -162,7 +164,7 @@ def plan_snapshot(
     """
     check_query_type(query_type)
     instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage, use_metadata)
+    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage, use_metadata, unique_keys)
     return read_consistently(meta, partial(_plan, query), instant_time)
 
 
@@ -178,6 +180,7 @@ class _Query:
     memory: MemoryOptions
     damage: DamageOptions
     use_metadata: bool
+    unique_keys: bool
 
 
 def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
@@ -211,9 +214,10 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"
-    skip = partial(_without_skipped, predicate=predicate, full=full, is_newest=is_newest)
+    by_index = is_newest and query.unique_keys
+    skip = partial(_without_skipped, predicate=predicate, full=full, is_newest=is_newest, by_index=by_index)
     slices, skipped = skip(slices, known) if known and not history else (slices, 0)
-    if known and not history and is_newest:
+    if known and not history and by_index:
         slices, passed_over = _with_keys(slices, known, wanted_keys(predicate, meta.config, full), view)
         skipped += passed_over
     partitions = view.partitions()
@@ -240,14 +244,21 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
 
 
 def _without_skipped(
-    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema, is_newest: bool
+    slices: list[ReadSlice],
+    known: TrustedMetadata,
+    predicate: Predicate,
+    full: pa.Schema,
+    is_newest: bool,
+    by_index: bool,
 ) -> tuple[list[ReadSlice], int]:
-    """Those that statistics leave, and how many they don't. `is_newest`: the query wants the newest state."""
+    """Those that statistics leave, and how many they don't. `is_newest`: the query wants the newest state; `by_index`:
+    secondary indexes may tell, too.
+    """
     from_path = {read.file_slice.group.partition_path: read.from_path for read in slices}
     left = known.partitions_left(predicate, full, from_path) if is_newest else None
     kept = [read for read in slices if left is None or read.file_slice.group.partition_path in left]
     partitions = tuple(path for path in from_path if left is None or path in left)
-    if is_newest and len(kept) > 1:
+    if by_index and len(kept) > 1:
         kept = _with_values(kept, known, predicate, full)
     ranges = known.file_ranges(predicate, full, partitions)
     if ranges is not None:

@@ -5,8 +5,9 @@
     record index            the file groups with these keys; a slice of any other is left out
 
 Both are of the newest snapshot, and of rows that are alive, so that other queries go without them. The record index has
-one place for a key: a table whose inserts left rows of one key in several file groups shows those of one of them, as it
-does with Apache Hudi. Source: docs/formats/metadata-table.md, "Secondary index", "Record index".
+one place for a key, and rows of one key that inserts left in several file groups would be lost: it is used where the
+caller says that there are none (`hoodie.pyhudi.read.unique.keys`).
+Source: docs/formats/metadata-table.md, "Secondary index", "Record index".
 """
 
 from __future__ import annotations
@@ -19,14 +20,12 @@ import pyarrow as pa
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import secondary_parts
-from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.secondary_keys import secondary_texts
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import ActionKind
-from pyhudi.model.predicate import Column, Compare, In, Predicate, columns_of
-from pyhudi.model.predicate.tree import And, Or, Value
+from pyhudi.model.predicate import Column, Predicate, columns_of
+from pyhudi.queries.index_lookups import groups_of_places, is_ahead, only_values
 
 __all__ = ["MAX_KEYS_OF_VALUES", "MAX_VALUES", "groups_with_values"]
 
@@ -48,7 +47,7 @@ def groups_with_values(
     """
     wanted = {column.path[0] for column in columns_of(predicate) if len(column.path) == 1}
     indexes = {column: name for column, name in _indexes(table, wanted).items() if column not in from_path}
-    if not indexes or _RECORD_INDEX not in table.partitions or _is_ahead(table):
+    if not indexes or _RECORD_INDEX not in table.partitions or is_ahead(table):
         return None
     found = [
         groups
@@ -76,7 +75,7 @@ def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str
 
 def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[str] | None:
     """The texts of the only values of the column with which a row can pass; None when there may be others."""
-    values = _only_values(predicate, Column((field.name,)))
+    values = only_values(predicate, Column((field.name,)))
     plain = pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_date32(field.type)
     if values is None or len(values) > MAX_VALUES or not plain:
         return None
@@ -84,23 +83,6 @@ def _texts(predicate: Predicate, field: pa.Field, table_version: int) -> list[st
         return [str(text) for text in secondary_texts(pa.array(values, field.type), table_version).to_pylist()]
     except (pa.ArrowException, TypeError, OverflowError):
         return None  # values that are none of the column's type: the files are read
-
-
-def _only_values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
-    match predicate:
-        case Compare(found, "=", value) if found == column:
-            return (value,)
-        case In(found, values) if found == column:
-            return tuple(value for value in values if value is not None)
-        case And(children):
-            known = [own for own in (_only_values(child, column) for child in children) if own is not None]
-            return min(known, key=len) if known else None
-        case Or(children):
-            each = [_only_values(child, column) for child in children]
-            if any(own is None for own in each):
-                return None
-            return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
-    return None
 
 
 def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset[FileGroupId] | None:
@@ -112,19 +94,10 @@ def _groups(table: MetadataTable, partition: str, texts: list[str]) -> frozenset
     records = table.lookup(_RECORD_INDEX, keys)
     if records.num_rows < len(keys):
         return None  # keys that the record index does not know: one of both is wrong
-    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
-    rows = zip(partition_paths(places).to_pylist(), file_ids(places).to_pylist(), strict=True)
-    return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
+    return groups_of_places(records)
 
 
 def _record_keys(table: MetadataTable, partition: str, texts: list[str]) -> Iterator[str]:
     found = table.with_values(partition, texts) if texts else None
     for key in [] if found is None else found.column("key").to_pylist():
         yield secondary_parts(str(key))[1]
-
-
-def _is_ahead(table: MetadataTable) -> bool:
-    """Has the metadata table an instant that completed after the table was loaded? It may have moved rows since."""
-    latest = max((instant.requested_time for instant in table.data.timeline), default="")
-    own = (i for i in table.meta.timeline if i.is_completed and i.action is ActionKind.DELTACOMMIT)
-    return any(instant.requested_time[: len(latest)] > latest for instant in own)

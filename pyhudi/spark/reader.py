@@ -90,6 +90,7 @@ def plan_read(
         memory=read_options.memory,
         damage=read_options.damage,
         use_metadata=read_options.use_metadata,
+        unique_keys=read_options.unique_keys,
     )
 
 

@@ -173,6 +173,7 @@ class TableReads(TableCalls):
             memory=read_options.memory,
             damage=read_options.damage,
             use_metadata=read_options.use_metadata,
+            unique_keys=read_options.unique_keys,
             incremental=replace(incremental, format=returned),
         )
 

@@ -65,6 +65,7 @@ class Scan:
         memory: MemoryOptions = DEFAULT_MEMORY,
         damage: DamageOptions = DEFAULT_DAMAGE,
         use_metadata: bool = True,
+        unique_keys: bool = False,
         incremental: IncrementalOptions = DEFAULT_INCREMENTAL,
     ) -> None:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
@@ -78,6 +79,7 @@ class Scan:
         self._spark = spark
         self._merger_classes = tuple(merger_classes)
         self._memory, self._damage, self._use_metadata = memory, damage, use_metadata
+        self._unique_keys = unique_keys
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -97,6 +99,7 @@ class Scan:
                     memory=self._memory,
                     damage=self._damage,
                     use_metadata=self._use_metadata,
+                    unique_keys=self._unique_keys,
                 )
             return self._planned
 

@@ -38,7 +38,8 @@ def table_of(**options: str) -> TestTable:
 
 def found(table: TestTable, where: str, *, use_metadata: bool = True, **more: Any) -> tuple[list[Any], int]:
     """The rows of a query, sorted, and how many slices it opened."""
-    plan = plan_snapshot(table.meta, where=where, use_metadata=use_metadata, **more)
+    how = {"unique_keys": True, **more}
+    plan = plan_snapshot(table.meta, where=where, use_metadata=use_metadata, **how)
     rows = pa.Table.from_batches(read_batches(plan, table.storage), plan.schema)
     return sorted(zip(rows.column("id").to_pylist(), rows.column("v").to_pylist(), strict=True)), len(plan.slices)
 
@@ -152,3 +153,11 @@ def changed() -> TestTable:
 
 
 CHANGED = changed()
+
+
+def test_all_rows_of_a_key_in_several_file_groups_are_found_unless_keys_are_said_to_be_unique() -> None:
+    table = table_of()
+    table.insert(("k03", "p0", 2, 99))  # an insert does not look for the key
+    rows, _ = found(table, "id = 'k03'", unique_keys=False)
+    assert rows == [("k03", 3), ("k03", 99)]
+    assert len(found(table, "id = 'k03'")[0]) == 1

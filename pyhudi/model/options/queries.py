@@ -96,6 +96,14 @@ class QueryOptions:
         "makes one if there is none, one that says false takes it out; else a table keeps the one that it has.",
         scopes=ON_READ_AND_WRITE,
     )
+    unique_keys: bool = option(
+        "hoodie.pyhudi.read.unique.keys",
+        False,
+        "No key is in several file groups, as inserts of known keys leave it. Queries for keys, and for values with a "
+        "secondary index, then open only the file groups that the record index names; of keys that are in several, "
+        "rows would be missing.",
+        scopes=ON_READ,
+    )
     begin: str | None = option(
         BEGIN,
         None,

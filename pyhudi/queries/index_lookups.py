@@ -1,0 +1,52 @@
+"""What the record index and secondary indexes share when a query looks something up in them.
+
+Source: docs/formats/metadata-table.md, "Record index", "Secondary index".
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.instant import ActionKind
+from pyhudi.model.predicate import Column, Compare, In, Predicate
+from pyhudi.model.predicate.tree import And, Or, Value
+
+__all__ = ["groups_of_places", "is_ahead", "only_values"]
+
+
+def is_ahead(table: MetadataTable) -> bool:
+    """Has the metadata table an instant that completed after the table was loaded? It may have moved rows since."""
+    latest = max((instant.requested_time for instant in table.data.timeline), default="")
+    own = (i for i in table.meta.timeline if i.is_completed and i.action is ActionKind.DELTACOMMIT)
+    return any(instant.requested_time[: len(latest)] > latest for instant in own)
+
+
+def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:
+    """The file groups that records of the record index name."""
+    if not records.num_rows:
+        return frozenset()
+    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    rows = zip(partition_paths(places).to_pylist(), file_ids(places).to_pylist(), strict=True)
+    return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
+
+
+def only_values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
+    """The only values of a column with which a row can pass; None when there may be others."""
+    match predicate:
+        case Compare(found, "=", value) if found == column:
+            return (value,)
+        case In(found, values) if found == column:
+            return tuple(value for value in values if value is not None)
+        case And(children):
+            known = [own for own in (only_values(child, column) for child in children) if own is not None]
+            return min(known, key=len) if known else None
+        case Or(children):
+            each = [only_values(child, column) for child in children]
+            if any(own is None for own in each):
+                return None
+            return tuple(dict.fromkeys(value for own in each if own is not None for value in own))
+    return None
