@@ -1,0 +1,87 @@
+"""What the statements need of the session they run in. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
+
+A statement builds SQL texts out of the user's own words and lets the session run them, so both engines see the same
+texts; tables of ours stand in them under the names that `view_of` gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NewType, Protocol
+
+import pyarrow as pa
+
+from pyhudi.actions.result import WriteResult
+
+if TYPE_CHECKING:
+    from pyhudi.table import HudiTable
+
+__all__ = ["NamedTable", "SqlFrame", "SqlSession", "TableName"]
+
+# A lazy result of the session's engine: a Spark DataFrame, a DuckDB relation.
+SqlFrame = NewType("SqlFrame", object)
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table's name as written: `(catalog.)(database.)table`, or hudi.`/path`. Parts are without backticks."""
+
+    parts: tuple[str, ...]
+
+    @property
+    def path(self) -> str | None:
+        """The path of hudi.`/path`; None for a name of the catalog."""
+        is_path = len(self.parts) == 2 and self.parts[0].lower() == "hudi"
+        return self.parts[1] if is_path and ("/" in self.parts[1] or ":" in self.parts[1]) else None
+
+    def __str__(self) -> str:
+        return ".".join(part if part.isidentifier() else f"`{part}`" for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTable:
+    """A Hudi table that a name was found to mean. `location`: its folder; `properties`: those of the catalog."""
+
+    name: TableName
+    location: str
+    table: HudiTable
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+class SqlSession(Protocol):
+    """A session: names, settings, and the engine that evaluates expressions and queries."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """`hoodie.*` that were set in the session (`SET hoodie.x=y`, `spark.hoodie.x`)."""
+        ...
+
+    def find_table(self, name: TableName) -> NamedTable | None:
+        """The Hudi table of this name, or None when the name is not one of ours (a view, another format, nothing)."""
+        ...
+
+    def query(self, text: str) -> SqlFrame:
+        """The rows of a query in the engine's SQL, lazily; names of Hudi tables are found in it."""
+        ...
+
+    def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
+        """A temporary name, unique in the session, for the rows of a frame while the context lasts."""
+        ...
+
+    def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
+        """A snapshot of a table, meta columns among its columns when they are named."""
+        ...
+
+    def frame_from(self, rows: pa.Table) -> SqlFrame:
+        """A small Arrow table as a frame: what a statement returns."""
+        ...
+
+    def columns_of(self, frame: SqlFrame) -> pa.Schema:
+        """The frame's columns, without running it."""
+        ...
+
+    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
+        """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...)."""
+        ...

@@ -1,0 +1,58 @@
+"""Which statement a text is: one row per kind of statement, found by its first words.
+
+A kind is one module with one `parse` function. It answers None when, looked at closely, the statement is not about a
+Hudi table; the text then goes to the engine unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from pyhudi.registry import Registry
+from pyhudi.sql.tokens import Token, tokens_of
+
+if TYPE_CHECKING:
+    from pyhudi.sql.session import SqlFrame, SqlSession
+
+__all__ = ["STATEMENTS", "Parse", "Statement", "parse_statement"]
+
+
+class Statement(Protocol):
+    """A statement of ours, ready to run. A frozen dataclass; parsing it has changed nothing."""
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Run it in the session; the frame is what the statement returns (none: no columns and no rows)."""
+        ...
+
+
+Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
+
+# First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
+_ROWS: Mapping[str, str] = {}
+
+STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
+_LONGEST = 4  # words of the longest row
+
+
+def parse_statement(text: str, session: SqlSession) -> Statement | None:
+    """The statement that a text is, or None when the engine is to run it as it is.
+
+    Raises: ConfigError when it is one of ours and its clauses are wrong.
+    """
+    first = _first_words(text)
+    for count in range(len(first), 0, -1):
+        words = " ".join(first[:count])
+        if words in STATEMENTS.entries:
+            tokens = tokens_of(text)
+            while tokens and tokens[-1].is_symbol(";"):
+                tokens.pop()
+            parsed = STATEMENTS.load(words)(text, tokens, session)
+            if parsed is not None:
+                return parsed
+    return None
+
+
+def _first_words(text: str) -> list[str]:
+    """The first words in capitals, of a look at the beginning only: most statements are not ours."""
+    return [token.text.upper() for token in tokens_of(text)[:_LONGEST]]
