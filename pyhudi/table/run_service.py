@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import check_files_writable
-from pyhudi.actions.opening import check_no_schema_history, ready, table_lock
+from pyhudi.actions.opening import ready, table_lock
 from pyhudi.engine.base import Engine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
@@ -19,7 +19,7 @@ from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 
-__all__ = ["admit_compactable", "admit_writable", "serve"]
+__all__ = ["admit_writable", "serve"]
 
 Result = TypeVar("Result")
 _SYSTEM_CLOCK = SystemClock()
@@ -27,12 +27,6 @@ _SYSTEM_CLOCK = SystemClock()
 
 def admit_writable(context: ActionContext) -> None:
     """Raises UnsupportedTable for a table whose files this release can't write."""
-    check_files_writable(context.meta.config)
-    check_no_schema_history(context.meta)
-
-
-def admit_compactable(context: ActionContext) -> None:
-    """As `admit_writable`, but a schema history is not in the way of a compaction."""
     check_files_writable(context.meta.config)
 
 
@@ -59,5 +53,5 @@ def serve(
     admit(found)
     if dry_run:
         return service(found)
-    context, _ = ready(meta, engine, options, clock, "NEVER", is_admitted=True)
+    context, _ = ready(meta, engine, options, clock, "NEVER")
     return service(context)

@@ -17,7 +17,6 @@ from pyhudi.services.compact.compaction import COMPACTION
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
 from pyhudi.table.calls import Options, TableCalls
-from pyhudi.table.run_service import admit_compactable
 
 __all__ = ["TableServices"]
 
@@ -43,7 +42,7 @@ class TableServices(TableCalls):
         Raises: UnsupportedTable for a copy-on-write table, WriteConflict when another process is at it.
         """
         run = partial(call, COMPACTION, dry_run=dry_run, schedule_only=schedule_only, instant_time=instant_time)
-        return self._serve(run, options, more, dry_run=dry_run, admit=admit_compactable)
+        return self._serve(run, options, more, dry_run=dry_run)
 
     def log_compact(
         self,

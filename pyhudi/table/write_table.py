@@ -140,7 +140,7 @@ def _write(
     options: WriteOptions,
     clock: Clock,
 ) -> WriteResult:
-    context, undone = ready(meta, engine, options, clock, is_admitted=True)
+    context, undone = ready(meta, engine, options, clock)
     return _run(_action(operation, frame, options, meta), context, undone, frame)
 
 

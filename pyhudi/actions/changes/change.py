@@ -153,7 +153,7 @@ class ChangeRows:
         if self._keys_suffice:
             # As the delete operation: these deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
-        reading = stored_slices(spec.key_generator, context)
+        reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
         stored = SliceReader(reading, replace(plan, slices=(), merge=None))

@@ -62,7 +62,7 @@ class SliceReader:
 
     def _stored(self, read: ReadSlice) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         spec = self.spec
-        if read.merges or spec.key_generator is not None:
+        if read.merges or spec.key_generator is not None or spec.history:
             for rows, late in read_with_late_keys(spec, read.file_slice, spec.schema.names):
                 yield from ((batch, late) for batch in rows.combine_chunks().to_batches())
             return

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.clustering_updates import drop_expired
-from pyhudi.actions.opening import check_no_schema_history
 from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import ConfigError
 from pyhudi.index.consistent_hashing import delete_rings
@@ -97,7 +96,6 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
     options = context.options.clustering
     if not (options.inline or options.schedule_inline or options.async_enabled):
         return ()
-    check_no_schema_history(context.meta)
     context = context.reloaded()
     context = context.reloaded() if drop_expired(context) else context
     if not options.inline:

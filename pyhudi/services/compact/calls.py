@@ -11,7 +11,6 @@ compacts.
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.opening import check_no_schema_history
 from pyhudi.services.compact.compaction import COMPACTION, compaction_is_due
 from pyhudi.services.compact.log_compaction import LOG_COMPACTION
 from pyhudi.services.compact.result import CompactionResult
@@ -75,7 +74,6 @@ def _compacted(context: ActionContext) -> tuple[str, ...]:
         if made is not None:
             runs.append(run_plan(COMPACTION, context, made[0].requested_time))
     if not runs and context.options.compaction.log_inline:
-        check_no_schema_history(context.meta)
         runs += call(LOG_COMPACTION, context).runs
     return tuple(run.instant_time for run in runs)
 
@@ -85,7 +83,6 @@ def _scheduled(context: ActionContext) -> tuple[str, ...]:
     if options.schedule_inline and _may_plan(context) and compaction_is_due(context):
         schedule_plan(COMPACTION, context)
     if options.log_inline:
-        check_no_schema_history(context.meta)
         return call(LOG_COMPACTION, context).instant_times
     return ()
 
