@@ -25,6 +25,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.internal import InternalSchema
+from pyhudi.schema.internal_json import encode_internal_schema
 from pyhudi.storage.clock import Clock
 
 __all__ = ["Action", "ActionContext", "PreparedWrite", "Schedule"]
@@ -53,7 +54,7 @@ class Schedule:
     """First phase: what is decided before a row is looked at. `schema`: data columns of the table after the action.
 
     `history`: the table's schemas with ids of columns, newest first, () where columns match by name; `internal_schema`:
-    the newest of them as the commit carries it.
+    the newest of them as the commit carries it. `new_schema`: the one that this action adds to the history.
     """
 
     schema: pa.Schema
@@ -61,6 +62,15 @@ class Schedule:
     body: bytes = b""
     history: tuple[InternalSchema, ...] = ()
     internal_schema: str | None = None
+    new_schema: InternalSchema | None = None
+
+    def at(self, instant_time: str) -> Schedule:
+        """The same, when the action's time is known: it is the version of a new schema."""
+        if self.new_schema is None:
+            return self
+        newest = replace(self.new_schema, version_id=int(instant_time))
+        text = encode_internal_schema(newest)
+        return replace(self, history=(newest, *self.history), internal_schema=text, new_schema=newest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
-from pyhudi.actions.writes.schema_history import check_same_history
+from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
 from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
@@ -88,9 +88,11 @@ def _perform(
     kept = [path for status in statuses for path in status.stat.paths]
     watch.time("sweep", lambda: sweep(storage, instant.requested_time, kept))
     metadata = action.summarise(prepared, statuses, context)
-    if not (statuses or groups_replaced_by(metadata) or _may_be_empty(action, context.options)):
+    changes = statuses or groups_replaced_by(metadata) or action.operation == OperationType.ALTER_SCHEMA
+    if not (changes or _may_be_empty(action, context.options)):
         writer.delete_files(inflight)
         return statuses, None, prepared.not_found
+    save_new_schema(prepared.schedule, instant, context)
     committed = watch.time(
         "commit", lambda: _complete(metadata, prepared, inflight, statuses, kept, context, heartbeat)
     )
@@ -119,7 +121,7 @@ def _request(
         heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
         with heartbeat.begun(options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
             instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
-    return schedule, now, instant, heartbeat
+    return schedule.at(time), now, instant, heartbeat
 
 
 def _complete(

@@ -2,7 +2,7 @@
 
 The history is one JSON file, `{"schemas": [newest, ..., oldest]}`, under `.hoodie/.schema`; a schema's `version_id` is
 the instant of the change that made it, 0 for the schema before the first change. A column keeps its id for life; a
-column dropped and added again is another column. No change of a schema is made here.
+column dropped and added again is another column. `changes.py` changes schemas, `internal_json.py` encodes them.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -21,11 +21,13 @@ from pyhudi.formats.avro.reading import DOC_KEY
 from pyhudi.formats.bodies import Body
 from pyhudi.formats.body_fields import LONG_MAX, shown
 from pyhudi.formats.json_text import parse_json
+from pyhudi.model.filenames import SCHEMA_FOLDER
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 
 __all__ = [
+    "PRIMITIVES",
     "InternalSchema",
     "ListType",
     "MapType",
@@ -33,16 +35,16 @@ __all__ = [
     "StructType",
     "decode_history",
     "decode_internal_schema",
+    "history_texts",
     "load_schema_history",
     "schema_as_of",
     "schema_json_as_of",
 ]
 
-HISTORY_FOLDER = ".hoodie/.schema"
 _COMPLETED = re.compile(r"(\d+)(?:_\d+)?\.schemacommit", re.ASCII)
 _MAX_DEPTH = 100
 
-_PRIMITIVES: Mapping[str, pa.DataType] = {
+PRIMITIVES: Mapping[str, pa.DataType] = {
     "boolean": pa.bool_(),
     "int": pa.int32(),
     "long": pa.int64(),
@@ -126,11 +128,23 @@ def load_schema_history(storage: Storage, config: TableConfig, timeline: Timelin
 
 def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
     found = []
-    for info in storage.list(HISTORY_FOLDER):
+    for info in storage.list(SCHEMA_FOLDER):
         match = _COMPLETED.fullmatch(info.name)
         if match and timeline.is_visible(match.group(1)):
             found.append((match.group(1), info.path))
     return max(found)[1] if found else None
+
+
+def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
+    """The schemas of the history, newest first, each as it stands there; [] without one. Raises CorruptFile."""
+    path = _newest_file(storage, timeline)
+    if path is None:
+        return []
+    data = storage.read(path)
+    decode_history(data, path)
+    schemas = cast("Body", _json(data, path))["schemas"]
+    ordered = sorted(schemas, key=lambda schema: cast("int", schema["version_id"]), reverse=True)
+    return [json.dumps(schema, separators=(",", ":"), ensure_ascii=False) for schema in ordered]
 
 
 def schema_json_as_of(storage: Storage, timeline: Timeline, instant_time: str) -> str | None:
@@ -230,8 +244,8 @@ def _part(body: Body, name: str, optional_key: str, where: str, depth: int) -> S
 
 def _primitive(text: str, where: str) -> pa.DataType:
     word = text.strip().lower()
-    if word in _PRIMITIVES:
-        return _PRIMITIVES[word]
+    if word in PRIMITIVES:
+        return PRIMITIVES[word]
     fixed = _FIXED.fullmatch(word)
     if fixed and 0 < int(fixed.group(1)) < 2**31:
         return pa.binary(int(fixed.group(1)))

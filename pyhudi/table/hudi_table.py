@@ -16,6 +16,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import merged_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.table.altering import TableAltering
 from pyhudi.table.calls import Options, open_place
 from pyhudi.table.changes import Merge, delete_where, update
 from pyhudi.table.indexes import TableIndexes
@@ -44,7 +45,7 @@ _MERGER_KEYS = (
 )
 
 
-class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes):
+class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes, TableAltering):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(self, meta: MetaClient, spark: SparkSession | None = None, options: Options | None = None) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.alter import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
 from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
@@ -107,25 +108,26 @@ def write_table(
 
 def change_table(
     table: Storage | str | os.PathLike[str],
-    change: ChangeRows | DeletePartitions,
+    change: ChangeRows | DeletePartitions | AlterSchema,
     engine: Engine,
     options: WriteOptions,
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Change what is in a table: update, delete by a filter, merge, delete partitions.
+    """Change what is in a table: update, delete by a filter, merge, delete partitions, alter the schema.
 
     Args:    change: what to change; its source, if any, is a frame of the engine.
     Raises:  errors of the family; unless the call returns, nothing of it is visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
-    if isinstance(change, DeletePartitions):
-        check_files_writable(meta.config)  # whoever merges nothing needs no merger
-    else:
+    if isinstance(change, ChangeRows):
         check_writable(meta.config, options)
         change = replace(change, source=None if change.source is None else _checked_text(change.source))
-        change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
+    else:
+        check_files_writable(meta.config)  # whoever merges nothing needs no merger
+    if meta.config.is_merge_on_read and not isinstance(change, DeletePartitions):
+        change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
     context, undone = ready(meta, engine, options, clock)

@@ -30,6 +30,7 @@ from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.schema_history_files import delete_history
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.pending_compactions import pending_compactions
 
@@ -237,6 +238,8 @@ def undo_planned(
     partitions = {} if is_over else undo_files(plan, instant.requested_time, storage)
     # While the rollback is pending: if this process dies in between, the next one comes by here again.
     _delete_markers_and_heartbeat(info.commit_time, context)
+    if not is_over:
+        delete_history(info.commit_time, storage)
     if info.action in _REPLACING and not is_over:
         delete_rings(storage, info.commit_time)
     return target, RollbackMetadata(

@@ -1,0 +1,105 @@
+"""AlterSchema: a commit without files that changes the table's columns.
+
+    new columns at the end, wider numbers, comments      the commit's schema says so; files are matched by name
+    everything else                                      the table gets a schema history; files are matched by id
+
+A table that has a history keeps it. Source: docs/formats/schema.md, "Schema history", "Evolution on write".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
+from pyhudi.actions.merging import ordering_fields
+from pyhudi.actions.writes.preparation import commit_body, write_spec
+from pyhudi.actions.writes.schema_history import check_deciding
+from pyhudi.errors import SchemaMismatch
+from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
+from pyhudi.merge.rules import MergeRules
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata, OperationType
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.write_status import WriteStatus
+from pyhudi.schema.changes import AddColumn, ChangeType, DropNotNull, SchemaChange, SetComment, changed_schema
+from pyhudi.schema.internal import InternalSchema, load_schema_history
+from pyhudi.schema.numbering import numbered_schema
+
+__all__ = ["AlterSchema"]
+
+_WIDER = {  # what readers that match by name take
+    pa.int32(): (pa.int64(), pa.float32(), pa.float64()),
+    pa.int64(): (pa.float32(), pa.float64()),
+    pa.float32(): (pa.float64(),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AlterSchema:
+    """`changes`: one after the other, in one commit."""
+
+    changes: tuple[SchemaChange, ...]
+    kind: ActionKind = field(default=ActionKind.COMMIT)
+
+    @property
+    def operation(self) -> str:
+        return OperationType.ALTER_SCHEMA
+
+    def schedule(self, context: ActionContext) -> Schedule:
+        meta = context.meta
+        config = meta.config
+        history = load_schema_history(meta.storage, config, meta.timeline)
+        if not meta.table_schema().names:
+            raise SchemaMismatch(f"{meta.storage.root}: the table has no columns yet. Write rows to it first.")
+        before = history or (numbered_schema(meta.table_schema(), with_meta=config.populate_meta_fields),)
+        deciding = {*config.record_key_fields, *config.partition_fields, *ordering_fields(context)}
+        check_deciding({name.partition(".")[0] for name in deciding}, history, meta)
+        ordering = _ordering_that_may_widen(self.changes, ordering_fields(context), meta)
+        made = changed_schema(before[0], self.changes, deciding - ordering)
+        columns = without_meta(made.to_arrow())
+        stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
+        if not history and not any(_needs_ids(change, before[0]) for change in self.changes):
+            return Schedule(columns, avro_from_arrow(stored, config.table_name, with_meta=False))
+        text = avro_from_arrow(stored, config.table_name, with_meta=config.populate_meta_fields)
+        return Schedule(columns, text, history=before, new_schema=made)
+
+    def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[None]:
+        # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.
+        spec = write_spec(schedule, None, instant, context, MergeRules())
+        return PreparedWrite(instant, schedule, spec, None, None, None)
+
+    def execute(self, prepared: PreparedWrite[None], context: ActionContext) -> tuple[WriteStatus, ...]:
+        return ()
+
+    def summarise(
+        self, prepared: PreparedWrite[None], statuses: tuple[WriteStatus, ...], context: ActionContext
+    ) -> CommitMetadata:
+        return commit_body(self.operation, prepared.schedule, statuses, context)
+
+
+def _needs_ids(change: SchemaChange, before: InternalSchema) -> bool:
+    """Would readers that match columns by name read older files wrong after this change?"""
+    if isinstance(change, AddColumn):
+        return change.after is not None
+    if isinstance(change, ChangeType):
+        top = next((column.type for column in before.columns if column.name == change.path), None)
+        return not isinstance(top, pa.DataType) or change.type not in _WIDER.get(top, ())
+    return not isinstance(change, SetComment | DropNotNull)
+
+
+def _ordering_that_may_widen(changes: Iterable[SchemaChange], names: Iterable[str], meta: MetaClient) -> set[str]:
+    """Ordering columns that become wider numbers, and nothing else."""
+    ordering, schema = set(names), meta.table_schema()
+    wider = {
+        change.path
+        for change in changes
+        if isinstance(change, ChangeType)
+        and change.path in ordering
+        and change.path in schema.names
+        and change.type in _WIDER.get(schema.field(change.path).type, ())
+    }
+    others = {change.path for change in changes if not isinstance(change, ChangeType)}
+    return wider - others

@@ -1,0 +1,48 @@
+"""The files of a table's schema history: one for each change, with all schemas up to it.
+
+A file counts when the instant that it is named for is complete, so it is made before that.
+Source: docs/formats/schema.md, "Schema history".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
+from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.table_config import TableConfig
+from pyhudi.model.timeline import Timeline
+from pyhudi.schema.internal import InternalSchema, history_texts
+from pyhudi.schema.internal_json import encode_history, encode_internal_schema
+from pyhudi.storage.base import Storage
+
+__all__ = ["delete_history", "save_history"]
+
+
+def save_history(
+    times: tuple[str, str],
+    history: Sequence[InternalSchema],
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+) -> None:
+    """Write the history that an instant makes: its schema first, then the others as they stand there already.
+
+    Args:    times: of the instant, and when its file of the history is complete, which names have from version 8 on.
+    """
+    instant_time, completed = times
+    older = history_texts(storage, timeline) or [encode_internal_schema(schema) for schema in history[1:]]
+    for state in (State.REQUESTED, State.INFLIGHT, State.COMPLETED):
+        is_completed = state is State.COMPLETED
+        time = completed if is_completed else None
+        name = InstantFileName(instant_time, ActionKind.SCHEMACOMMIT, state, time).text(config.layout_version)
+        data = encode_history([encode_internal_schema(history[0]), *older]) if is_completed else b""
+        storage.write(f"{SCHEMA_FOLDER}/{name}", data)
+
+
+def delete_history(instant_time: str, storage: Storage) -> None:
+    """Delete the files of an instant that is undone: its time may come to lie before the active timeline."""
+    for info in storage.list(SCHEMA_FOLDER):
+        name = InstantFileName.parse(info.name, 2)
+        if name is not None and name.action is ActionKind.SCHEMACOMMIT and name.requested_time == instant_time:
+            storage.delete(info.path)
