@@ -136,7 +136,7 @@ def _newest_file(storage: Storage, timeline: Timeline) -> str | None:
 
 
 def history_texts(storage: Storage, timeline: Timeline) -> list[str]:
-    """The schemas of the history, newest first, each as it stands there; [] without one. Raises CorruptFile."""
+    """The schemas of the history, newest first, in the words of the file; [] without one. Raises CorruptFile."""
     path = _newest_file(storage, timeline)
     if path is None:
         return []

@@ -6,7 +6,7 @@ Source: docs/formats/schema.md, "Schema history".
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -18,7 +18,9 @@ from pyhudi.schema.internal import PRIMITIVES, InternalSchema, ListType, MapType
 
 __all__ = ["encode_history", "encode_internal_schema"]
 
-_WORDS = {data_type: word for word, data_type in reversed(PRIMITIVES.items())}  # of two words for a type, the first
+_WORDS: Mapping[pa.DataType, str] = {
+    data_type: word for word, data_type in reversed(tuple(PRIMITIVES.items()))
+}  # of two words for a type, the first
 
 
 def encode_internal_schema(schema: InternalSchema) -> str:
@@ -39,9 +41,8 @@ def encode_history(schemas: Iterable[str]) -> bytes:
 
 def _field(column: SchemaColumn) -> Body:
     field: Body = {"id": column.id, "name": column.name, "optional": column.nullable, "type": _type(column.type)}
-    if column.doc or column.name in META_COLUMNS:
-        field["doc"] = column.doc
-    return field
+    has_doc = column.doc or column.name in META_COLUMNS
+    return {**field, "doc": column.doc} if has_doc else field
 
 
 def _type(data_type: pa.DataType | StructType | ListType | MapType) -> str | Body:

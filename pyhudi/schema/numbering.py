@@ -68,11 +68,11 @@ def _with_type(column: SchemaColumn, field: pa.Field, ids: Iterator[int]) -> Sch
 def _retyped(
     old: pa.DataType | StructType | ListType | MapType, new: pa.DataType, ids: Iterator[int]
 ) -> pa.DataType | StructType | ListType | MapType:
-    if isinstance(old, StructType):
+    if isinstance(old, StructType) and isinstance(new, pa.StructType):
         return StructType(_known_or_new(list(new.fields), {column.name: column for column in old.columns}, ids))
-    if isinstance(old, ListType):
+    if isinstance(old, ListType) and isinstance(new, pa.ListType):
         return ListType(_with_type(old.element, new.value_field, ids))
-    if isinstance(old, MapType):
+    if isinstance(old, MapType) and isinstance(new, pa.MapType):
         return replace(old, value=_with_type(old.value, new.item_field, ids))
     return new
 

@@ -12,7 +12,7 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import SchemaMismatch, UnsupportedTable, WriteConflict
+from pyhudi.errors import UnsupportedTable, WriteConflict
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.altered import DROPPED, LAST, NAMES, RENAMED, ROWS, Altered, altered, first_rows
@@ -105,12 +105,39 @@ def test_log_files_are_compacted_when_the_version_changes(source: int, target: i
     assert ("_" in history.name) == (target >= 8)
 
 
-def test_services_but_compaction_and_changes_of_rows_by_a_filter_are_refused() -> None:
-    table = HudiTable(altered("9").meta)
-    update = partial(table.update, set={"v": 1})
-    for call in (table.log_compact, table.cluster, table.truncate, update, partial(table.delete, where="v = 1")):
-        with pytest.raises(UnsupportedTable, match="schema history"):
-            call()
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_service_leaves_the_rows_as_they_are(version: str) -> None:
+    table = altered(version)
+    hudi = HudiTable(table.meta)
+    services = (
+        partial(hudi.log_compact, options={"hoodie.log.compaction.blocks.threshold": "1"}),
+        partial(hudi.cluster, sort_columns="title"),
+        hudi.clean,
+        hudi.archive,
+        hudi.savepoint,
+    )
+    for service in services:
+        service()
+        assert rows(table) == ROWS, service
+    assert rows(table, query_type="read_optimized") == ROWS, "clustering has made base files of all"
+    assert json.loads(last_body(table).extra_metadata["latest_schema"]) == table.schemas[0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("clustered", [False, True], ids=["log files", "base files"])
+def test_changes_by_filters_and_merges_find_columns_by_id(version: str, clustered: bool) -> None:
+    table = altered(version)
+    hudi = HudiTable(table.meta)
+    if clustered:
+        hudi.cluster()
+    hudi.update("title = 'n3' OR extra = 'e2'", set={"title": "new"})
+    hudi.delete(where="title = 't1'")
+    source = [last_row("a", "x", 3, "merged", 8, "em"), last_row("m", "y", 3, "tm", 9, None)]
+    hudi.merge(source).when_matched_update_all().when_not_matched_insert_all().execute()
+    expected = [("a", "merged", 8, "em"), ("c", "new", 5_000_000_000, "e2"), ("d", "new", 3, None), ROWS[4]]
+    assert rows(table) == [*expected, ("m", "tm", 9, None)]
+    hudi.truncate()
+    assert rows(table) == []
 
 
 def last_row(key: str, partition: str, ts: int, title: str, v: int, extra: str | None) -> dict[str, Any]:
@@ -185,14 +212,6 @@ def test_files_of_older_schemas_are_rewritten_by_column_id(golden: Any, version:
     assert any(stat.prev_commit != "null" for stat in body.stats()), "an older file was rewritten"
     for entry in ("schema", "latest_schema"):
         assert body.extra_metadata[entry] == real[entry], "word for word as real Hudi's writes"
-
-
-def test_rows_that_would_change_the_schema_are_refused() -> None:
-    table = altered("9")
-    more = pa.Table.from_pylist([{**last_row("a", "x", 3, "t", 1, "e"), "new": 1}])
-    with pytest.raises(SchemaMismatch, match=r"would change the schema of a table with a schema history \(new: int64"):
-        table.write("upsert", more)
-    assert rows(table) == ROWS
 
 
 def test_a_key_that_had_another_name_once_is_refused_by_name() -> None:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from pyhudi import HudiTable
 from pyhudi.errors import HudiError
 from pyhudi.model.options import WriteOptions
+from pyhudi.schema.changes import MoveColumn
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write
 from tests.support.writers.dying import on_clone
 from tests.support.writers.every_fault import (
@@ -57,6 +59,12 @@ def twice(version: str) -> TestTable:
     return table
 
 
+def altered_last(version: str) -> TestTable:
+    table = loaded(version)
+    HudiTable(table.meta).alter(MoveColumn("ts", after="v"))
+    return table
+
+
 ACTIONS: dict[str, tuple[Callable[[str], TestTable], Callable[[TestTable], object], Rows, Rows]] = {
     "create and bulk_insert": (empty, lambda t: t.bulk_insert(*START), [], [*START]),
     "insert": (loaded, lambda t: t.insert(("d", "y", 1, 40)), [*START], [*START, ("d", "y", 1, 40)]),
@@ -67,6 +75,8 @@ ACTIONS: dict[str, tuple[Callable[[str], TestTable], Callable[[TestTable], objec
         [("a", "x", 2, 11), *START[1:], ("e", "z", 1, 50)],
     ),
     "delete": (loaded, lambda t: t.delete(("b", "x"), ("c", "y")), [*START], START[:1]),
+    "alter": (loaded, lambda t: HudiTable(t.meta).alter(MoveColumn("ts", after="v")), [*START], [*START]),
+    "rollback of an alter": (altered_last, roll_back_last, [*START], [*START]),
     "rollback": (twice, roll_back_last, [("a", "x", 2, 55), *START[1:], ("new", "z", 1, 1)], [*START]),
     "upsert after a dead writer": (
         with_dead_writer,
