@@ -2,8 +2,9 @@
 
     REJECT     no: the write fails, and names plan and file group (the default)
     ALLOW      yes: the plan is stale then, and is dropped when somebody wants to execute it
-    DUPLICATE  no, though Hudi writes rows to the old and to the new buckets of a resize. Below version 8 log files of
-               the new ones are named after the plan, so readers pass over them; from 8 on names say nothing of it
+    DUPLICATE  yes: the plan of a resize is rolled back, and the next call makes it anew. Hudi writes rows to the old
+               and to the new buckets: below version 8 log files of the new ones are named after the plan, so readers
+               pass over them, but from 8 on names say nothing of it, and rows would be read twice
 
 New rows never go to such file groups. A write configured so rolls the clustering back and goes on.
 Source: docs/formats/table-services.md, "Clustering plan".
@@ -19,7 +20,7 @@ from pyhudi.actions.undo.rollback import undo
 from pyhudi.errors import WriteConflict
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import Instant, parse_instant_time
+from pyhudi.model.instant import Instant, State, parse_instant_time
 from pyhudi.registry import Registry
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.pending_clusterings import pending_clusterings
@@ -43,14 +44,17 @@ UPDATE_STRATEGIES: Registry[UpdateStrategy] = Registry(
 
 @dataclass(frozen=True, slots=True)
 class UpdateStrategy:
-    """`allows_updates`: updates go to file groups of a pending clustering."""
+    """`allows_updates`: updates go to file groups of a pending clustering. `plans_give_way`: which is rolled back then,
+    unless somebody is executing it.
+    """
 
-    allows_updates: bool
+    allows_updates: bool = False
+    plans_give_way: bool = False
 
 
-REJECT = UpdateStrategy(allows_updates=False)
+REJECT = UpdateStrategy()
 ALLOW = UpdateStrategy(allows_updates=True)
-DUPLICATE = UpdateStrategy(allows_updates=False)
+DUPLICATE = UpdateStrategy(plans_give_way=True)
 
 
 def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionContext) -> frozenset[FileGroupId]:
@@ -67,7 +71,8 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
         return frozenset()
     strategy: UpdateStrategy = UPDATE_STRATEGIES.load(context.options.clustering.update_strategy)
     hit = sorted(group for group in updated if group in planned)
-    if hit and context.options.clustering.rollback_pending_on_conflict:
+    gives_way = strategy.plans_give_way and not any(_is_running(planned[group], context) for group in hit)
+    if hit and (gives_way or context.options.clustering.rollback_pending_on_conflict):
         rolled_back = {planned[group] for group in hit}
         for instant in sorted(rolled_back):
             undo(instant, context)
@@ -83,6 +88,15 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
             f"(hoodie.clustering.updates.strategy=ALLOW)."
         )
     return frozenset(planned)
+
+
+def _is_running(instant: Instant, context: ActionContext) -> bool:
+    """Is somebody executing a plan? One of the same process that writes has no heartbeat with the policy EAGER."""
+    if instant.state is not State.INFLIGHT:
+        return False
+    options, now_ms = context.options, context.clock.now_ms()
+    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
+    return not is_expired(context.meta.storage, instant.requested_time, now_ms, interval_ms, misses)
 
 
 def drop_expired(context: ActionContext) -> frozenset[Instant]:

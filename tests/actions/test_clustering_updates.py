@@ -13,6 +13,7 @@ from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.storage.base import FileInfo
 from pyhudi.storage.clock import SystemClock
 from pyhudi.timeline.heartbeat import Heartbeat
+from pyhudi.timeline.write import TimelineWriter
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS
 from tests.support.tables.small import rows_of
@@ -85,8 +86,20 @@ def test_an_overwrite_of_the_table_is_refused_before_anything_is_on_the_timeline
 @pytest.mark.parametrize("strategy", ["DUPLICATE", "SparkConsistentBucketDuplicateUpdateStrategy"])
 def test_rows_are_not_written_twice(strategy: str) -> None:
     table = waiting()
-    with pytest.raises(WriteConflict):
-        table.upsert(("b", "x", 3, 21), clustering_updates_strategy=strategy)
+    table.upsert(("b", "x", 3, 21), clustering_updates_strategy=strategy)
+    assert not table.pending()
+    assert table.rows() == [ROWS[0], ("b", "x", 3, 21), *ROWS[2:]]
+
+
+def test_rows_do_not_take_back_a_clustering_that_is_being_executed() -> None:
+    table = waiting()
+    (planned,) = table.meta.timeline.pending()
+    TimelineWriter(table.storage, table.meta.config).start(planned)
+    heartbeat = Heartbeat(table.storage, planned.requested_time, table.clock, 60_000)
+    with heartbeat.begun(True), pytest.raises(WriteConflict, match="is going to replace"):
+        table.upsert(("b", "x", 3, 21), clustering_updates_strategy="DUPLICATE")
+    heartbeat.stop()
+    assert table.pending()
 
 
 def test_an_unknown_strategy_is_refused() -> None:

@@ -78,12 +78,28 @@ def test_buckets_that_fit_are_rewritten_in_order() -> None:
     assert table.rows() == many(40, ts=2)
 
 
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_plan_gives_way_to_rows_that_are_written_to_its_buckets(version: str) -> None:
+    table = ringed(version)
+    table.upsert(*many(40))
+    planned = resized(table, schedule_only=True)
+    assert planned.scheduled
+    table.upsert(*many(44, ts=2), clustering_updates_strategy="SparkConsistentBucketDuplicateUpdateStrategy")
+    assert table.rows() == many(44, ts=2)
+    assert not table.pending()
+    resized(table)
+    assert table.rows() == many(44, ts=2)
+    assert sum(table.groups().values()) > 8
+    table.delete(*[row[:2] for row in many(2)])
+    assert table.rows() == many(44, ts=2)[2:]
+
+
 def test_a_plan_waits_and_writes_to_its_buckets_are_refused() -> None:
     table = ringed()
     table.upsert(*many(40))
     planned = resized(table, schedule_only=True)
     with pytest.raises(WriteConflict, match="is going to replace"):
-        table.upsert(*many(2, ts=2), clustering_updates_strategy="SparkConsistentBucketDuplicateUpdateStrategy")
+        table.upsert(*many(2, ts=2))
     assert not resized(table, schedule_only=True).planned, "a partition is resized by one plan at a time"
     table.cluster(instant_time=planned.scheduled)
     assert sum(table.groups().values()) > 8

@@ -103,8 +103,8 @@ class ClusteringOptions:
         _UPDATE_CLASS,
         "Writes to file groups that a clustering waits for: SparkRejectUpdateStrategy (REJECT) refuses them, "
         "SparkAllowUpdateStrategy (ALLOW) allows them, and the clustering is dropped. "
-        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) refuses them too: PyHudi does not write rows "
-        "twice.",
+        "SparkConsistentBucketDuplicateUpdateStrategy (DUPLICATE) allows them, and rolls back a plan that nobody is "
+        "executing: PyHudi does not write rows twice.",
     )
     rollback_pending_on_conflict: bool = option(
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
