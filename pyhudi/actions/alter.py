@@ -17,7 +17,7 @@ from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.merging import ordering_fields
 from pyhudi.actions.writes.preparation import commit_body, write_spec
 from pyhudi.actions.writes.schema_history import check_deciding
-from pyhudi.errors import SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
@@ -39,9 +39,10 @@ _WIDER = {  # what readers that match by name take
 
 @dataclass(frozen=True, slots=True)
 class AlterSchema:
-    """`changes`: one after the other, in one commit."""
+    """`changes`: one after the other, in one commit. `keeps_history`: None where the changes need one."""
 
     changes: tuple[SchemaChange, ...]
+    keeps_history: bool | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
 
     @property
@@ -61,7 +62,13 @@ class AlterSchema:
         made = changed_schema(before[0], self.changes, deciding - ordering)
         columns = without_meta(made.to_arrow())
         stored = pa.schema([column for column in columns if column.name not in config.dropped_partition_fields])
-        if not history and not any(_needs_ids(change, before[0]) for change in self.changes):
+        needs_ids = any(_needs_ids(change, before[0]) for change in self.changes)
+        if needs_ids and not history and self.keeps_history is False:
+            raise ConfigError(
+                f"{meta.storage.root}: this change makes a schema history, for files of before are read rightly by ids "
+                "of columns only, and hoodie.schema.on.read.enable=false says that there is to be none."
+            )
+        if not history and not needs_ids and not self.keeps_history:
             return Schedule(columns, avro_from_arrow(stored, config.table_name, with_meta=False))
         text = avro_from_arrow(stored, config.table_name, with_meta=config.populate_meta_fields)
         return Schedule(columns, text, history=before, new_schema=made)

@@ -1,6 +1,7 @@
 """Changes of a table's schema, as `ALTER TABLE` makes them, on schemas whose columns have ids.
 
-A column is named by its path: `address.city`, in a list `items.element.price`, in a map `prices.value.amount`.
+A column is named by its path: `address.city`, in a list `items.element.price`, in a map `prices.value.amount`. Names
+are found whatever their case, as Spark finds them.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -107,15 +108,15 @@ def changed_schema(
     Raises:  SchemaMismatch for columns that are not there, or are there already, and changes that rows can't follow.
     """
     for change in changes:
-        _check_deciding(change, deciding)
-        schema = _after(schema, change)
+        changed = _after(schema, change)
+        if isinstance(change, RenameColumn | DropColumn | ChangeType) and changed != schema:
+            _check_deciding(change.path.lower(), deciding)
+        schema = changed
     return schema
 
 
-def _check_deciding(change: SchemaChange, deciding: Collection[str]) -> None:
-    if not isinstance(change, RenameColumn | DropColumn | ChangeType):
-        return
-    inside = next((name for name in deciding if f"{name}.".startswith(f"{change.path}.")), None)
+def _check_deciding(path: str, deciding: Collection[str]) -> None:
+    inside = next((name for name in deciding if f"{name}.".lower().startswith(f"{path}.")), None)
     if inside is not None:
         raise SchemaMismatch(
             f"{inside!r} is a key, partition or ordering column: it keeps its name and type, or older rows would not "
@@ -180,6 +181,9 @@ def _index(columns: _Columns, name: str, path: str) -> int:
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
+    alike = [at for at, known in enumerate(names) if known.lower() == name.lower()]
+    if len(alike) == 1:
+        return alike[0]
     near = get_close_matches(name, names, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(known for known in names if known not in META_COLUMNS)
@@ -206,7 +210,7 @@ def _placed(columns: _Columns, column: SchemaColumn, after: str | None, path: st
     if after == FIRST:
         at = sum(other.name in META_COLUMNS for other in columns)
     else:
-        if after == column.name:
+        if after.lower() == column.name.lower():
             raise SchemaMismatch(f"{path!r} can't be placed after itself.")
         at = _index(columns, after, after) + 1
     return (*columns[:at], column, *columns[at:])

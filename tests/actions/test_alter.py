@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import SchemaMismatch, WriteConflict
+from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.schema.changes import (
     FIRST,
@@ -239,6 +239,22 @@ def test_what_rows_can_not_follow_is_refused_before_anything_is_written(
         table.alter(change)
     assert len(table.history(None)) == len(before)
     assert rows(table) == {f"k{number}": row(number) for number in range(4)}
+
+
+def test_a_history_is_made_in_any_case_or_not_at_all_when_the_caller_says_so(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    with pytest.raises(ConfigError, match="makes a schema history"):
+        table.alter(RenameColumn("name", "title"), schema_on_read=False)
+    table.alter(AddColumn("new", pa.string()), schema_on_read=True)
+    assert [column.id for column in history(table)[0].columns][-1] == 16
+    assert rows(table)["k1"] == row(1, new=None)
+
+
+def test_names_are_found_whatever_their_case(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    table.alter(RenameColumn("NAME", "title"), AddColumn("At.z", pa.int32(), after="X"), ChangeType("ID", pa.string()))
+    assert rows(table)["k1"]["at"] == {"x": 1, "z": None, "y": "y"}
+    assert rows(table)["k1"]["title"] == "n1"
 
 
 def test_an_ordering_column_may_become_a_wider_number(tmp_path: Path) -> None:
