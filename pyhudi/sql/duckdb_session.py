@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
-from pyhudi.sql.duckdb_text import FunctionCall, Named, Part, Past, duckdb_text, quoted_name, spoken_names
+from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement

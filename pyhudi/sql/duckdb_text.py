@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.literals import Constant, constant_of, text_value
+from pyhudi.sql.clauses import text_value
+from pyhudi.sql.literals import Constant, constant_of
 from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import Kind, Token, tokens_of, unquoted
 
@@ -87,7 +88,7 @@ def _spelled(token: Token) -> str:
     if token.kind is Kind.NAME:
         return quoted_name(unquoted(token.text))
     if token.kind is Kind.TEXT:
-        return "'" + text_value(token.text).replace("'", "''") + "'"
+        return "'" + text_value(token).replace("'", "''") + "'"
     return _OPERATORS.get(token.text, token.text)
 
 

@@ -1,4 +1,4 @@
-"""Constants of Spark's SQL as Python values: texts with their escapes, numbers with their suffixes, TRUE, NULL, DATE '…'.
+"""Constants of Spark's SQL as Python values: texts, numbers with their suffixes, TRUE, NULL, DATE '…'.
 
 Source: Spark's SQL reference, "Literals".
 """
@@ -12,36 +12,16 @@ from decimal import Decimal
 from typing import TypeAlias
 
 from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import text_value
 from pyhudi.sql.tokens import Kind, Token
 
-__all__ = ["Constant", "constant_of", "number_value", "text_value"]
+__all__ = ["Constant", "constant_of", "number_value"]
 
 # What a constant in a statement can be.
 Constant: TypeAlias = "str | int | float | Decimal | bool | date | datetime | None"
 
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7]{2}|.)", re.DOTALL)
-_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NUMBER = re.compile(r"(?P<digits>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
 _WHOLE, _BROKEN = ("", "L", "S", "Y"), ("D", "F", "BD")
-
-
-def text_value(literal: str) -> str:
-    """The text that a quoted literal means. Raises ConfigError for an escape that names no character."""
-    if literal[:1] in "rR":
-        return literal[2:-1]
-    return _ESCAPE.sub(_escaped, literal[1:-1])
-
-
-def _escaped(found: re.Match[str]) -> str:
-    code = found[1]
-    if code[0] in "uU" and len(code) > 1:
-        number = int(code[1:], 16)
-        if number > 0x10FFFF or 0xD800 <= number < 0xE000:
-            raise ConfigError(f"{found[0]} in a text of the statement is no character.")
-        return chr(number)
-    if len(code) == 3:
-        return chr(int(code, 8))
-    return _ESCAPES.get(code, code)
 
 
 def number_value(text: str) -> int | float | Decimal:
@@ -69,7 +49,7 @@ def constant_of(tokens: Sequence[Token]) -> Constant:
         raise refused
     first, rest = tokens[0], tokens[1:]
     if all(token.kind is Kind.TEXT for token in tokens):
-        return "".join(text_value(token.text) for token in tokens)
+        return "".join(text_value(token) for token in tokens)
     if first.kind is Kind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is Kind.NUMBER:
         value = number_value(rest[0].text)
         return -value if first.text == "-" else value
@@ -78,7 +58,7 @@ def constant_of(tokens: Sequence[Token]) -> Constant:
     if len(tokens) == 1 and first.is_word("TRUE", "FALSE", "NULL"):
         return {"TRUE": True, "FALSE": False, "NULL": None}[first.text.upper()]
     if len(rest) == 1 and rest[0].kind is Kind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
-        text = text_value(rest[0].text)
+        text = text_value(rest[0])
         try:
             return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)
         except ValueError as error:
