@@ -20,7 +20,7 @@ from pyspark.sql import Row, SparkSession
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.session.column_texts import columns_text, literal, quoted
+from pyhudi.sql.column_texts import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.storage.clock import SystemClock
 

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.column_texts import quoted
+from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.references import Reference, references
-from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import Kind, Token, keywords, tokens_of, unquoted
 
 if TYPE_CHECKING:
@@ -162,17 +161,3 @@ def _moment(session: SparkSqlSession, expression: str) -> str:
     if row["moment"] is None:
         raise ConfigError(f"The time to travel to, {expression}, is null.")
     return str(row["moment"])
-
-
-def table_argument(session: SparkSqlSession, text: str) -> TableName:
-    """A table as a function's argument: a quotation or a name."""
-    reader = Reader(text, tokens_of(text))
-    token = reader.peek()
-    if token is not None and token.kind is Kind.TEXT:
-        inner = reader.value()
-        if "/" in inner:
-            return TableName(("hudi", inner))
-        reader = Reader(inner, tokens_of(inner))
-    name = reader.table_name()
-    reader.expect_end()
-    return name

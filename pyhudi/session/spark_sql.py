@@ -20,12 +20,12 @@ from pyhudi.session.column_texts import schema_of
 from pyhudi.session.named_queries import with_names
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import hudi_options, store_options
+from pyhudi.spark.session import hudi_options
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.session import NamedTable, SqlFrame, TableName
-from pyhudi.storage import open_storage
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
+from pyhudi.table.calls import open_place
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["SparkSqlSession", "as_frame"]
@@ -60,16 +60,26 @@ class SparkSqlSession:
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path
         if path is not None:
-            storage = open_storage(path, store_options(self.spark, {}))
-            if not table_exists(storage):
-                return None
-            return NamedTable(name, path, HudiTable.open(path, self.spark))
+            table = self.open(path)
+            return None if table is None else NamedTable(name, path, table)
         entry = self.catalog.find(name)
         if entry is None or not entry.is_hudi:
             return None
         if entry.location is None:
             raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
         return NamedTable(name, entry.location, HudiTable.open(entry.location, self.spark), entry.properties)
+
+    def open(self, location: str) -> HudiTable | None:
+        exists = table_exists(open_place(location, None, self.spark))
+        return HudiTable.open(location, self.spark) if exists else None
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        there = [entry.name for entry in open_place(location, None, self.spark).list("")]
+        if there:
+            raise ConfigError(
+                f"{location} holds {', '.join(sorted(there)[:3])} and no Hudi table; a new table needs an empty folder."
+            )
+        return HudiTable.create(location, schema, spark=self.spark, options=options)
 
     def query(self, text: str) -> SqlFrame:
         return SqlFrame(with_names(self, text, self._args, self._given))
@@ -95,7 +105,14 @@ class SparkSqlSession:
     def schema_of(self, columns: str) -> pa.Schema:
         return schema_of(self.spark, columns)
 
-    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
         df = as_frame(frame)
         own = [name for name in META_COLUMNS if name in df.columns]
         given = {
@@ -104,6 +121,6 @@ class SparkSqlSession:
             **options,
             "hoodie.datasource.write.operation": operation,
         }
-        result = write_frame(df.drop(*own) if own else df, table.location, given, "append")
+        result = write_frame(df.drop(*own) if own else df, table.location, given, mode)
         assert result is not None
         return result

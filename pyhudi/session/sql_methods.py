@@ -24,7 +24,7 @@ _CHANGES_NAMES = keywords("CREATE DROP ALTER USE REPLACE REFRESH UNCACHE SET RES
 
 def hudi_aware_sql(
     self: SparkSession,
-    sqlQuery: str,
+    sqlQuery: str,  # noqa: N803
     args: object = None,
     **kwargs: object,
 ) -> DataFrame:

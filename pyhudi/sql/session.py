@@ -111,6 +111,14 @@ class SqlSession(Protocol):
         """The Hudi table of this name, or None when the name is not one of ours (a view, another format, nothing)."""
         ...
 
+    def open(self, location: str) -> HudiTable | None:
+        """The table in a folder; None when there is none."""
+        ...
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
+        ...
+
     def query(self, text: str) -> SqlFrame:
         """The rows of a query in the engine's SQL, lazily; names of Hudi tables are found in it."""
         ...
@@ -131,6 +139,16 @@ class SqlSession(Protocol):
         """The frame's columns, without running it."""
         ...
 
-    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
-        """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...)."""
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
+        """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...).
+
+        Args: mode: a save mode; `overwrite` makes the table anew by the options.
+        """
         ...

@@ -29,7 +29,11 @@ class Statement(Protocol):
 Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
-_ROWS: Mapping[str, str] = {}
+_ROWS: Mapping[str, str] = {
+    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
+}
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
 _LONGEST = 4  # words of the longest row
