@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.clauses import Reader
+from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.references import Reference, references
 from pyhudi.sql.tokens import Kind, Token, keywords, tokens_of, unquoted
 

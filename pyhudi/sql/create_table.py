@@ -129,9 +129,7 @@ class CreateTable:
         """Columns and options of a new table, checked."""
         schema, options = self._schema(session, frame), self._options(session)
         if not len(schema):
-            raise ConfigError(
-                f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}."
-            )
+            raise ConfigError(f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}.")
         parsed = WriteOptions.parse(options, {}, None)
         new_table_properties(new_table(parsed))
         check_fields(parsed, schema.names)

@@ -33,6 +33,15 @@ _ROWS: Mapping[str, str] = {
     "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
+    "DESC": "pyhudi.sql.show:parse_describe",
+    "DESCRIBE": "pyhudi.sql.show:parse_describe",
+    "DROP TABLE": "pyhudi.sql.drop_table:parse_drop",
+    "REFRESH TABLE": "pyhudi.sql.drop_table:parse_refresh",
+    "SHOW COLUMNS": "pyhudi.sql.show:parse_show",
+    "SHOW CREATE TABLE": "pyhudi.sql.show:parse_show",
+    "SHOW PARTITIONS": "pyhudi.sql.show:parse_show",
+    "SHOW TBLPROPERTIES": "pyhudi.sql.show:parse_show",
+    "TRUNCATE TABLE": "pyhudi.sql.drop_table:parse_truncate",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
