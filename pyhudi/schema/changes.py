@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.arrow.kinds import is_list
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.evolution import evolve
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 ColumnPath = tuple[str, ...]
+_SHOWN = "column"
 _InternalType = pa.DataType | StructType | ListType | MapType
 
 
@@ -177,12 +178,16 @@ class _Rules:
             raise ConfigError(f"{_dotted(change.path)} is nested ({before}); change its parts, one by one.")
         self._check_kept(change.path, "given another type", also_ordering=False)
         name = _dotted(change.path)
-        found = evolve(
-            pa.schema([pa.field(name, before)]),
-            pa.schema([pa.field(name, change.type)]),
-            allow_kind_change=True,
-            ordering_fields=self.ordering_fields,
-        )
+        ordered = {_SHOWN} if name in self.ordering_fields else set[str]()
+        try:
+            found = evolve(
+                pa.schema([pa.field(_SHOWN, before)]),
+                pa.schema([pa.field(_SHOWN, change.type)]),
+                allow_kind_change=True,
+                ordering_fields=ordered,
+            )
+        except SchemaMismatch as error:
+            raise ConfigError(f"{name} can't become {change.type}: {error}") from error
         if not found.field(0).type.equals(change.type):
             raise ConfigError(f"{name} can't become {change.type}: that is narrower than {before}, which rows have.")
         return change.type

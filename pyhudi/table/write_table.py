@@ -131,7 +131,7 @@ def change_table(
         change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
-    context, undone = ready(meta, engine, options, clock, is_admitted=isinstance(change, AlterSchema))
+    context, undone = ready(meta, engine, options, clock, is_admitted=not isinstance(change, ChangeRows))
     return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
 
 
