@@ -55,6 +55,10 @@ class CreateTable:
 
         Raises: TableExists for a name that is taken, ConfigError, SchemaMismatch; then nothing was made.
         """
+        return self.run_with(session, None if self.query is None else session.query(self.query))
+
+    def run_with(self, session: SqlSession, frame: SqlFrame | None) -> SqlFrame:
+        """`run` with the rows of the query."""
         if self.name.path is not None:
             raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
         there = session.catalog.find(self.name)
@@ -67,7 +71,6 @@ class CreateTable:
                 raise TableExists(f"{self.name} is no Hudi table; CREATE OR REPLACE leaves it alone. Drop it first.")
         location = self.location or (there.location if there is not None else None)
         place = location or session.catalog.place_of(self.name)
-        frame = None if self.query is None else session.query(self.query)
         existing = session.open(place)
         if there is not None:
             self._replace(session, there, place, existing, frame)
