@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
+    from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
     from pyhudi.table import HudiTable, write_hudi
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ __all__ = [
     "ConfigError",
     "CorruptFile",
     "DamagedLog",
+    "DuckDbSession",
     "HudiError",
     "HudiOptionWarning",
     "HudiTable",
@@ -51,6 +53,7 @@ __all__ = [
     "LockTimeout",
     "RangeNotReadable",
     "SchemaMismatch",
+    "SqlResult",
     "StorageError",
     "TableError",
     "TableExists",
@@ -62,12 +65,15 @@ __all__ = [
     "__version__",
     "disable",
     "enable",
+    "sql",
     "write_hudi",
 ]
 
 _HOME = {
+    "DuckDbSession": "pyhudi.sql.duckdb_session",
     "HudiOptionWarning": "pyhudi.model.options",
     "HudiTable": "pyhudi.table",
+    "SqlResult": "pyhudi.sql.duckdb_session",
     "WriteResult": "pyhudi.actions.result",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
@@ -76,6 +82,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "sql":
+        return import_module("pyhudi.sql")  # a package that can be called
     if name not in _HOME:
         raise AttributeError(f"module 'pyhudi' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -1,21 +1,25 @@
 """The switch for unchanged scripts: `pyhudi.enable(spark)`.
 
-From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, in every session of
-this flavour (classic or Connect) in this process, also inside `foreachBatch` of a classic session. It replaces two
-public properties, `SparkSession.read` and `DataFrame.write`, and `disable(spark)` puts them back; every other format
-goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, classic and Connect.
+From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, and `spark.sql` takes
+Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch` of
+a classic session. It replaces public properties and methods (`SparkSession.read`, `.sql` and `.table`,
+`DataFrame.write`), and `disable(spark)` puts them back; every other format and statement goes to Spark's own
+untouched. Source: tried on Spark 4.3, classic and Connect.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
+from pyhudi.session.spark_calls import FORMATS, ORIGINALS
+from pyhudi.session.table_writer import HudiAwareTableWriter
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
@@ -23,15 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "disable", "enable"]
 
-FORMATS = frozenset({"hudi", "org.apache.hudi"})
-
 OwnerT = TypeVar("OwnerT", SparkSession, DataFrame)
 RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter)
 RecorderT = TypeVar(
     "RecorderT", bound="_Recorder[SparkSession, DataFrameReader] | _Recorder[DataFrame, DataFrameWriter]"
 )
-_Property = tuple[type, str]
-_originals: dict[_Property, property] = {}
 _lock = threading.Lock()
 
 
@@ -39,17 +39,22 @@ def enable(spark: SparkSession) -> None:
     """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
     session_class, frame_class = _classes(spark)
     name_own_python(spark)
+    from pyhudi.session.sql_methods import hudi_aware_sql, hudi_aware_table
+
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
         _replace(frame_class, "write", HudiAwareWriter)
+        _replace_method(session_class, "sql", hudi_aware_sql)
+        _replace_method(session_class, "table", hudi_aware_table)
+        _replace_write_to(frame_class)
 
 
 def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
     session_class, frame_class = _classes(spark)
     with _lock:
-        for place in ((session_class, "read"), (frame_class, "write")):
-            original = _originals.pop(place, None)
+        for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class)]:
+            original = ORIGINALS.pop(place, None)
             if original is not None:
                 setattr(*place, original)
 
@@ -69,11 +74,37 @@ def _classes(spark: object) -> tuple[type, type]:
 
 
 def _replace(owner: type, name: str, wrap: type[HudiAwareReader] | type[HudiAwareWriter]) -> None:
-    if (owner, name) in _originals:
+    if (owner, name) in ORIGINALS:
         return
     original = owner.__dict__[name]
-    _originals[owner, name] = original
+    ORIGINALS[owner, name] = original
     setattr(owner, name, property(lambda self: wrap(self, original.__get__(self)), doc=original.__doc__))
+
+
+def _replace_method(owner: type, name: str, ours: Callable[..., DataFrame]) -> None:
+    if (owner, name) in ORIGINALS:
+        return
+    original = owner.__dict__[name]
+    ORIGINALS[owner, name] = original
+
+    @functools.wraps(original)
+    def method(self: object, *args: object, **more: object) -> DataFrame:
+        return ours(self, *args, **more)
+
+    setattr(owner, name, method)
+
+
+def _replace_write_to(owner: type) -> None:
+    if (owner, "writeTo") in ORIGINALS:
+        return
+    original = owner.__dict__["writeTo"]
+    ORIGINALS[owner, "writeTo"] = original
+
+    @functools.wraps(original)
+    def method(self: DataFrame, table: str) -> HudiAwareTableWriter:
+        return HudiAwareTableWriter(self, original(self, table), table)
+
+    owner.writeTo = method
 
 
 class _Recorder(Generic[OwnerT, RealT]):
@@ -157,6 +188,12 @@ class HudiAwareReader(_Recorder[SparkSession, DataFrameReader]):
         table, given = self._split_path(path, options, "load")
         return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
 
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        from pyhudi.session.sql_methods import frame_of_name
+
+        frame = frame_of_name(self._owner, tableName)
+        return self._real.table(tableName) if frame is None else frame
+
 
 class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
     """`df.write` after `enable`."""
@@ -222,13 +259,23 @@ class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
         partitionBy: str | list[str] | None = None,  # noqa: N803
         **options: OptionalPrimitiveType,
     ) -> None:
-        if self._is_hudi(format):
-            raise ConfigError(
-                f"saveAsTable({name!r}) with format hudi is not possible: Spark's catalog keeps no path for a table of "
-                "a Python format. Write with .save(path); for SQL use spark.read.format('hudi').load(path)"
-                ".createOrReplaceTempView(name)."
-            )
-        self._real.saveAsTable(name, format, mode, partitionBy, **options)
+        from pyhudi.session.named_writes import is_hudi_name, save_frame
+
+        named = format or self._format
+        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, name)):
+            self._real.saveAsTable(name, format, mode, partitionBy, **options)
+            return
+        columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
+        save_frame(self._owner, name, mode or self._mode or "error", {**self._options, **options}, columns)
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803
+        from pyhudi.session.named_writes import insert_frame, is_hudi_name
+
+        if not is_hudi_name(self._owner.sparkSession, tableName):
+            self._real.insertInto(tableName, overwrite)
+            return
+        replaces = overwrite if overwrite is not None else self._mode == "overwrite"
+        insert_frame(self._owner, tableName, overwrites=replaces)
 
 
 def _names(cols: Sequence[object]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.options.queries import DEFAULT_INCREMENTAL, IncrementalOptions
-from pyhudi.model.predicate import Constant, is_opaque, parse_where, to_sql
+from pyhudi.model.predicate import Constant, conjunction, is_opaque, parse_where, to_sql
 from pyhudi.model.predicate.limits import shown
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.queries.filters import Where
@@ -102,6 +103,17 @@ class Scan:
                     unique_keys=self._unique_keys,
                 )
             return self._planned
+
+    def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
+        """The same query at the same moment, with these of its columns (None: all) and of its rows those that also
+        pass `where`. Raises ConfigError for a filter that can't be read.
+        """
+        scan = copy(self)
+        scan._columns = self._columns if columns is None else tuple(columns)
+        parts = (self._where, parse_where(where))
+        scan._where = conjunction(tuple(part for part in parts if part != Constant(True)))
+        scan._planned, scan._lock = None, threading.Lock()
+        return scan
 
     @property
     def schema(self) -> pa.Schema:

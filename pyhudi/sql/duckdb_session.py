@@ -1,0 +1,325 @@
+"""Hudi's SQL without Spark: statements on tables by path or name, expressions and queries evaluated by DuckDB.
+
+    pyhudi.sql("SELECT city, sum(fare) FROM hudi.`/lake/rides` GROUP BY city").to_pandas()
+
+    session = pyhudi.DuckDbSession(tables={"rides": "/lake/rides"}, catalog="/lake")
+    session.sql("DELETE FROM rides WHERE fare < 0")
+
+Rows stream: from a scan of ours into DuckDB, and from DuckDB into a write. `pip install "pyhudi[sql]"` brings DuckDB.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.settings import Setting, setting_of
+from pyhudi.sql.statement import parse_statement
+from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
+from pyhudi.table import HudiTable, write_hudi
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+
+    from pyhudi.table.scan import Scan
+
+__all__ = ["DuckDbSession", "SqlResult", "sql"]
+
+_BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
+_NO_ROWS = pa.table({})
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResult:
+    """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
+
+    _frame: SqlFrame
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory. Take them before the session's next statement."""
+        return _stream(self._frame)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
+        if isinstance(self._frame, pa.Table):
+            return self._frame
+        with _told():
+            return _relation(self._frame).to_arrow_table()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Lets polars and others take the rows."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
+
+
+class DuckDbSession:
+    """Statements on Hudi tables in this process, with DuckDB for expressions and queries. Not for several threads."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, str | os.PathLike[str]] | None = None,
+        *,
+        catalog: str | os.PathLike[str] | None = None,
+        options: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Args:
+            tables: name → path of tables; a name may have dots (`sales.rides`).
+            catalog: a folder whose subfolders are tables by their names, `sales.rides` as sales/rides.
+            options: Hudi's keys, as `SET hoodie.x=y` sets them.
+            storage_options: Hadoop's keys for remote stores.
+        Raises: ConfigError when DuckDB is not installed.
+        """
+        self._tables = {name.lower(): os.fspath(path) for name, path in (tables or {}).items()}
+        self._catalog = None if catalog is None else os.fspath(catalog).rstrip("/")
+        self._settings = dict(options or {})
+        self._storage_options = storage_options
+        self._connection = _connection()
+        self._names = count(1)
+
+    # ---- statements
+
+    def sql(self, text: str) -> SqlResult:
+        """Run a statement: Hudi's own at once, a query when its rows are taken.
+
+        Raises: ConfigError for what neither Hudi's statements nor DuckDB know; what tables and writes raise.
+        """
+        setting = setting_of(text)
+        if setting is not None:
+            return SqlResult(self.frame_from(self._set(setting)))
+        statement = parse_statement(text, cast("SqlSession", self))
+        return SqlResult(self.query(text) if statement is None else statement.run(cast("SqlSession", self)))
+
+    def _set(self, setting: Setting) -> pa.Table:
+        if setting.value is not None:
+            self._settings[setting.key] = setting.value
+        elif setting.removes:
+            self._settings.pop(setting.key, None)
+        value = self._settings.get(setting.key, "<undefined>")
+        return pa.table({"key": [setting.key], "value": [value]})
+
+    # ---- what statements need of a session
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """The `hoodie.*` that were set in the session."""
+        return self._settings
+
+    def find_table(self, name: TableName) -> NamedTable | None:
+        """The Hudi table of this name; None when there is none."""
+        location = self._location(name)
+        if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
+            return None
+        return NamedTable(name, location, HudiTable.open(location, storage_options=self._storage_options))
+
+    def _location(self, name: TableName) -> str | None:
+        if name.path is not None:
+            return name.path
+        known = self._tables.get(".".join(name.parts).lower())
+        if known is not None or self._catalog is None:
+            return known
+        if any(part in ("", ".", "..") or "/" in part for part in name.parts):
+            return None
+        return "/".join((self._catalog, *name.parts))
+
+    def query(self, text: str) -> SqlFrame:
+        """The rows of a query, lazily; names of Hudi tables are found in it."""
+        ready = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
+        with _told():
+            for name in self._table_names(ready):
+                table = self.find_table(name)
+                if table is not None:
+                    self._show(name, table.table.scan())
+            relation = self._connection.sql(ready)
+        return self.frame_from(_NO_ROWS) if relation is None else cast("SqlFrame", relation)
+
+    def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
+        """A temporary name for the rows of a frame while the context lasts."""
+        return self._view_of(frame)
+
+    @contextmanager
+    def _view_of(self, frame: SqlFrame) -> Iterator[str]:
+        name = self._new_name()
+        with _told():
+            if isinstance(frame, pa.Table):
+                self._connection.register(name, frame)
+            else:
+                _relation(frame).create_view(name, replace=True)
+        try:
+            yield name
+        finally:
+            with _told():
+                self._connection.execute(f"DROP VIEW IF EXISTS {name}").fetchall()
+
+    def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
+        """A snapshot of a table, meta columns among its columns when they are named."""
+        named = list(columns) if columns is not None else table.table.schema.names
+        return self._frame_of_scan(table.table.scan(named))
+
+    def _frame_of_scan(self, scan: Scan) -> SqlFrame:
+        name = self._register(scan)
+        with _told():
+            return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+
+    def frame_from(self, rows: pa.Table) -> SqlFrame:
+        """A small Arrow table as a frame; one without columns stays what it is, DuckDB has no such."""
+        if not rows.num_columns:
+            return cast("SqlFrame", rows)
+        name = self._new_name()
+        with _told():
+            self._connection.register(name, rows)
+            return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+
+    def columns_of(self, frame: SqlFrame) -> pa.Schema:
+        """The frame's columns, without running it."""
+        if isinstance(frame, pa.Table):
+            return frame.schema
+        with _told():
+            return _relation(frame).limit(0).to_arrow_table().schema
+
+    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
+        """Write a frame's rows to a table, as a stream."""
+        with _told():
+            result = write_hudi(
+                table.location,
+                _stream(frame),
+                operation,
+                storage_options=self._storage_options,
+                options={**self._settings, **options},
+            )
+        assert result is not None
+        return result
+
+    # ---- names
+
+    def _part_name(self, part: Part) -> str:
+        """Where DuckDB finds the rows of a part of a query that it can't read."""
+        if isinstance(part, FunctionCall):
+            rows = rows_of_function(part.function, part.arguments, self._table_by_text)
+            if not isinstance(rows, pa.Table):
+                return self._register(rows)
+            name = self._new_name()
+            self._connection.register(name, rows)
+            return name
+        scan = self._known_table(part.name).scan(as_of=part.as_of if isinstance(part, Past) else None)
+        return self._register(scan)
+
+    def _table_by_text(self, text: str) -> HudiTable:
+        """The table that an argument names: a name, or a path."""
+        named = TableName(("hudi", text)) if "/" in text else TableName(tuple(text.replace("`", "").split(".")))
+        return self._known_table(named)
+
+    def _known_table(self, name: TableName) -> HudiTable:
+        found = self.find_table(name)
+        if found is None:
+            raise TableNotFound(f"There is no Hudi table {name}. {self._where_tables_are()}")
+        return found.table
+
+    def _where_tables_are(self) -> str:
+        known = ", ".join(sorted(self._tables)) or "none"
+        return f"Known by name: {known}; the catalog's folder: {self._catalog or 'none'}; or write hudi.`/path`."
+
+    def _table_names(self, text: str) -> list[TableName]:
+        """The names of tables in a statement: of a query as DuckDB parses it, of others as they are written."""
+        ((answer,),) = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
+        tree = json.loads(answer)
+        return list(dict.fromkeys(spoken_names(text) if tree["error"] else _names_in(tree)))
+
+    def _show(self, name: TableName, scan: Scan) -> None:
+        """Let DuckDB find a scan under a table's name; in a database of that name where it has two parts."""
+        view = self._register(scan)
+        quoted = [quoted_name(part) for part in name.parts[-2:]]
+        if len(quoted) > 1:
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted[0]}").fetchall()
+        kind = "VIEW" if len(quoted) > 1 else "TEMP VIEW"
+        self._connection.execute(f"CREATE OR REPLACE {kind} {'.'.join(quoted)} AS FROM {view}").fetchall()
+
+    def _register(self, scan: Scan) -> str:
+        from pyhudi.sql.duckdb_tables import ScanDataset
+
+        name = self._new_name()
+        with _told():
+            self._connection.register(name, ScanDataset(scan))
+        return name
+
+    def _new_name(self) -> str:
+        return f"__hudi_{next(self._names)}"
+
+
+def sql(
+    text: str,
+    tables: Mapping[str, str | os.PathLike[str]] | None = None,
+    *,
+    catalog: str | os.PathLike[str] | None = None,
+    options: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> SqlResult:
+    """Run one statement of Hudi's SQL without Spark, in a session of its own. For the arguments: `DuckDbSession`."""
+    session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
+    return session.sql(text)
+
+
+def _connection() -> duckdb.DuckDBPyConnection:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ConfigError(
+            'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
+        ) from error
+    # Names in a query mean tables, never variables of the calling Python.
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    connection.execute("SET TimeZone = 'UTC'").fetchall()
+    return connection
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """DuckDB's error inside ours; one of ours that came through DuckDB as itself."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        if isinstance(error.__cause__, HudiError):
+            raise error.__cause__ from error
+        raise ConfigError(f"DuckDB can't evaluate the statement: {error}") from error
+
+
+def _relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
+    return cast("duckdb.DuckDBPyRelation", frame)
+
+
+def _stream(frame: SqlFrame) -> pa.RecordBatchReader:
+    if isinstance(frame, pa.Table):
+        return frame.to_reader()
+    with _told():
+        return _relation(frame).to_arrow_reader(_BATCH_ROWS)
+
+
+def _names_in(tree: object) -> Iterator[TableName]:
+    """The tables of a query that DuckDB parsed."""
+    if isinstance(tree, dict):
+        if tree.get("type") == "BASE_TABLE":
+            parts = (tree.get("catalog_name"), tree.get("schema_name"), tree["table_name"])
+            yield TableName(tuple(part for part in parts if part))
+        for value in tree.values():
+            yield from _names_in(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _names_in(value)

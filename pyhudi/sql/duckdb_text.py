@@ -1,0 +1,151 @@
+"""A query in Spark's words as DuckDB takes it: quotations and operators; which words in it name tables.
+
+Only what is written differently is changed. Functions that one of them lacks stay as they are: DuckDB says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import text_value
+from pyhudi.sql.literals import Constant, constant_of
+from pyhudi.sql.session import TableName
+from pyhudi.sql.tokens import Kind, Token, tokens_of, unquoted
+
+__all__ = ["FunctionCall", "Named", "Past", "duckdb_text", "quoted_name", "spoken_names"]
+
+_OPERATORS = {"==": "=", "<=>": "IS NOT DISTINCT FROM"}
+_TIMES = ("TIMESTAMP", "SYSTEM_TIME", "VERSION", "SYSTEM_VERSION")
+_BEFORE_TABLES = ("FROM", "JOIN", "USING", "INTO", "UPDATE", "TABLE")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A table by its path: hudi.`/path`."""
+
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A table as of a moment: `t TIMESTAMP AS OF '…'`, `t VERSION AS OF '…'`."""
+
+    name: TableName
+    as_of: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """A call of a table function. Arguments are constants; a name without quotations is a text."""
+
+    function: str
+    arguments: tuple[Constant, ...]
+
+
+# A part of a query that DuckDB can't read, and whose rows it is given under a name.
+Part = Named | Past | FunctionCall
+
+
+def quoted_name(name: str) -> str:
+    """An identifier as DuckDB takes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], str]) -> str:
+    """A query for DuckDB.
+
+    Args:
+        functions: names of the table functions that are ours, in small letters.
+        name_of: gives the name under which DuckDB finds the rows of a part.
+    Raises: ConfigError for a moment or an argument that is no constant.
+    """
+    tokens, pieces, at, place = tokens_of(text), [], 0, 0
+    while place < len(tokens):
+        token = tokens[place]
+        pieces.append(text[at : token.start])
+        found = _part(tokens, place, functions)
+        if found is None:
+            pieces.append(_spelled(token))
+            place += 1
+        else:
+            part, place = found
+            pieces.append(quoted_name(name_of(part)))
+        at = tokens[place - 1].end
+    return "".join([*pieces, text[at:]])
+
+
+def spoken_names(text: str) -> Iterator[TableName]:
+    """Names that stand where statements name tables; more than those that are tables."""
+    tokens = tokens_of(text)
+    for place, token in enumerate(tokens):
+        if place and _is_name(token) and (tokens[place - 1].is_word(*_BEFORE_TABLES)):
+            yield TableName(_chain(tokens, place)[0])
+
+
+def _spelled(token: Token) -> str:
+    if token.kind is Kind.NAME:
+        return quoted_name(unquoted(token.text))
+    if token.kind is Kind.TEXT:
+        return "'" + text_value(token).replace("'", "''") + "'"
+    return _OPERATORS.get(token.text, token.text)
+
+
+def _part(tokens: Sequence[Token], place: int, functions: Sequence[str]) -> tuple[Part, int] | None:
+    """The part that begins at a token, and the place after it."""
+    if not _is_name(tokens[place]) or (place and tokens[place - 1].is_symbol(".")):
+        return None
+    parts, end = _chain(tokens, place)
+    if len(parts) == 1 and parts[0].lower() in functions and end < len(tokens) and tokens[end].is_symbol("("):
+        return _call(tokens, parts[0].lower(), end + 1)
+    name = TableName(parts)
+    time = end + 1 if end < len(tokens) and tokens[end].is_word("FOR") else end
+    words = [token.text.upper() for token in tokens[time : time + 3]]
+    if len(words) == 3 and words[0] in _TIMES and words[1:] == ["AS", "OF"]:
+        return _past(tokens, name, time + 3)
+    return (Named(name), end) if name.path is not None else None
+
+
+def _past(tokens: Sequence[Token], name: TableName, start: int) -> tuple[Part, int]:
+    size = 2 if start < len(tokens) and tokens[start].is_word("TIMESTAMP", "DATE") else 1
+    value = constant_of(tokens[start : start + size])
+    return Past(name, str(value)), start + size
+
+
+def _call(tokens: Sequence[Token], function: str, start: int) -> tuple[Part, int]:
+    arguments: list[Constant] = []
+    first = start
+    for place in range(start, len(tokens)):
+        token = tokens[place]
+        if token.is_symbol("(") or token.is_symbol(";"):
+            break
+        if token.is_symbol(",") or token.is_symbol(")"):
+            if place > first:
+                arguments.append(_argument(tokens[first:place]))
+            first = place + 1
+        if token.is_symbol(")"):
+            return FunctionCall(function, tuple(arguments)), place + 1
+    raise ConfigError(f"{function}(…) takes constants and a table's name, and ends with a closing bracket.")
+
+
+def _argument(tokens: Sequence[Token]) -> Constant:
+    if _is_name(tokens[0]) and not tokens[0].is_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP"):
+        parts, end = _chain(tokens, 0)
+        if end == len(tokens):
+            return str(TableName(parts))
+    return constant_of(tokens)
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind in (Kind.WORD, Kind.NAME)
+
+
+def _chain(tokens: Sequence[Token], place: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name with dots that begins at a token, and the place after it."""
+    parts = [unquoted(tokens[place].text)]
+    place += 1
+    while place + 1 < len(tokens) and tokens[place].is_symbol(".") and _is_name(tokens[place + 1]):
+        parts.append(unquoted(tokens[place + 1].text))
+        place += 2
+    return tuple(parts), place

@@ -1,0 +1,66 @@
+"""Constants of Spark's SQL as Python values: texts, numbers with their suffixes, TRUE, NULL, DATE '…'.
+
+Source: Spark's SQL reference, "Literals".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TypeAlias
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import text_value
+from pyhudi.sql.tokens import Kind, Token
+
+__all__ = ["Constant", "constant_of", "number_value"]
+
+# What a constant in a statement can be.
+Constant: TypeAlias = "str | int | float | Decimal | bool | date | datetime | None"
+
+_NUMBER = re.compile(r"(?P<digits>[\d.]+(?:[eE][+-]?\d+)?)(?P<suffix>[a-zA-Z]*)")
+_WHOLE, _BROKEN = ("", "L", "S", "Y"), ("D", "F", "BD")
+
+
+def number_value(text: str) -> int | float | Decimal:
+    """A number without its sign. Raises ConfigError for one with an unknown suffix."""
+    found = _NUMBER.fullmatch(text)
+    suffix = found["suffix"].upper() if found is not None else ""
+    if found is None or suffix not in (*_WHOLE, *_BROKEN):
+        raise ConfigError(f"{text!r:.100} is no number; the suffixes are L, S, Y, D, F and BD.")
+    digits = found["digits"]
+    if suffix in ("D", "F"):
+        return float(digits)
+    if digits.isdigit() and suffix in _WHOLE:
+        return int(digits)
+    return float(digits) if "e" in digits.lower() and suffix != "BD" else Decimal(digits)
+
+
+def constant_of(tokens: Sequence[Token]) -> Constant:
+    """The value of the tokens of one constant; several texts beside each other are one text.
+
+    Raises: ConfigError for anything else, an expression for example.
+    """
+    shown = " ".join(token.text for token in tokens)
+    refused = ConfigError(f"Expected a constant (a text, a number, TRUE, FALSE, NULL, DATE '…'), found {shown!r:.200}.")
+    if not tokens:
+        raise refused
+    first, rest = tokens[0], tokens[1:]
+    if all(token.kind is Kind.TEXT for token in tokens):
+        return "".join(text_value(token) for token in tokens)
+    if first.kind is Kind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is Kind.NUMBER:
+        value = number_value(rest[0].text)
+        return -value if first.text == "-" else value
+    if len(tokens) == 1 and first.kind is Kind.NUMBER:
+        return number_value(first.text)
+    if len(tokens) == 1 and first.is_word("TRUE", "FALSE", "NULL"):
+        return {"TRUE": True, "FALSE": False, "NULL": None}[first.text.upper()]
+    if len(rest) == 1 and rest[0].kind is Kind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        text = text_value(rest[0])
+        try:
+            return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)
+        except ValueError as error:
+            raise ConfigError(f"{shown!r:.200}: {error}.") from error
+    raise refused
