@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
+from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def _classes(spark: object) -> tuple[type, type]:
         return ConnectSession, ConnectFrame
     if not isinstance(spark, SparkSession):
         raise ConfigError(f"enable and disable take a SparkSession, not {type(spark).__name__}.")
+    if not capabilities.PRESENT.has_classic_package:
+        return SparkSession, DataFrame
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     return SparkSession, ClassicFrame
