@@ -43,7 +43,7 @@ def arrow_of(frame: DataFrame) -> list[pa.RecordBatch]:
     """All rows of a frame, as Spark sends them: time stamps in the session's zone, sometimes large texts."""
     if capabilities.PRESENT.gives_arrow:
         return frame.toArrow().to_batches()
-    if hasattr(frame, "_collect_as_arrow"):
+    if not type(frame).__module__.startswith("pyspark.sql.connect"):
         return cast("_ClassicFrame", frame)._collect_as_arrow()
     remote = cast("_ConnectFrame", frame)
     client = remote.sparkSession.client

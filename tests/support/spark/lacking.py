@@ -23,6 +23,7 @@ WITHOUT = replace(
 # Test → what it is about. A test that is not here runs on every Spark.
 NEEDS: Mapping[str, str] = {
     "test_the_data_source_reads_a_table_with_nothing_enabled": "has_data_sources",
+    "test_the_data_source_fails_for_damaged_log_files_if_it_shall": "has_data_sources",
     "test_the_data_source_refuses_to_write_and_names_the_switch": "has_data_sources",
 }
 
