@@ -27,8 +27,9 @@ QUICK = ("test_capabilities.py", "test_engine.py", "test_types.py", "test_script
 CLUSTER = "tests/spark/test_cluster.py"
 # Spark 3.5 asks for these without saying so: setuptools has the distutils that Python 3.12 has no longer.
 PINS = {"3.5": ("setuptools<81",)}
-# The server of Spark Connect 3.5 is not part of PySpark but a jar of its own.
-CONNECT_PACKAGE = "org.apache.spark:spark-connect_2.12:{version}"
+# The server of Spark Connect 3.5 is no part of PySpark: Spark fetches it by Maven's coordinates, unless
+# PYSPARK_SUBMIT_ARGS says where it is ("--jars spark-connect_2.12-3.5.7.jar pyspark-shell").
+CONNECT_SERVER = "--packages org.apache.spark:spark-connect_2.12:{version} pyspark-shell"
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def run(version: str, session: str, python: Path, tests: Sequence[str], more: Se
     environment = {key: text for key, text in os.environ.items() if key not in ("SPARK_HOME", "PYSPARK_PYTHON")}
     environment |= {"PYHUDI_SPARK": session, "PYTHONPATH": str(ROOT)}
     if session == "connect" and version.startswith("3."):
-        environment.setdefault("PYHUDI_CONNECT_PACKAGE", CONNECT_PACKAGE.format(version=version))
+        environment.setdefault("PYSPARK_SUBMIT_ARGS", CONNECT_SERVER.format(version=version))
     command = [str(python), "-m", "pytest", *tests, "-m", "not judge and not slow", f"--junitxml={report}", *more]
     print(f"PySpark {version}, {session}", flush=True)
     began_s = time.monotonic()

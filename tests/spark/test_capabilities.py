@@ -137,7 +137,7 @@ def base_files(path: str) -> Iterator[tuple[str, pa.Table]]:
 def files_of(path: str) -> list[tuple[str, int]]:
     """Of each file group in the order of the partitions: its partition and how many log files it has."""
     files = pyhudi.HudiTable.open(path).files()
-    return sorted((row["partition_path"], len(row["log_files"])) for row in files.to_pylist())
+    return sorted((row["partition_path"], row["log_files"]) for row in files.to_pylist())
 
 
 # ---- what can't be there ---------------------------------------------------------------------------------------------
