@@ -14,14 +14,15 @@ import os
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENTS = ROOT / ".sparks"
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
+_AS_WRITTEN = argparse.RawDescriptionHelpFormatter
 SESSIONS = ("classic", "connect")
 QUICK = ("test_capabilities.py", "test_engine.py", "test_types.py", "test_scripts.py")
 CLUSTER = "tests/spark/test_cluster.py"
@@ -99,18 +100,19 @@ def tests_of(version: str, versions: Sequence[str], quick: bool) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    own, _, more = " ".join(arguments).partition(" -- ") if "--" in arguments else (" ".join(arguments), "", "")
-    parser = argparse.ArgumentParser(prog="make sparks ARGS=...", description=__doc__)
+    own_end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    parser = argparse.ArgumentParser(prog="sparks.py", description=__doc__, formatter_class=_AS_WRITTEN)
     parser.add_argument("versions", nargs="*", default=VERSIONS, metavar="VERSION")
     parser.add_argument("--session", choices=SESSIONS, action="append", help="default: both")
     parser.add_argument("--quick", action="store_true", help="a smaller set of tests")
     parser.add_argument("--python", default=sys.executable, help="for environments that are not there")
-    given = parser.parse_args(own.split())
+    given = parser.parse_args(arguments[:own_end])
+    more = arguments[own_end + 1 :]
     outcomes = []
     for version in given.versions:
         python = prepare(version, given.python)
         tests = tests_of(version, given.versions, given.quick)
-        outcomes += [run(version, session, python, tests, more.split()) for session in given.session or SESSIONS]
+        outcomes += [run(version, session, python, tests, more) for session in given.session or SESSIONS]
     print(f"\n{'PySpark':<8} {'session':<8} {'passed':>7} {'failed':>7} {'left out':>8} {'seconds':>8}")
     for outcome in outcomes:
         print(outcome.line)
