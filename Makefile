@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
+.PHONY: help demo test sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -30,6 +30,9 @@ demo: $(READY)  ## the main job on real data: load, correct, delete, query, trav
 test: $(READY)  ## all tests: without Spark, beside them on classic Spark and then on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
 	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
+
+sparks: $(READY)  ## the Spark tests on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
+	@$(JAVA) && $(PY) tests/sparks.py $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh
@@ -76,5 +79,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .sparks .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,11 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ModuleNotFoundError:  # Spark 3.5, which looks for no module of this kind either; `DefaultSource` says so
+    from pyhudi.spark.no_data_sources import (  # type: ignore[assignment]
+        DataSource,
+        DataSourceReader,
+        InputPartition,
+    )
 
 __all__ = ["DefaultSource", "HudiReader"]
 

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from pyhudi.errors import ConfigError
 from pyhudi.session.spark_calls import FORMATS, ORIGINALS
 from pyhudi.session.table_writer import HudiAwareTableWriter
+from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _classes(spark: object) -> tuple[type, type]:
         return ConnectSession, ConnectFrame
     if not isinstance(spark, SparkSession):
         raise ConfigError(f"enable and disable take a SparkSession, not {type(spark).__name__}.")
+    if not capabilities.PRESENT.has_classic_package:
+        return SparkSession, DataFrame
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
     return SparkSession, ClassicFrame

@@ -1,9 +1,9 @@
 """SparkEngine: the engine's verbs as DataFrame calls.
 
 No RDD, no SparkContext, no JVM gateway: the same code runs in classic sessions and on Spark Connect. Routing is by an
-integer slot through `repartitionById`, which adaptive execution leaves alone; work with side effects is always the
-last operator and collected once. Source: docs/decisions/0002-two-engines.md,
-docs/decisions/0003-table-data-stays-out-of-the-jvm.md.
+integer slot (`routing.py`) and left alone by adaptive execution; work with side effects is always the last operator
+and collected once. What this Spark lacks (`capabilities.py`) is done another way, which gives the same rows. Source:
+docs/decisions/0002-two-engines.md, docs/decisions/0003-table-data-stays-out-of-the-jvm.md.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from contextlib import contextmanager
 from typing import Literal, cast
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub does not name it
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskT
+from pyhudi.spark import capabilities
+from pyhudi.spark.columns import column
+from pyhudi.spark.exchange import arrow_of, frame_of
 from pyhudi.spark.failures import translated
-from pyhudi.spark.tasks import ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform
+from pyhudi.spark.routing import routed
+from pyhudi.spark.tasks import AppendTask, ColumnTask, FanOutTask, GroupTask, PickledTasks, StreamTask, conform
 from pyhudi.spark.types import arrow_from_spark, relaxed, spark_from_arrow, travelling_schema
 from pyhudi.spark.worker_python import LOCAL_MASTER, name_own_python
 
@@ -70,11 +73,25 @@ class SparkEngine:
         return arrow_from_spark(frame.schema)
 
     def select(self, frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-        return frame.select([_column(name) for name in columns])
+        return frame.select([column(name) for name in columns])
 
     def extend(self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, schema: pa.Schema) -> DataFrame:
         outgoing = travelling_schema(schema)
-        incoming = self.schema(frame.select([_column(name) for name in columns])) if columns else pa.schema([])
+        kept = [name for name in frame.columns if name not in schema.names]
+        if capabilities.PRESENT.has_arrow_udfs:
+            return self._extended_by_udf(frame, columns, work, outgoing, kept)
+        incoming = self.schema(frame)
+        both = pa.schema([*(incoming.field(name) for name in kept), *outgoing])
+        task = AppendTask(work, tuple(columns), incoming, outgoing, tuple(kept))
+        return frame.mapInArrow(task.__call__, spark_from_arrow(both))
+
+    def _extended_by_udf(
+        self, frame: DataFrame, columns: Sequence[str], work: ColumnWork, outgoing: pa.Schema, kept: Sequence[str]
+    ) -> DataFrame:
+        """Only the needed columns go to Python."""
+        from pyspark.sql.functions import arrow_udf  # type: ignore[attr-defined]  # its stub does not name it
+
+        incoming = self.schema(frame.select([column(name) for name in columns])) if columns else pa.schema([])
         task = ColumnTask(work, incoming, outgoing)
 
         def extended(rows: pa.Array) -> pa.Array:  # these hints tell Spark what kind of UDF it is
@@ -82,10 +99,10 @@ class SparkEngine:
 
         # Marked as non-deterministic so that the optimizer neither repeats the call nor pushes filters through it.
         udf = arrow_udf(extended, returnType=spark_from_arrow(outgoing)).asNondeterministic()
-        needed = [_column(name) for name in columns] or [F.lit(True).alias("row")]
-        kept = [_column(name) for name in frame.columns if name not in schema.names]
-        added = [F.col(_EXTENDED).getField(name).alias(name) for name in schema.names]
-        return frame.withColumn(_EXTENDED, udf(F.struct(*needed))).select(*kept, *added)
+        needed = [column(name) for name in columns] or [F.lit(True).alias("row")]
+        added = [F.col(_EXTENDED).getField(name).alias(name) for name in outgoing.names]
+        unchanged = [column(name) for name in kept]
+        return frame.withColumn(_EXTENDED, udf(F.struct(*needed))).select(*unchanged, *added)
 
     def map(self, frame: DataFrame, work: StreamWork, schema: pa.Schema) -> DataFrame:
         task = StreamTask(work, self.schema(frame), travelling_schema(schema))
@@ -95,12 +112,12 @@ class SparkEngine:
         self, frame: DataFrame, slot: str, slots: int, work: GroupWork, schema: pa.Schema, sort: Sequence[str] = ()
     ) -> DataFrame:
         tasks = max(1, min(slots, _TASKS_PER_CORE * self.parallelism))
-        routed = frame.repartitionById(tasks, _column(slot))  # takes the slot modulo the number of tasks
-        order = [_column(name) for name in ([slot] if slots > tasks else []) + list(sort)]
+        together = routed(frame, tasks, slot)
+        order = [column(name) for name in ([slot] if slots > tasks else []) + list(sort)]
         if order:
-            routed = routed.sortWithinPartitions(*order)
+            together = together.sortWithinPartitions(*order)
         task = GroupTask(work, slot, self.schema(frame), travelling_schema(schema))
-        return routed.mapInArrow(task.__call__, spark_from_arrow(schema))
+        return together.mapInArrow(task.__call__, spark_from_arrow(schema))
 
     def fan_out(self, tasks: Sequence[TaskT], work: FanOutWork[TaskT], schema: pa.Schema) -> DataFrame:
         wide = max(1, min(len(tasks), _TASKS_PER_CORE * self.parallelism))
@@ -112,7 +129,7 @@ class SparkEngine:
             pickled_tasks = PickledTasks(work, shape, tuple(tuple(pickled[number::wide]) for number in range(wide)))
             return numbers.mapInArrow(pickled_tasks.__call__, spark_from_arrow(schema))
         rows = pa.table({"id": pa.array(range(len(tasks)), pa.int32()), "task": pa.array(pickled, pa.binary())})
-        spread = self.from_arrow(rows).repartitionById(wide, F.col("id"))
+        spread = routed(self.from_arrow(rows), wide, "id")
         return spread.mapInArrow(FanOutTask(work, shape).__call__, spark_from_arrow(schema))
 
     def arrange(
@@ -123,11 +140,11 @@ class SparkEngine:
         sort_by: Sequence[str] = (),
         scope: Literal["global", "partition"] = "partition",
     ) -> DataFrame:
-        order = [_column(name) for name in sort_by]
+        order = [column(name) for name in sort_by]
         if scope == "global" and order:
             return frame.orderBy(*order)
         if partition_by:
-            frame = frame.repartition(*[_column(name) for name in partition_by])
+            frame = frame.repartition(*[column(name) for name in partition_by])
         return frame.sortWithinPartitions(*order) if order else frame
 
     def join(
@@ -151,7 +168,7 @@ class SparkEngine:
     def from_arrow(self, table: pa.Table) -> DataFrame:
         shape = travelling_schema(table.schema)
         batches = [conform(batch, shape) for batch in table.to_batches()]
-        return self.spark.createDataFrame(pa.Table.from_batches(batches, shape), schema=spark_from_arrow(shape))
+        return frame_of(self.spark, pa.Table.from_batches(batches, shape))
 
     def cache(self, frame: DataFrame) -> DataFrame:
         with _few_tasks(self.spark):
@@ -198,18 +215,13 @@ def collect_arrow(frame: DataFrame) -> pa.Table:
     """The frame's rows as one table of `arrow_from_spark(frame.schema)`. Raises what failed in our work as it was."""
     schema = arrow_from_spark(frame.schema)
     if any(relaxed(field.dataType) != field.dataType for field in frame.schema.fields):
-        # toArrow fails on a null struct whose fields are declared as never null.
-        frame = frame.select([_column(f.name).cast(relaxed(f.dataType)).alias(f.name) for f in frame.schema.fields])
+        # Spark's Arrow fails on a null struct whose fields are declared as never null.
+        frame = frame.select([column(f.name).cast(relaxed(f.dataType)).alias(f.name) for f in frame.schema.fields])
     with translated():
-        table = frame.toArrow()
-    return pa.Table.from_batches([conform(batch, schema) for batch in table.to_batches()], schema)
+        batches = arrow_of(frame)
+    return pa.Table.from_batches([conform(batch, schema) for batch in batches], schema)
 
 
 def literal_path(path: str) -> str:
     """The path so that Spark, which expands patterns in every path it reads, takes it as it is."""
     return _GLOB.sub(r"\\\1", path)
-
-
-def _column(name: str) -> Column:
-    """A top-level column by its literal name, dots and all."""
-    return F.col("`" + name.replace("`", "``") + "`")

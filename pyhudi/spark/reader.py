@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
@@ -32,6 +32,7 @@ from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, ReadSlice
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.schema.casts import cast
+from pyhudi.spark.columns import column, quoted
 from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
@@ -219,10 +220,10 @@ def _shaped(frame: DataFrame, plan: ReadPlan, shape: FileShape) -> DataFrame:
     for field, target in zip(plan.read_schema, spark_from_arrow(plan.read_schema).fields, strict=True):
         name, kind = there.get(field.name, (field.name, field.type))
         if name is None:
-            column = F.lit(None).cast(target.dataType)
+            found = F.lit(None).cast(target.dataType)
         else:
-            column = _named(name) if kind == field.type else _named(name).cast(target.dataType)
-        columns.append(column.alias(field.name))
+            found = column(name) if kind == field.type else column(name).cast(target.dataType)
+        columns.append(found.alias(field.name))
     return frame.select(columns)
 
 
@@ -315,12 +316,4 @@ def _check_types(wanted: StructType, table: pa.Schema, path: str) -> None:
 
 def _selected(frame: DataFrame, names: Iterable[str]) -> DataFrame:
     """These columns; said as texts, because a call of the JVM for each of many columns takes its time."""
-    return frame.selectExpr(*[_quoted(name) for name in names])
-
-
-def _named(name: str) -> Column:
-    return F.col(_quoted(name))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    return frame.selectExpr(*[quoted(name) for name in names])

@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
-    return {key[len(_PREFIX) :]: text for key, text in spark.conf.getAll.items() if key.startswith("spark.hoodie.")}
+    return {key[len(_PREFIX) :]: text for key, text in _settings(spark, "spark.hoodie.").items()}
 
 
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
@@ -32,10 +32,21 @@ def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> 
 
     Args: spark: None where there is no session.
     """
-    session = {} if spark is None else spark.conf.getAll
-    wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items() if key.startswith(_HADOOP_PREFIX)}
+    session = {} if spark is None else _settings(spark, _HADOOP_PREFIX)
+    wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items()}
     both = {**wide, **{key: str(value) for key, value in options.items()}}
     return {key: text for key, text in both.items() if key.startswith(_STORE_KEYS)}
+
+
+def _settings(spark: SparkSession, prefix: str) -> dict[str, str]:
+    """The session's settings whose keys begin so."""
+    from pyhudi.spark import capabilities  # PySpark is loaded only when there is a session
+
+    if capabilities.PRESENT.lists_settings:
+        return {key: text for key, text in spark.conf.getAll.items() if key.startswith(prefix)}
+    # SQL lists them with stars for the values of keys that sound secret.
+    keys = [str(row["key"]) for row in spark.sql("SET").collect() if str(row["key"]).startswith(prefix)]
+    return {key: spark.conf.get(key) or "" for key in keys}
 
 
 @contextmanager

@@ -23,7 +23,18 @@ from pyspark import TaskContext as SparkTaskContext
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
 from pyhudi.spark.failures import spelled_out
 
-__all__ = ["ColumnTask", "FanOutTask", "GroupTask", "PickledTasks", "StreamTask", "conform", "task_context"]
+__all__ = [
+    "AppendTask",
+    "ColumnTask",
+    "FanOutTask",
+    "GroupTask",
+    "PickledTasks",
+    "StreamTask",
+    "UnpackRows",
+    "UnpackSentRows",
+    "conform",
+    "task_context",
+]
 
 
 def task_context() -> TaskContext:
@@ -145,3 +156,45 @@ class ColumnTask:
             answer = conform(self.work(task_context(), conform(batch, self.incoming)), self.outgoing)
             assert answer.num_rows == len(rows), f"{self.work!r} gave {answer.num_rows} rows for {len(rows)}"
             return pa.StructArray.from_arrays(answer.columns, fields=list(self.outgoing))
+
+
+@dataclass(frozen=True, slots=True)
+class AppendTask:
+    """`Engine.extend` for mapInArrow, where Spark has no arrow_udf: whole rows in, the kept and the new columns out."""
+
+    work: ColumnWork
+    columns: tuple[str, ...]
+    incoming: pa.Schema
+    outgoing: pa.Schema
+    kept: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = pa.schema([*(self.incoming.field(name) for name in self.kept), *self.outgoing])
+        with spelled_out():
+            for arrived in batches:
+                batch = conform(arrived, self.incoming)
+                answer = conform(self.work(task_context(), batch.select(list(self.columns))), self.outgoing)
+                assert answer.num_rows == batch.num_rows, f"{self.work!r} gave {answer.num_rows} for {batch.num_rows}"
+                columns = [*(batch.column(name) for name in self.kept), *answer.columns]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackRows:
+    """For mapInArrow over a frame whose first column holds rows as Arrow writes them to a file, of our own making."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for packed in batch.column(0):
+                yield from pa.ipc.open_stream(packed.as_buffer())
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackSentRows:
+    """For mapInArrow over a frame of one row: the packed rows came with the function."""
+
+    packed: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield from pa.ipc.open_stream(self.packed)

@@ -39,6 +39,26 @@ def test_pyspark_is_imported_in_the_spark_folders_only():
     assert elsewhere == []
 
 
+def test_one_module_asks_which_spark_this_is():
+    """Elsewhere nothing compares versions, or looks whether PySpark has something."""
+    others = {path: tree for path, tree in modules().items() if path != "pyhudi/spark/capabilities.py"}
+    asked = [
+        f"{path}:{line} {name}"
+        for path, tree in others.items()
+        for name, line in [*attribute_chains(tree), *imported_names(tree)]
+        if name.startswith(("pyspark.__version__", "pyspark.version")) or name.endswith("spark.version")
+    ]
+    of_spark = ("pyhudi/spark/", "pyhudi/session/", "pyspark_hudi/")
+    looked = [
+        f"{path}:{node.lineno}"
+        for path, tree in others.items()
+        if path.startswith(of_spark)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("hasattr", "find_spec")
+    ]
+    assert asked + looked == []
+
+
 def test_pyarrow_fs_is_imported_in_storage_only():
     assert [at for at in _imports("pyarrow.fs") if not at.startswith("pyhudi/storage/")] == []
 

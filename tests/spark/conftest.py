@@ -22,9 +22,14 @@ pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    from tests.support.spark.lacking import missing
+
     for item in items:
         if "tests/spark" in item.path.as_posix():
             item.add_marker(pytest.mark.spark)
+            reason = missing(getattr(item, "originalname", None) or item.name)
+            if reason:
+                item.add_marker(pytest.mark.skip(reason))
     if FLAVOUR == "connect":
         left_out = [item for item in items if item.get_closest_marker("classic")]
         config.hook.pytest_deselected(items=left_out)
@@ -36,10 +41,11 @@ def own_connect_port() -> dict[str, str]:
 
     Where another program of the machine has a server there, ours would go to 15003 and we would talk to the other one.
     """
-    from pyspark.sql.connect.client.core import DefaultChannelBuilder
+    from pyspark.sql.connect.client import core
 
     port = free_port()
-    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    # Spark 3.5 has one class for it, later ones a class for the default.
+    getattr(core, "DefaultChannelBuilder", core.ChannelBuilder).default_port = staticmethod(lambda: port)
     return {"spark.connect.grpc.binding.port": str(port)}
 
 

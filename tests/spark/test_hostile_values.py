@@ -11,6 +11,7 @@ from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.session.writer import write_frame
 from tests.support.spark.frames import OPERATION
+from tests.support.spark.lacking import loaded
 from tests.support.spark.sessions import classic_unless
 
 OPTIONS = {
@@ -41,7 +42,7 @@ def test_spark_tasks_keep_strange_partitions_and_refuse_what_would_be_lost(
         return write_frame(frame, path, {**OPTIONS, "hoodie.datasource.write.table.type": kind, OPERATION: operation})
 
     def contents() -> list[tuple[Any, ...]]:
-        read = spark.read.format("hudi").load(path).select("id", "p", "v", "note").collect()
+        read = loaded(spark, path).select("id", "p", "v", "note").collect()
         assert sorted(map(tuple, read)) == sorted(
             tuple(row.values()) for row in HudiTable.open(path).to_arrow(["id", "p", "v", "note"]).to_pylist()
         )

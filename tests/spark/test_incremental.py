@@ -24,17 +24,29 @@ def values(frame: Any) -> list[int]:
     return sorted(row["v"] for row in frame.select("v").collect())
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
-    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type)
+def three_commits(folder: Path, table_type: str) -> tuple[HudiTable, str, str]:
+    """A table, and when its first two commits were completed."""
+    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type)
     table.insert([{"id": n, "v": n, "ts": 1} for n in range(4)])
     table.upsert([{"id": n, "v": 10 + n, "ts": 2} for n in range(2)])
     table.upsert([{"id": 1, "v": 21, "ts": 3}])
     first, second, _ = (str(i.completion_time) for i in table.timeline.commits())
+    return table, first, second
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_data_source_gives_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table, first, second = three_commits(tmp_path, table_type)
 
     reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, first)
     assert values(reader.load(table.path)) == [10, 21]
     assert values(reader.option(END, second).load(table.path)) == [10, 11]
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table, first, second = three_commits(tmp_path, table_type)
+
     pyhudi.enable(spark)
     try:
         reader = spark.read.format("hudi").option(TYPE, "incremental")
@@ -46,29 +58,42 @@ def test_hudis_options_give_the_rows_of_a_range(spark: Any, tmp_path: Path, tabl
     assert values(HudiTable.open(table.path, spark=spark).changes(first, second).to_spark()) == [10, 11]
 
 
-@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
-def test_hudis_options_give_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
-    table = HudiTable.create(tmp_path / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type, cdc=True)
+CHANGES = [("d", 1, None), ("i", None, 0), ("i", None, 1), ("u", 0, 10)]
+
+
+def changed(folder: Path, table_type: str) -> HudiTable:
+    """A table that has a log of CHANGES."""
+    table = HudiTable.create(folder / "t", SCHEMA, record_key="id", ordering="ts", table_type=table_type, cdc=True)
     table.insert([{"id": n, "v": n, "ts": 1} for n in range(2)])
     table.upsert([{"id": 0, "v": 10, "ts": 2}])
     table.delete([{"id": 1}])
-    expected = [("d", 1, None), ("i", None, 0), ("i", None, 1), ("u", 0, 10)]
+    return table
 
-    def changes(frame: Any) -> list[tuple[str, int | None, int | None]]:
-        assert frame.columns == ["op", "ts_ms", "before", "after"]
-        pairs = [
-            (row["op"], *(json.loads(row[name] or "null") for name in ("before", "after"))) for row in frame.collect()
-        ]
-        return sorted(((op, *(None if row is None else row["v"] for row in images)) for op, *images in pairs), key=repr)
+
+def changes(frame: Any) -> list[tuple[str, int | None, int | None]]:
+    assert frame.columns == ["op", "ts_ms", "before", "after"]
+    pairs = [(row["op"], *(json.loads(row[name] or "null") for name in ("before", "after"))) for row in frame.collect()]
+    return sorted(((op, *(None if row is None else row["v"] for row in images)) for op, *images in pairs), key=repr)
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_the_data_source_gives_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table = changed(tmp_path, table_type)
 
     reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, "earliest").option(FORMAT, "cdc")
-    assert changes(reader.load(table.path)) == expected
+    assert changes(reader.load(table.path)) == CHANGES
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_hudis_options_give_every_change(spark: Any, tmp_path: Path, table_type: str) -> None:
+    table = changed(tmp_path, table_type)
+
     pyhudi.enable(spark)
     try:
         reader = spark.read.format("hudi").option(TYPE, "incremental").option(BEGIN, "earliest").option(FORMAT, "cdc")
         frame = reader.load(table.path)
-        assert changes(frame) == expected
+        assert changes(frame) == CHANGES
         assert frame.where("op = 'u'").count() == 1
     finally:
         pyhudi.disable(spark)
-    assert changes(HudiTable.open(table.path, spark=spark).changes("earliest", format="cdc").to_spark()) == expected
+    assert changes(HudiTable.open(table.path, spark=spark).changes("earliest", format="cdc").to_spark()) == CHANGES

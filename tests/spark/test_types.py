@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.errors import SchemaMismatch
+from pyhudi.spark import capabilities
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.types import arrow_from_spark, spark_from_arrow, travelling_schema
+from tests.support.spark.lacking import WITHOUT
 
 POINT = pa.struct([("x", pa.int32()), ("at", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.string()))])
 SCHEMA = pa.schema(
@@ -50,6 +52,12 @@ def zoned(request: pytest.FixtureRequest, spark: Any) -> Iterator[Any]:
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.fixture(params=["what this Spark has", "without what 3.5 lacks"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "without what 3.5 lacks":
+        monkeypatch.setattr(capabilities, "PRESENT", WITHOUT)
+
+
 def test_the_schema_survives_the_trip() -> None:
     assert travelling_schema(SCHEMA).equals(SCHEMA)
 
@@ -60,7 +68,7 @@ def test_fields_inside_a_struct_become_nullable() -> None:
     assert travelling_schema(pa.schema([("p", inner)])).field("p").type.field("x").nullable
 
 
-def test_a_null_struct_whose_fields_are_never_null_arrives(zoned: Any) -> None:
+def test_a_null_struct_whose_fields_are_never_null_arrives(zoned: Any, either_way: None) -> None:
     engine = SparkEngine(zoned)
     frame = zoned.sql(
         "select if(id = 0, null, named_struct('x', 1, 't', timestamp '2020-01-01 00:00:00')) as p, id from range(2)"
@@ -75,7 +83,7 @@ def test_a_null_struct_whose_fields_are_never_null_arrives(zoned: Any) -> None:
     assert engine.collect(engine.map(frame, count, engine.schema(frame))).sort_by("id").to_pylist() == expected
 
 
-def test_rows_survive_the_trip_through_spark(zoned: Any) -> None:
+def test_rows_survive_the_trip_through_spark(zoned: Any, either_way: None) -> None:
     engine = SparkEngine(zoned)
 
     back = engine.collect(engine.from_arrow(TABLE))
@@ -84,7 +92,7 @@ def test_rows_survive_the_trip_through_spark(zoned: Any) -> None:
     assert back.to_pylist() == ROWS
 
 
-def test_work_sees_exactly_the_declared_schema(zoned: Any) -> None:
+def test_work_sees_exactly_the_declared_schema(zoned: Any, either_way: None) -> None:
     engine = SparkEngine(zoned)
     shape = SCHEMA
 
@@ -106,7 +114,7 @@ def by_id(table: pa.Table) -> list[dict[str, Any]]:
     return table.sort_by("i64").to_pylist()
 
 
-def test_kinds_that_spark_lacks_become_the_next_wider_one(spark: Any) -> None:
+def test_kinds_that_spark_lacks_become_the_next_wider_one(spark: Any, either_way: None) -> None:
     table = pa.table(
         {
             "ms": pa.array([1], pa.timestamp("ms", "UTC")),

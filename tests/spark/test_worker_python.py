@@ -14,6 +14,8 @@ from pyhudi.spark.worker_python import name_own_python
 from tests.support.source import ROOT
 from tests.support.spark.sessions import FLAVOUR, JVM_OPTIONS
 
+_OF_SPARK = ("PYSPARK_", "SPARK_")
+_KEPT = ("PYSPARK_SUBMIT_ARGS",)  # says where the server of Spark Connect 3.5 is
 KEY = "spark.sql.execution.pyspark.python"
 
 # Writes by workers, then once more with a Python that the user chose and that lacks what pyhudi needs.
@@ -52,7 +54,7 @@ def test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi(tmp_path: Path,
     bare.parent.mkdir()
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')  # without site-packages
     bare.chmod(0o755)
-    environment = {name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK_", "SPARK_"))}
+    environment = {name: text for name, text in os.environ.items() if name in _KEPT or not name.startswith(_OF_SPARK)}
     environment |= {"PATH": f"{bare.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     environment["SPARK_SUBMIT_OPTS"] = JVM_OPTIONS
     environment["SPARK_TESTING"] = "1"  # a Connect server's port is a free one: this session's has the usual one

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from pyhudi import HudiTable, enable
 from pyhudi.spark import frame_input
+from pyhudi.spark.engine import collect_arrow
 from pyhudi.table import arrow_input, calls
 from tests.support.spark.sessions import JVM_OPTIONS
 
@@ -49,7 +50,7 @@ def expected() -> pa.Table:
 
 def check(spark: SparkSession, path: str, moment: str) -> None:
     frame = spark.read.format("hudi").load(path)
-    found = frame.select("id", "p", F.col("ts").cast("bigint"), "v").orderBy(F.col("id").cast("int")).toArrow()
+    found = collect_arrow(frame.select("id", "p", F.col("ts").cast("bigint"), "v").orderBy(F.col("id").cast("int")))
     assert found.to_pydict() == expected().to_pydict(), f"{path} {moment}: {found.num_rows} rows, or not those expected"
 
 

@@ -1,0 +1,62 @@
+"""What the PySpark that is installed has: the one module that asks, and the only one where versions matter.
+
+PySpark is asked for the attribute itself, not for its number. What it lacks has another way beside the engine:
+`routing.py` (rows to the task of their slot), `exchange.py` (Arrow tables to frames and back), `engine.py` (columns
+that Python computes), `session.py` (the settings of a session). All of them run on the newest PySpark, too, when
+`PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
+docs/decisions/0013-spark-3.5-is-the-floor.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from pyspark.sql import DataFrame, functions
+
+__all__ = ["NO_DATA_SOURCES", "PRESENT", "Capabilities"]
+
+NO_DATA_SOURCES = (
+    'This Spark has no Python data sources (they came with 4.0), so format("hudi") needs pyhudi.enable(spark), called '
+    "once in this process; for a stream write with foreachBatch, and read incrementally again and again instead of "
+    "readStream."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Attributes:
+    routes_by_id: `DataFrame.repartitionById`, since 4.1.
+    has_arrow_udfs: `functions.arrow_udf`, since 4.1.
+    takes_arrow: `createDataFrame` of an Arrow table, since 4.0. A method's parameters can't be asked for, so its
+        counterpart `toArrow` is, which came with the same version.
+    gives_arrow: `DataFrame.toArrow`, since 4.0.
+    lists_settings: `spark.conf.getAll`, since 4.0.
+    has_classic_package: the classes of classic sessions are in `pyspark.sql.classic`, and `pyspark.sql.DataFrame`
+        is their parent, since 4.0.
+    has_data_sources: formats that are made in Python, since 4.0.
+    """
+
+    routes_by_id: bool
+    has_arrow_udfs: bool
+    takes_arrow: bool
+    gives_arrow: bool
+    lists_settings: bool
+    has_classic_package: bool
+    has_data_sources: bool
+
+
+def _found() -> Capabilities:
+    gives_arrow = hasattr(DataFrame, "toArrow")
+    return Capabilities(
+        routes_by_id=hasattr(DataFrame, "repartitionById"),
+        has_arrow_udfs=hasattr(functions, "arrow_udf"),
+        takes_arrow=gives_arrow,
+        gives_arrow=gives_arrow,
+        lists_settings=gives_arrow,
+        has_classic_package=find_spec("pyspark.sql.classic") is not None,
+        has_data_sources=find_spec("pyspark.sql.datasource") is not None,
+    )
+
+
+PRESENT = _found()  # read as `capabilities.PRESENT` where it is needed, so that tests can put another in its place

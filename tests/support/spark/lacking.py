@@ -1,0 +1,43 @@
+"""What a Spark may lack: the newest one forced to go the other ways, and tests whose subject an older one has not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pyhudi.spark.capabilities import PRESENT, Capabilities
+from pyhudi.spark.reader import read_frame
+from tests.support.spark.sessions import FLAVOUR
+
+__all__ = ["NEEDS", "WITHOUT", "loaded", "missing"]
+
+# This Spark without what 3.5 lacks. Where classes are is no choice; and frames of Connect 4 are collected in one way.
+WITHOUT = replace(
+    PRESENT,
+    routes_by_id=False,
+    has_arrow_udfs=False,
+    takes_arrow=False,
+    gives_arrow=PRESENT.gives_arrow and FLAVOUR == "connect",
+    lists_settings=False,
+)
+
+# Test → what it is about. A test that is not here runs on every Spark.
+NEEDS: Mapping[str, str] = {
+    "test_the_data_source_gives_every_change": "has_data_sources",
+    "test_the_data_source_gives_the_rows_of_a_range": "has_data_sources",
+    "test_the_data_source_reads_a_table_with_nothing_enabled": "has_data_sources",
+    "test_the_data_source_fails_for_damaged_log_files_if_it_shall": "has_data_sources",
+    "test_the_data_source_refuses_to_write_and_names_the_switch": "has_data_sources",
+}
+
+
+def loaded(spark: Any, path: str) -> Any:
+    """The table by the data source, where Spark has Python's; elsewhere as `enable` reads it."""
+    return spark.read.format("hudi").load(path) if PRESENT.has_data_sources else read_frame(spark, path, {})
+
+
+def missing(test: str, present: Capabilities = PRESENT) -> str | None:
+    """Why this Spark can't run the test; None if it can."""
+    needed = NEEDS.get(test)
+    return f"this Spark lacks what the test is about: {needed}" if needed and not getattr(present, needed) else None
