@@ -43,7 +43,7 @@ def record_index(compared: Compared, partition: str) -> Iterator[Difference]:
     )
     there = _rows(compared, compared.plan(_PLACE), is_global=is_global)
     keys = there.column("key")
-    records = table.records(partition) if compared.is_whole else table.lookup(partition, keys.unique().to_pylist())
+    records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(keys.unique()))
     listed = _listed(records, is_global=is_global)
     how: _How = "full outer" if compared.is_whole else "left outer"
     wrong = _wrong(there, listed, how)
@@ -109,7 +109,7 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
         for batch in read_batches(plan, table.data.storage)
     ]
     expected = pc.unique(pa.concat_arrays([pa.array([], pa.string()), *of_rows]))
-    records = table.records(partition) if compared.is_whole else table.lookup(partition, expected.to_pylist())
+    records = table.records(partition) if compared.is_whole else table.lookup(partition, _texts(expected))
     listed = records.column("key").combine_chunks()
     missing = expected.filter(pc.invert(pc.is_in(expected, listed)))
     wrong = listed.filter(pc.invert(pc.is_in(listed, expected)))
@@ -118,3 +118,7 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
             yield Difference(partition, f"value and key {key!r}", wanted, found)
         if len(keys) > KEYS_SHOWN:
             yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
+
+
+def _texts(keys: pa.Array) -> list[str]:
+    return [str(key) for key in keys.to_pylist()]
