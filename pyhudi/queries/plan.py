@@ -26,6 +26,7 @@ from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.change_rows import ChangeReading
 from pyhudi.queries.filters import Where, bind, top_level_columns
+from pyhudi.queries.key_pruning import sole_key_field
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.metadata_use import trusted_metadata
 from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
@@ -55,6 +56,7 @@ class ReadPlan:
     `files_pruned`: file groups in the partitions whose paths can't pass.
     `skipped`: what statistics and indexes of the metadata table left out, step by step; `listed_by_metadata`: it told
     the files, too.
+    `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
     """
@@ -74,6 +76,7 @@ class ReadPlan:
     skipped: tuple[Skipped, ...] = ()
     listed_by_metadata: bool = False
     merge: SliceSpec | None = field(default=None, repr=False)
+    key_field: str | None = field(default=None, repr=False)
     newest_commit: str | None = None
     checkpoint: str | None = None
     changes: ChangeReading | None = field(default=None, repr=False)
@@ -202,6 +205,7 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         newest_commit=newest.requested_time if newest is not None else None,
         files_pruned=sum(len(view.groups.get(path, ())) for path in pruned),
         skipped=skipped,
+        key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
     )
 

@@ -6,7 +6,7 @@
     column statistics          each file whose values can't pass
 
 Each step says how many it left out, and by what (`Scan.explain`). Where the record index has told, nothing else is
-asked: the files that are left have the rows.
+asked: the files that are left have the rows. Nor is a single file asked for whose keys are looked for.
 Source: docs/reading.md, "The metadata table"; docs/architecture.md, "How a read flows".
 """
 
@@ -65,10 +65,12 @@ def without_skipped(
             left[:] = kept
 
     columns = _shown(predicate)
-    if by_index is not None and len(left) > 1:
-        keys = wanted_keys(predicate, known.table.data.config, full)
-        groups = known.groups_with_keys(keys) if keys is not None else None
-        if keys is not None and groups is not None and groups <= set(by_index):  # else the index is wrong
+    keys = wanted_keys(predicate, known.table.data.config, full)
+    if keys is not None and len(left) <= 1:
+        return left, ()  # to look for keys in one file costs less than to ask whether to
+    if keys is not None and by_index is not None:
+        groups = known.groups_with_keys(keys)
+        if groups is not None and groups <= set(by_index):  # else the index is wrong
             keep("the record index", columns, _is_of(groups))
             return left, tuple(steps)
     from_path = {read.file_slice.group.partition_path: read.from_path for read in left}
