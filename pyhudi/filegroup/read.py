@@ -23,6 +23,7 @@ from pyhudi.filegroup.log_blocks import BlockRules, LogTotals, blocks_of
 from pyhudi.filegroup.log_damage import DamageRules, scan_slice
 from pyhudi.filegroup.matching import KeyMatching, Matching, PositionMatching, positions_fit
 from pyhudi.filegroup.record_buffer import DEFAULT_MEMORY_BYTES, LogRecords, Positions, RecordBuffer
+from pyhudi.filegroup.wanted_rows import WantedValues
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock
@@ -80,23 +81,32 @@ class SliceSpec:
 
 
 def read_file_slice(
-    spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+    spec: SliceSpec,
+    file_slice: FileSlice,
+    columns: Sequence[str],
+    batch_rows: int = BATCH_ROWS,
+    only: WantedValues | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Merged rows of a slice as of `spec.blocks`, with `columns` in that order.
 
+    Args:   only: other rows may be left out; those of log files are there all the same.
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
-    for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows):
+    for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows, only):
         yield from rows.combine_chunks().to_batches()
 
 
 def read_with_late_keys(
-    spec: SliceSpec, file_slice: FileSlice, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+    spec: SliceSpec,
+    file_slice: FileSlice,
+    columns: Sequence[str],
+    batch_rows: int = BATCH_ROWS,
+    only: WantedValues | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
     merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns)
     with ExitStack() as stack:
-        for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows):
+        for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows, only):
             yield rows.select(list(columns)), merge.late_keys
 
 
@@ -175,9 +185,15 @@ class SliceMerge:
         totals = LogTotals(len(blocks), count, instants, corrupt, rollbacks)
         return cls(spec, file_slice, needed, buffer.merge(), in_pairs, totals, needs_keys)
 
-    def rows(self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS) -> Iterator[pa.Table]:
-        """All merged rows: those of the base file in its order, then those that only logs have."""
-        if base is not None:
+    def rows(
+        self, base: BaseFileReader | None, batch_rows: int = BATCH_ROWS, only: WantedValues | None = None
+    ) -> Iterator[pa.Table]:
+        """All merged rows: those of the base file in its order, then those that only logs have. `only`: of the base
+        file no others need to be there.
+        """
+        if base is not None and only is not None and only.is_told_by(base):
+            yield from (self.with_base(stored) for stored in self._wanted_rows(base, only))
+        elif base is not None:
             yield from self.base_rows(base, batch_rows)
         yield from self.log_rows(batch_rows)
 
@@ -213,6 +229,13 @@ class SliceMerge:
                 if dictionaries
                 else project(with_record_keys(self._spec.key_generator, columns.named(stored)), wanted)
             )
+
+    def _wanted_rows(self, base: BaseFileReader, only: WantedValues) -> Iterator[pa.Table]:
+        """Some rows of the base file, which meet log records by their keys: positions are of all rows."""
+        self._matching = KeyMatching(self.records.keys)
+        names = [name for name in self._needed.names if name in base.schema.names]
+        for batch in only.batches(base, names):
+            yield project(with_record_keys(self._spec.key_generator, pa.Table.from_batches([batch])), self._needed)
 
     def _matching_in(self, base: BaseFileReader) -> Matching:
         positions = self.records.positions

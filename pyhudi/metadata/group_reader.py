@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +30,7 @@ from pyhudi.view.committed_logs import damage_rules
 __all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
+_SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
 _ADVICE = "What the metadata table knows is incomplete without it."
 
 
@@ -113,12 +115,18 @@ class GroupReader:
         schema = reader.schema_json
         if schema is None:
             raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
-        return AvroDecoder(schema, (KEY, TYPE, *self.payloads), unions=True)
+        return _decoder(schema, (KEY, TYPE, *self.payloads))
 
     def _nothing(self) -> pa.Table:
         fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
         fields += [pa.field(name, pa.null()) for name in self.payloads]
         return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
+
+
+@lru_cache(maxsize=_SCHEMAS)
+def _decoder(schema_json: str, columns: tuple[str, ...]) -> AvroDecoder:
+    """The same for all blocks of one schema: to parse it takes as long as to look up some keys."""
+    return AvroDecoder(schema_json, columns, unions=True)
 
 
 def concat_records(parts: Sequence[pa.Table]) -> pa.Table:

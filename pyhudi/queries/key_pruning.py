@@ -29,7 +29,7 @@ from pyhudi.model.predicate.tree import Value
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.index_lookups import groups_of_places, is_ahead, only_values
 
-__all__ = ["MAX_KEYS", "groups_with_keys", "wanted_keys"]
+__all__ = ["MAX_KEYS", "groups_with_keys", "sole_key_field", "wanted_keys"]
 
 # Keys that a query looks up. A look-up decompresses a block of the index for each of them, so that opening the files
 # costs less from some thousands on, and values of several fields must not multiply without end.
@@ -95,6 +95,18 @@ def _made(batch: pa.RecordBatch, config: TableConfig) -> Iterator[str]:
     if batch.num_columns == 1:
         (name,), texts = batch.schema.names, batch.column(0).cast(pa.string()).to_pylist()
         yield from (form for text in texts for form in (str(text), f"{name}:{text}"))
+
+
+def sole_key_field(config: TableConfig, schema: pa.Schema) -> str | None:
+    """The one column of which record keys are made, if rows have the same key just when they have the same value."""
+    fields = config.record_key_fields
+    if len(fields) != 1 or not _is_plain(fields[0], schema):
+        return None
+    try:
+        generator = from_options(config.properties, table_version=config.table_version)
+    except HudiError:
+        return None  # of a kind that nobody here knows
+    return fields[0] if isinstance(generator, BuiltInKey) else None
 
 
 def _is_plain(name: str, schema: pa.Schema) -> bool:

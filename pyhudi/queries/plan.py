@@ -19,19 +19,20 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
-from pyhudi.queries.change_rows import ChangeReading, GroupChange
+from pyhudi.queries.change_rows import ChangeReading
 from pyhudi.queries.filters import Where, bind, top_level_columns
-from pyhudi.queries.key_pruning import wanted_keys
+from pyhudi.queries.key_pruning import sole_key_field
 from pyhudi.queries.merging import slice_spec
-from pyhudi.queries.metadata_use import TrustedMetadata, trusted_metadata
-from pyhudi.queries.pruning import PathValues, parsed_path_values, partition_ranges, path_values
+from pyhudi.queries.metadata_use import trusted_metadata
+from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
 from pyhudi.queries.read_schema import read_schema
+from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.skipping import Skipped, without_skipped
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
@@ -45,50 +46,6 @@ QUERY_TYPES = ("snapshot", "read_optimized", "incremental")
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSlice:
-    """One file slice to read.
-
-    `path_values`: columns whose value must come from the partition's path, as text (None is null).
-    `parsed_path_values`: columns whose value the path tells as well as the file; where a global index left a key in its
-    partition, the path is right.
-    `merges`: log files have to be merged; else the base file, which is there then, is all there is to read.
-    `change`: what is read of it are the changes of one commit.
-    """
-
-    file_slice: FileSlice
-    path_values: PathValues = ()
-    merges: bool = False
-    parsed_path_values: PathValues = ()
-    change: GroupChange | None = None
-
-    @classmethod
-    def of_base_file(
-        cls, base_file: BaseFile, path_values: PathValues = (), parsed_path_values: PathValues = ()
-    ) -> ReadSlice:
-        """A base file alone."""
-        file_slice = FileSlice(base_file.group, base_file.instant_time, base_file)
-        return cls(file_slice, path_values, parsed_path_values=parsed_path_values)
-
-    @property
-    def from_path(self) -> dict[str, str | None]:
-        """The columns whose value is taken from the partition's path."""
-        return dict(self.parsed_path_values) | dict(self.path_values)
-
-    @property
-    def base_file(self) -> BaseFile:
-        """The base file of a slice that has one."""
-        assert self.file_slice.base_file is not None, self.file_slice
-        return self.file_slice.base_file
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of its files, as stored."""
-        base = self.file_slice.base_file
-        logs = sum(log.size_bytes for log in self.file_slice.log_files) if self.merges else 0
-        return logs + (base.size_bytes if base is not None else 0)
-
-
-@dataclass(frozen=True, slots=True)
 class ReadPlan:
     """What a query reads and returns.
 
@@ -96,8 +53,10 @@ class ReadPlan:
     `predicate`: bound to the table's schema, still to be applied to every row. `internal_schemas`: the table's
     schema-on-read history, newest first, () for ordinary tables; then files are matched by column id. `merge`: how
     slices with log files are merged, None when there is none. `newest_commit`: of the table as it was planned.
-    `files_skipped`: slices that statistics or indexes of the metadata table left out; `listed_by_metadata`: it told the
-    files, too.
+    `files_pruned`: file groups in the partitions whose paths can't pass.
+    `skipped`: what statistics and indexes of the metadata table left out, step by step; `listed_by_metadata`: it told
+    the files, too.
+    `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
     """
@@ -113,9 +72,11 @@ class ReadPlan:
     partitions_read: int = 0
     files_total: int = 0
     pruned_partitions: tuple[str, ...] = field(default=(), repr=False)
-    files_skipped: int = 0
+    files_pruned: int = 0
+    skipped: tuple[Skipped, ...] = ()
     listed_by_metadata: bool = False
     merge: SliceSpec | None = field(default=None, repr=False)
+    key_field: str | None = field(default=None, repr=False)
     newest_commit: str | None = None
     checkpoint: str | None = None
     changes: ChangeReading | None = field(default=None, repr=False)
@@ -124,6 +85,11 @@ class ReadPlan:
     def size_bytes(self) -> int:
         """Bytes of the files to read, as stored."""
         return sum(read.size_bytes for read in self.slices)
+
+    @property
+    def files_skipped(self) -> int:
+        """File slices that statistics and indexes of the metadata table left out."""
+        return sum(step.files for step in self.skipped)
 
     @property
     def keeps_all_rows(self) -> bool:
@@ -215,11 +181,10 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"
     by_index = is_newest and query.unique_keys
-    skip = partial(_without_skipped, predicate=predicate, full=full, is_newest=is_newest, by_index=by_index)
-    slices, skipped = skip(slices, known) if known and not history else (slices, 0)
-    if known and not history and by_index:
-        slices, passed_over = _with_keys(slices, known, wanted_keys(predicate, meta.config, full), view)
-        skipped += passed_over
+    skipped: tuple[Skipped, ...] = ()
+    if known and not history:
+        there = frozenset(found.group for found in view.all_slices()) if by_index else None
+        slices, skipped = without_skipped(slices, known, predicate, full, is_newest=is_newest, by_index=there)
     partitions = view.partitions()
     newest = meta.timeline.last_commit()
     return ReadPlan(
@@ -238,56 +203,11 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,
-        files_skipped=skipped,
+        files_pruned=sum(len(view.groups.get(path, ())) for path in pruned),
+        skipped=skipped,
+        key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
     )
-
-
-def _without_skipped(
-    slices: list[ReadSlice],
-    known: TrustedMetadata,
-    predicate: Predicate,
-    full: pa.Schema,
-    is_newest: bool,
-    by_index: bool,
-) -> tuple[list[ReadSlice], int]:
-    """Those that statistics leave, and how many they don't. `is_newest`: the query wants the newest state; `by_index`:
-    secondary indexes may tell, too.
-    """
-    from_path = {read.file_slice.group.partition_path: read.from_path for read in slices}
-    left = known.partitions_left(predicate, full, from_path) if is_newest else None
-    kept = [read for read in slices if left is None or read.file_slice.group.partition_path in left]
-    partitions = tuple(path for path in from_path if left is None or path in left)
-    if by_index and len(kept) > 1:
-        kept = _with_values(kept, known, predicate, full)
-    ranges = known.file_ranges(predicate, full, partitions)
-    if ranges is not None:
-        kept = [read for read in kept if ranges.may_match(read.file_slice, read.merges, read.from_path)]
-    return kept, len(slices) - len(kept)
-
-
-def _with_values(
-    slices: list[ReadSlice], known: TrustedMetadata, predicate: Predicate, full: pa.Schema
-) -> list[ReadSlice]:
-    """The slices that a secondary index says to have one of the values that the predicate keeps, if there is one."""
-    from_path = {name for read in slices for name in read.from_path}
-    groups = known.groups_with_values(predicate, full, from_path)
-    there = {read.file_slice.group for read in slices}
-    partitions = {group.partition_path for group in there}
-    if groups is None or not {group for group in groups if group.partition_path in partitions} <= there:
-        return slices  # it can't be known, or the index names file groups that there are not
-    return [read for read in slices if read.file_slice.group in groups]
-
-
-def _with_keys(
-    slices: list[ReadSlice], known: TrustedMetadata, keys: frozenset[str] | None, view: FileSystemView
-) -> tuple[list[ReadSlice], int]:
-    """The slices that the record index says to have one of these keys, if they are known, and how many are left out."""
-    groups = known.groups_with_keys(keys) if keys is not None and len(slices) > 1 else None
-    if groups is None or not groups <= {file_slice.group for file_slice in view.all_slices()}:
-        return slices, 0  # it can't be known, or the index is wrong
-    kept = [read for read in slices if read.file_slice.group in groups]
-    return kept, len(slices) - len(kept)
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:

@@ -20,11 +20,14 @@ from pyhudi.caller_warnings import kept_warnings, warn_caller
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.read import read_file_slice
 from pyhudi.filegroup.split_merge import merged_log_rows
+from pyhudi.filegroup.wanted_rows import WantedValues
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
 from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.filters import resolve, to_arrow
+from pyhudi.queries.index_lookups import only_values
+from pyhudi.queries.key_pruning import MAX_KEYS
 from pyhudi.queries.missing_files import stale_read_if_missing
 from pyhudi.queries.path_columns import with_path_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
@@ -176,6 +179,10 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
 def _base_rows(plan: ReadPlan, storage: Storage, read: ReadSlice, batch_rows: int) -> Iterator[pa.RecordBatch]:
     with open_base_file(storage, read.base_file.path) as reader:
         names, convert = _conversion(plan, read, reader)
+        only = wanted_values(plan, read)
+        if only is not None and only.is_told_by(reader):
+            yield from map(convert, only.batches(reader, names))
+            return
         for batch in reader.batches(names, batch_rows, may_match=row_group_test(plan, read, reader)):
             yield convert(batch)
 
@@ -184,7 +191,8 @@ def _merged_rows(plan: ReadPlan, read: ReadSlice, batch_rows: int) -> Iterator[p
     """Base and log rows merged; filters come after, because a row that fails one may hide one that passes."""
     assert plan.merge is not None
     from_path = read.from_path
-    for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows):
+    only = wanted_values(plan, read)
+    for batch in read_file_slice(plan.merge, read.file_slice, _stored_columns(plan, read), batch_rows, only):
         yield with_path_values(batch, from_path, plan.read_schema)
 
 
@@ -247,6 +255,24 @@ def row_group_test(
         return may_match(plan.predicate, lambda column: ranges(column) if trusted(column) else None)
 
     return test
+
+
+def wanted_values(plan: ReadPlan, read: ReadSlice) -> WantedValues | None:
+    """The only values of the table's key field that rows of a slice may have, where the filter says them."""
+    name = plan.key_field
+    if name is None or plan.keeps_all_rows or plan.internal_schemas or name in read.from_path:
+        return None
+    if plan.merge is not None and plan.merge.merge.merger is not None:
+        return None  # a user's merger may give a record another key
+    values = only_values(plan.predicate, Column((name,)))
+    if values is None or len(values) > MAX_KEYS:
+        return None
+    kind = plan.read_schema.field(name).type
+    try:
+        pa.array(values, kind)
+    except (pa.ArrowException, TypeError, OverflowError):
+        return None  # literals of another type
+    return WantedValues(name, values, kind)
 
 
 def count_rows(plan: ReadPlan, storage: Storage, *, threads: int = READ_THREADS) -> int:

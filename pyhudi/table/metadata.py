@@ -85,13 +85,17 @@ class TableMetadata:
             )
         return MetadataPartition(name, table)
 
-    def validate(self) -> tuple[Difference, ...]:
-        """Compare files, column statistics and record index with the table; what is wrong, () when nothing is.
+    def validate(self, *, sample: int | None = None) -> tuple[Difference, ...]:
+        """Compare its partitions with the table; what is wrong, () when nothing is.
 
-        Reads all rows when there is a record index, and all base files when there are column statistics.
-        Raises: CorruptFile, MetadataTableDamaged.
+        Reads all rows when there is an index of rows or statistics of partitions, and all base files when there are
+        column statistics or bloom filters.
+
+        Args:   sample: so many file groups, chosen anew each time, are read and compared; the list of files is compared
+                whole. None: all.
+        Raises: ConfigError for a sample of none; CorruptFile, MetadataTableDamaged.
         """
-        return validate(self._meta)
+        return validate(self._meta, sample=sample)
 
     def rebuild(
         self,

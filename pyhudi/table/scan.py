@@ -189,9 +189,11 @@ class Scan:
             f"  filter      {_filter_text(plan)}",
             f"  partitions  {plan.partitions_read} of {plan.partitions_total}"
             + (f", {pruned} pruned" if pruned else ""),
-            f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}"
-            + (f", {plan.files_skipped} skipped by column statistics" if plan.files_skipped else ""),
+            f"  files       {len(plan.slices)} of {plan.files_total}, {readable_bytes(plan.size_bytes)}",
         ]
+        if plan.files_pruned:
+            lines.append(f"  skipped     {plan.files_pruned:,} by the paths of partitions ({pruned} pruned)")
+        lines += [f"  skipped     {step}" for step in plan.skipped]
         if plan.listed_by_metadata:
             lines.append("  listing     from the metadata table")
         if plan.internal_schemas:

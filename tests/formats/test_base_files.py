@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -349,3 +350,24 @@ def test_every_codec_takes_the_level_that_goes_with_another_one(codec: str) -> N
     stored = file.metadata.row_group(0).column(0).compression
     assert stored.lower() == {"lz4_raw": "lz4"}.get(codec, codec)
     assert file.read().equals(rows)
+
+
+@pytest.mark.parametrize("path", ["f.parquet", "f.orc"])
+def test_rows_are_read_by_their_numbers(path: str) -> None:
+    storage = MemoryStorage()
+    table = pa.table({"a": pa.array(range(100), pa.int64()), "b": [f"t{number}" for number in range(100)]})
+    if path == "f.orc":
+        write(storage, path, table)
+    else:
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, row_group_size=30)
+        storage.write(path, sink.getvalue().to_pybytes())
+    for numbers in ([], [0], [99], [29, 30, 31], [5, 95], list(range(100))):
+        with open_base_file(storage, path) as reader:
+            batches = list(reader.rows_at(["b", "none"], np.array(numbers, np.int64)))
+        found = [text for batch in batches for text in batch.column(0).to_pylist()]
+        assert found == [f"t{number}" for number in numbers]
+        assert all(batch.schema.names == ["b"] for batch in batches)
+    if path == "f.parquet":
+        with open_base_file(storage, path) as reader:
+            assert len(list(reader.rows_at(["a"], np.array([31, 32], np.int64)))) == 1  # of one row group

@@ -44,7 +44,8 @@ def test_queries_return_all_rows_and_open_the_files_that_hudi_opens(hudi: str, g
 def test_a_skipped_file_is_told_by_explain(golden: Golden) -> None:
     path, _ = golden("1.2.0", "skipping_a_cow")
     text = HudiTable.open(path).scan(where="v = 105").explain()
-    assert "8 skipped by column statistics" in text
+    assert "6 by statistics of partitions (column v)" in text
+    assert "2 by column statistics (column v)" in text
     assert "from the metadata table" in text
     without = HudiTable.open(path).scan(where="v = 105", options={"hoodie.metadata.enable": "false"}).explain()
     assert "column statistics" not in without

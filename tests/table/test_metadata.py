@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
+from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.column_stats import stats_rows
+from pyhudi.metadata.delta_commit import write_delta_commit
+from pyhudi.metadata.partitions import partitioned_prefix
+from pyhudi.metadata.place_records import RowPlace, place_records
+from pyhudi.metadata.stats_updates import partition_stats_update
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.queries.metadata_validation import validate
 from tests.support.golden.folder import Golden
+from tests.support.tables.small import TestTable
 
 _TABLES = [
     ("0.15.0", "mdt_all_cow"),
@@ -45,6 +59,106 @@ def test_a_lost_block_of_the_record_index_is_found_by_the_keys_that_miss(golden:
     found = HudiTable.open(path).metadata.validate()
     assert {d.partition for d in found} == {"record_index"}
     assert any("no entry" in d.found for d in found)
+
+
+def _with_everything(**options: str) -> TestTable:
+    table = TestTable(
+        options={
+            "hoodie.metadata.enable": "true",
+            "hoodie.metadata.index.bloom.filter.enable": "true",
+            **{f"hoodie.{name.replace('_', '.')}": text for name, text in options.items()},
+        }
+    )
+    table.insert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "y", 1, 30))
+    table.upsert(("a", "x", 2, 12), ("d", "y", 1, 40))
+    return table
+
+
+def _instead(table: TestTable, partition: str, records: pa.Table) -> None:
+    """Put these records of a partition over those that there are."""
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    update = PartitionUpdate(records, nothing_deleted())
+    write_delta_commit(found, table.meta.timeline.latest_time or "", {partition: update})
+
+
+def test_ranges_of_partitions_that_do_not_hold_all_rows_are_found() -> None:
+    table = _with_everything()
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    assert validate(table.meta) == ()
+    wide = {"p": (stats_rows(9, "f", [ColumnRange("v", pa.int64(), 13, 20, 3, 0)]), ["f"])}
+    narrow = partition_stats_update(9, ["v"], {"x": wide["p"]}).records
+    _instead(table, "partition_stats", narrow)
+    differences = validate(table.meta)
+    assert [(d.partition, d.where, d.found) for d in differences] == [("partition_stats", "x, column 'v'", "13 to 20")]
+
+
+def test_bloom_filters_that_are_not_those_of_the_files_are_found() -> None:
+    table = _with_everything()
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    rows = found.records("bloom_filters").to_pylist()
+    rows[0]["BloomFilterMetadata"]["bloomFilter"] = b"AAAA"
+    _instead(table, "bloom_filters", pa.Table.from_pylist(rows[:1], found.records("bloom_filters").schema))
+    (difference,) = validate(table.meta)
+    assert difference.partition == "bloom_filters"
+    assert difference.found == "a filter of type DYNAMIC_V0 with 4 characters"
+    assert difference.where.endswith(".parquet")
+
+
+def test_an_index_of_each_partition_is_compared_partition_by_partition() -> None:
+    table = TestTable(
+        options={
+            "hoodie.metadata.enable": "true",
+            "hoodie.metadata.record.level.index.enable": "true",
+            "hoodie.index.type": "RECORD_LEVEL_INDEX",
+        }
+    )
+    table.upsert(("a", "x", 1, 10), ("a", "y", 1, 20))
+    assert validate(table.meta) == ()
+    group = FileGroupId("y", "00000000-0000-0000-0000-000000000000-0")
+    wrong = place_records(9, pa.array(["a"]), [RowPlace("y", group.file_id, 1)], np.array([0], np.int32))
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    nothing = PartitionUpdate(wrong.slice(0, 0), nothing_deleted())
+    update = replace(nothing, of_groups={partitioned_prefix("y"): PartitionUpdate(wrong, nothing_deleted())})
+    write_delta_commit(found, table.meta.timeline.latest_time or "", {"record_index": update})
+    (difference,) = validate(table.meta)
+    assert (difference.partition, difference.where) == ("record_index", "key 'a'")
+    assert difference.found == f"y/{group.file_id}"
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_sample_looks_at_some_file_groups_only_and_finds_what_is_wrong_there(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _with_everything(
+        datasource_write_table_type=kind,
+        metadata_global_record_level_index_enable="true",
+        index_type="GLOBAL_RECORD_LEVEL_INDEX",
+    )
+    HudiTable(table.meta).create_index("by_v", columns="v")
+    table.upsert(("a", "x", 3, 13))
+    assert validate(table.meta, sample=1) == ()
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    nothing = found.records("record_index").slice(0, 0)
+    write_delta_commit(
+        found, table.meta.timeline.latest_time or "", {"record_index": PartitionUpdate(nothing, pa.array(["c"]))}
+    )
+
+    def sampled(path: str) -> list[str]:
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                "random.sample", lambda slices, count: [s for s in slices if s.group.partition_path == path][:count]
+            )
+            return [f"{d.where}: {d.found}" for d in validate(table.meta, sample=1)]
+
+    assert sampled("x") == []
+    assert sampled("y") == ["key 'c': no entry"]
+    with pytest.raises(ConfigError, match="1 or more"):
+        validate(table.meta, sample=0)
 
 
 def test_a_partition_that_is_not_there_is_refused_by_name(golden: Golden) -> None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from pyhudi.formats.base.statistics import RangeTest
@@ -142,6 +144,12 @@ class BaseFileReader(Protocol):
         self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """As `batches`; each with the number that its first row has in the file."""
+        ...
+
+    def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        """The rows with these numbers (ascending, each once), as `batches` has them; parts of the file without any are
+        not read, where the format knows parts.
+        """
         ...
 
     def column(self, name: str) -> pa.ChunkedArray:

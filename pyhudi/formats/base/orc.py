@@ -14,6 +14,8 @@ from collections.abc import Collection, Iterator, Sequence
 from types import TracebackType
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
@@ -123,6 +125,12 @@ class OrcReader:
         for batch in self.batches(columns, batch_rows):
             yield first, batch
             first += len(batch)
+
+    def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        for first, batch in self.numbered_batches(columns):
+            low, high = np.searchsorted(rows, (first, first + len(batch)))
+            if low < high:
+                yield batch.take(pa.array(rows[low:high] - first))
 
     def column(self, name: str) -> pa.ChunkedArray:
         kind = self._schema.field(name).type

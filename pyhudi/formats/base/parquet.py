@@ -13,6 +13,8 @@ from itertools import accumulate
 from types import TracebackType
 from typing import Literal, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -63,6 +65,9 @@ class ParquetFormat:
         storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
     ) -> ParquetWriter:
         return ParquetWriter(storage, path, schema, options, watched)
+
+
+_ROWS_AT_ONCE = 8192  # of which single rows are wanted: what comes behind the last is not decoded
 
 
 class ParquetReader:
@@ -172,6 +177,29 @@ class ParquetReader:
                     yield first, self._typed(batch.select(names))
                     first += len(batch)
                 self._check_rows(first - starts[row_group], sizes[row_group])
+
+    def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        names = [name for name in columns if name in self._schema.names]
+        with as_corrupt_file(self.where, "Parquet"):
+            metadata, first = self._file.metadata, 0
+            for row_group in range(metadata.num_row_groups):
+                behind = first + metadata.row_group(row_group).num_rows
+                low, high = np.searchsorted(rows, (first, behind))
+                if low < high:
+                    yield from self._rows_at(row_group, names, rows[low:high] - first)
+                first = behind
+
+    def _rows_at(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        """Those of one row group, which is read up to the last of them."""
+        first, last = 0, int(rows[-1])
+        for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[row_group], columns=names):
+            low, high = np.searchsorted(rows, (first, first + len(batch)))
+            if low < high:
+                yield self._typed(batch.select(names)).take(pa.array(rows[low:high] - first))
+            first += len(batch)
+            if first > last:
+                return
+        self._check_rows(first, self._file.metadata.row_group(row_group).num_rows)
 
     def column(self, name: str) -> pa.ChunkedArray:
         with as_corrupt_file(self.where, "Parquet"):

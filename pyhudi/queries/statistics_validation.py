@@ -1,0 +1,148 @@
+"""Statistics and bloom filters of the metadata table against what they are of.
+
+Source: docs/formats/metadata-table.md, "Statistics", "Statistics of partitions", "Bloom filters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.filegroup.file_stats import bloom_filters_of_files
+from pyhudi.formats.base import open_base_file
+from pyhudi.formats.bloom import SIMPLE
+from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.indexed_columns import kept_columns
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.record_keys import bloom_filter_key, column_stats_key, stored_partition
+from pyhudi.model.file_group import BaseFile
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.options.metadata import DEFAULT_METADATA
+from pyhudi.queries.metadata_difference import Compared, Difference
+from pyhudi.queries.snapshot import read_batches
+
+__all__ = ["bloom_filters", "column_stats", "partition_stats"]
+
+_PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
+_BOUNDS = ("minValue", "maxValue")
+_FILTERS_AT_ONCE = 64  # a filter of 10,000 keys has some 70 kB
+
+
+# ---- column statistics -----------------------------------------------------------------------------------------------
+
+
+def column_stats(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Counts that are not those of the rows of base files, and bounds that do not hold them."""
+    base_files = [found.base_file for found in compared.slices if found.base_file is not None]
+    stats = _stats(compared, partition, base_files)
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(pc.struct_field(stats, "fileName").to_pylist()):
+        rows.setdefault(str(name), []).append(row)
+    for base_file in base_files:
+        if base_file.name not in rows:
+            yield Difference(partition, base_file.path, "statistics", "no record")
+            continue
+        with open_base_file(compared.table.data.storage, base_file.path) as reader:
+            columns = {field.name: field.type for field in reader.schema}
+            for row in rows[base_file.name]:
+                name = stats[row]["columnName"].as_py()
+                if name in columns:
+                    yield from _one_column(partition, stats.slice(row, 1), base_file, reader.column(name))
+
+
+def _stats(compared: Compared, partition: str, base_files: Sequence[BaseFile]) -> pa.Array:
+    """All statistics, or those of the base files of a sample."""
+    table = compared.table
+    if compared.is_whole:
+        return table.records(partition).column(_PAYLOAD).combine_chunks()
+    columns = kept_columns(table.data, table.data.stored_schema(), DEFAULT_METADATA) or ()
+    keys = [
+        column_stats_key(column, stored_partition(base_file.group.partition_path), base_file.name)
+        for base_file in base_files
+        for column in columns
+    ]
+    return table.lookup(partition, keys).column(_PAYLOAD).combine_chunks()
+
+
+def _one_column(partition: str, stats: pa.Array, base_file: BaseFile, values: pa.ChunkedArray) -> Iterator[Difference]:
+    record = stats[0].as_py()
+    where = f"{base_file.path}, column {record['columnName']!r}"
+    for name, count in (("valueCount", len(values)), ("nullCount", values.null_count)):
+        if record[name] != count:
+            yield Difference(partition, where, f"{name} {count}", f"{record[name]}")
+    yield from _outside(partition, where, stats, values)
+
+
+def _outside(partition: str, where: str, stats: pa.Array, values: pa.Array | pa.ChunkedArray) -> Iterator[Difference]:
+    """Nothing where all values are within the bounds that the one record has, if it has any."""
+    if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+        return  # real Hudi writes 0.0 for both bounds then, and readers must not go by them
+    has_type = stats.type.get_field_index("valueType") >= 0 and stats[0]["valueType"].is_valid
+    least, greatest = (bounds(pc.struct_field(stats, name), values.type, has_type)[0] for name in _BOUNDS)
+    if least.is_valid and greatest.is_valid:
+        inside = pc.and_(pc.greater_equal(values, least), pc.less_equal(values, greatest))
+        if not pc.all(inside, min_count=0).as_py():
+            extremes = pc.min_max(values)
+            yield Difference(partition, where, f"bounds around {extremes}", f"{least} to {greatest}")
+
+
+# ---- statistics of partitions ----------------------------------------------------------------------------------------
+
+
+def partition_stats(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Bounds that queries go by and that do not hold the rows of their partition. They may be too wide: real Hudi, and
+    PyHudi with it, leaves them as they are after compactions.
+    """
+    stats = compared.table.records(partition).column(_PAYLOAD).combine_chunks()
+    stats = stats.filter(pc.fill_null(pc.struct_field(stats, "isTightBound"), False))
+    names = pc.struct_field(stats, "columnName")
+    data = compared.table.data
+    there = {*(META_COLUMNS if data.config.populate_meta_fields else ()), *data.table_schema().names}
+    plan = compared.plan([name for name in map(str, pc.unique(names).to_pylist()) if name in there])
+    of_path: dict[str, list[int]] = {}
+    for row, path in enumerate(pc.struct_field(stats, "fileName").to_pylist()):
+        of_path.setdefault(str(path), []).append(row)
+    for path, rows in of_path.items():
+        own = tuple(read for read in plan.slices if read.file_slice.group.partition_path == path)
+        wrong: set[int] = set()
+        for batch in read_batches(replace(plan, slices=own), compared.table.data.storage) if own else ():
+            for row in rows:
+                name = str(names[row].as_py())
+                if row in wrong or name not in batch.schema.names:
+                    continue
+                where = f"{path or '.'}, column {name!r}"
+                for found in _outside(partition, where, stats.slice(row, 1), batch.column(name)):
+                    wrong.add(row)
+                    yield found
+
+
+# ---- bloom filters ---------------------------------------------------------------------------------------------------
+
+
+def bloom_filters(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Filters that are not those of the files' footers, and those that are not there."""
+    table = compared.table
+    base_files = {found.base_file.path: found.base_file for found in compared.slices if found.base_file is not None}
+    for start in range(0, len(base_files), _FILTERS_AT_ONCE):
+        paths = list(base_files)[start : start + _FILTERS_AT_ONCE]
+        keys = {
+            path: bloom_filter_key(stored_partition(base_files[path].group.partition_path), base_files[path].name)
+            for path in paths
+        }
+        records = table.lookup(partition, keys.values())
+        payloads = records.column(MetadataKind.BLOOM_FILTERS.payloads[0]).to_pylist()
+        known = dict(zip(records.column("key").to_pylist(), payloads, strict=True))
+        for path, footer in bloom_filters_of_files(table.data.storage, paths):
+            said = known.get(keys[path])
+            found = None if said is None else (said["type"], bytes(said["bloomFilter"]))
+            text = footer.bloom_base64
+            expected = None if text is None else (footer.bloom_type or SIMPLE, text.encode())
+            if found != expected:
+                yield Difference(partition, path, _filter(expected), _filter(found))
+
+
+def _filter(said: tuple[str, bytes] | None) -> str:
+    return "no filter" if said is None else f"a filter of type {said[0]} with {len(said[1]):,} characters"
