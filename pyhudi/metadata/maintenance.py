@@ -15,6 +15,8 @@ from pyhudi.metadata.bloom_filters_partition import BloomFiltersPartition
 from pyhudi.metadata.column_stats_partition import ColumnStatsPartition
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
+from pyhudi.metadata.expression_index import why_no_expression_index
+from pyhudi.metadata.expression_index_partition import ExpressionIndexPartition
 from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.indexed_columns import statistics_partitions
 from pyhudi.metadata.initialization import create_metadata_table
@@ -60,6 +62,7 @@ KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
     MetadataKind.SECONDARY_INDEX: SecondaryIndexPartition(),
+    MetadataKind.EXPRESSION_INDEX: ExpressionIndexPartition(),
 }
 
 
@@ -67,10 +70,18 @@ class MetadataTableRebuilt(UserWarning):
     """A write found the metadata table damaged or not up to date, and has built it anew."""
 
 
-def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
-    """Partitions, complete or being built, that this release does not keep up: by their kind, or their definition."""
+def unkept_partitions(meta: MetaClient) -> Mapping[str, str]:
+    """Partitions, complete or being built, that this release does not keep up → why not, as a sentence."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    return tuple(name for name in dict.fromkeys(listed) if not (_is_kept(name) and _can_be_followed(meta, name)))
+    found = {}
+    for name in dict.fromkeys(listed):
+        if not _is_kept(name):
+            found[name] = "this release does not keep partitions of their kind up."
+            continue
+        why = _why_not_followed(meta, name)
+        if why is not None:
+            found[name] = f"{why}."
+    return found
 
 
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
@@ -143,9 +154,16 @@ def _is_kept(partition: str) -> bool:
 
 def _can_be_followed(data: MetaClient, partition: str) -> bool:
     """Is the definition of a partition of a kept kind one that this release can follow?"""
-    if kind_of(partition) is MetadataKind.SECONDARY_INDEX:
-        return why_no_secondary_index(data, partition) is None
-    return True
+    return _why_not_followed(data, partition) is None
+
+
+def _why_not_followed(data: MetaClient, partition: str) -> str | None:
+    match kind_of(partition):
+        case MetadataKind.SECONDARY_INDEX:
+            return why_no_secondary_index(data, partition)
+        case MetadataKind.EXPRESSION_INDEX:
+            return why_no_expression_index(data, partition)
+    return None
 
 
 def keep_up(data: MetaClient, commit: TableCommit) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from pyhudi.model.predicate import parse_call
 from pyhudi.services.indexes import IndexInfo, IndexList, create_index, drop_index, load_indexes
 from pyhudi.table.calls import Options, TableCalls
 
@@ -20,6 +21,7 @@ class TableIndexes(TableCalls):
         *,
         columns: str | Sequence[str] = (),
         index_type: str | None = None,
+        expression: str | None = None,
         options: Options | None = None,
         **more: object,
     ) -> IndexInfo:
@@ -28,16 +30,20 @@ class TableIndexes(TableCalls):
         Other writers wait for the table's lock meanwhile. A table without a metadata table gets one.
 
         Args:
-            name: of a secondary index; of the others their type: `record_index`, `column_stats`, `partition_stats`,
-                `bloom_filters`.
+            name: of a secondary or expression index; of the others their type: `record_index`, `column_stats`,
+                `partition_stats`, `bloom_filters`.
             columns: of a secondary index the one that it finds rows by; of column_stats those that get statistics.
-            index_type: None: the type that the name is, else `secondary_index`.
+            index_type: None: the type that the name is, else `secondary_index`; of an expression index `column_stats`,
+                which is what None means then, or `bloom_filters`.
+            expression: of an expression index the function of a column whose values it knows, as SQL text:
+                "from_unixtime(ts, 'yyyy-MM-dd')". Times are those of UTC.
             options: Hudi's own keys, such as `hoodie.metadata.global.record.level.index.min.filegroup.count`.
         Raises: ConfigError when there is such an index, or the table can't have it; WriteConflict when the lock was
             lost. Nothing has an index then that it did not have before.
         """
         wanted = (columns,) if isinstance(columns, str) else tuple(columns)
-        run = partial(create_index, name=name, columns=wanted, index_type=index_type)
+        call = None if expression is None else parse_call(expression)
+        run = partial(create_index, name=name, columns=wanted, index_type=index_type, expression=call)
         return self._serve(run, options, more)
 
     def drop_index(self, name: str, *, options: Options | None = None, **more: object) -> None:

@@ -26,7 +26,7 @@ PLATFORM = (
             metadata.index.column.stats.inMemory.projection.threshold=100000
             metadata.index.column.stats.parallelism=200
             metadata.index.column.stats.processing.mode.override metadata.index.drop metadata.index.expression.column
-            !metadata.index.expression.enable=false metadata.index.expression.file.group.count=2
+            !metadata.index.expression.enable=false
             metadata.index.expression.options metadata.index.expression.parallelism=200
             metadata.index.partition.stats.parallelism=200 metadata.index.secondary.column
             metadata.index.secondary.enable=true metadata.index.secondary.parallelism=200

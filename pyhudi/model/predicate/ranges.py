@@ -18,6 +18,7 @@ from pyhudi.model.predicate.tree import (
     IsNull,
     Like,
     Not,
+    Operand,
     Or,
     Predicate,
     Value,
@@ -42,10 +43,10 @@ class ValueRange:
     may_be_nan: bool = False
 
 
-Ranges = Callable[[Column], "ValueRange | None"]
+Ranges = Callable[[Operand], "ValueRange | None"]
 
 
-def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]) -> bool:
+def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange] | Mapping[Operand, ValueRange]) -> bool:
     """False only when no row within these ranges can make the predicate true.
 
     Args:    ranges: what is known per column; an unknown column (None or absent) may hold anything.
