@@ -97,9 +97,7 @@ def _range(reading: ExpressionReading, path: str) -> ColumnRange | None:
     return found
 
 
-def bloom_filters_of_expression(
-    reading: ExpressionReading, paths: Iterable[str]
-) -> Iterator[tuple[str, BloomFilter]]:
+def bloom_filters_of_expression(reading: ExpressionReading, paths: Iterable[str]) -> Iterator[tuple[str, BloomFilter]]:
     """Path and filter of each base file: of the texts of all values that are not null."""
     yield from side_by_side(paths, partial(_bloom_filter, reading))
 

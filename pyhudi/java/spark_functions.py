@@ -119,8 +119,8 @@ def _in_case(values: pa.Array, plain: Callable[[pa.Array], pa.Array], full: Call
     return pa.array(texts, pa.string()).take(coded.indices)
 
 
-def _trimmed(trim: Callable[..., pa.Array]) -> Callable[[pa.Array, _Options], pa.Array]:
-    return lambda values, options: trim(values, characters=" ")  # spaces only, no other white space
+def _trimmed(trim: Callable[[pa.Array, str], pa.Array]) -> Callable[[pa.Array, _Options], pa.Array]:
+    return lambda values, options: trim(values, " ")  # spaces only, no other white space
 
 
 def _length(values: pa.Array, options: _Options) -> pa.Array:
@@ -226,12 +226,12 @@ def _of(
     return lambda kind: result if any(is_kind(kind) for is_kind in kinds) else None
 
 
+def _whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_int32(kind) or pa.types.is_int64(kind))
+
+
 def _same(kind: pa.DataType) -> pa.DataType | None:
-    return kind if pa.types.is_string(kind) or _is_seconds(kind) or pa.types.is_date32(kind) else None
-
-
-def _is_seconds(kind: pa.DataType) -> bool:
-    return kind in (pa.int32(), pa.int64())
+    return kind if pa.types.is_string(kind) or _whole(kind) or pa.types.is_date32(kind) else None
 
 
 _MOMENT = (pa.types.is_date32, pa.types.is_timestamp)
@@ -252,9 +252,7 @@ FUNCTIONS: Mapping[str, SparkFunction] = {
     "day": SparkFunction(_part("dd"), _NUMBER, depends_on_zone=True),
     "hour": SparkFunction(_part("HH"), _of((pa.types.is_timestamp,), pa.int32()), depends_on_zone=True),
     "date_format": SparkFunction(_date_format, _of(_MOMENT, pa.string()), depends_on_zone=True),
-    "from_unixtime": SparkFunction(
-        _from_unixtime, _of((_is_seconds,), pa.string()), depends_on_zone=True
-    ),
+    "from_unixtime": SparkFunction(_from_unixtime, _of((_whole,), pa.string()), depends_on_zone=True),
     "to_date": SparkFunction(_to_date, _of(_MOMENT, pa.date32()), depends_on_zone=True),
     "unix_timestamp": SparkFunction(_unix_timestamp, _of((pa.types.is_timestamp,), pa.int64())),
     "date_add": SparkFunction(_moved(1), _of((pa.types.is_date32,), pa.date32())),

@@ -133,7 +133,11 @@ class _StatsIndex:
         filled = {path: one for path, one in found.items() if one[0].num_rows}
         update = partition_stats_update(self._version, (self._column,), filled, expression_partition_key)
         return update.joined(
-            [partition_stats_deletions(self._version, (self._column,), set(found) - set(filled), expression_partition_key)]
+            [
+                partition_stats_deletions(
+                    self._version, (self._column,), set(found) - set(filled), expression_partition_key
+                )
+            ]
         )
 
     def _update(self, stats: Mapping[str, Sequence[pa.Table]], partitions: PartitionUpdate) -> PartitionUpdate:

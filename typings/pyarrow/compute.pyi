@@ -7,7 +7,7 @@ pyarrow does, and lack some functions. A function that is not here is added when
 # Arrays and chunked arrays have no common subclass, which types can't say.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
@@ -257,3 +257,13 @@ def sort_indices(
 # Expressions
 def field(*name_or_index: str | int | tuple[str | int, ...]) -> Expression: ...
 def scalar(value: _One) -> Expression: ...
+
+class UdfContext: ...
+
+def register_scalar_function(
+    func: Callable[[UdfContext, _Array | _Scalar], _Array | _Scalar],
+    function_name: str,
+    function_doc: dict[str, str],
+    in_types: dict[str, lib.DataType],
+    out_type: lib.DataType,
+) -> None: ...

@@ -46,13 +46,17 @@ class ValueRange:
 Ranges = Callable[[Operand], "ValueRange | None"]
 
 
-def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange] | Mapping[Operand, ValueRange]) -> bool:
+def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]) -> bool:
     """False only when no row within these ranges can make the predicate true.
 
     Args:    ranges: what is known per column; an unknown column (None or absent) may hold anything.
     """
-    lookup = ranges.get if isinstance(ranges, Mapping) else ranges
+    lookup: Ranges = _looked_up(ranges) if isinstance(ranges, Mapping) else ranges
     return _may_match(without_not(predicate), lookup)
+
+
+def _looked_up(ranges: Mapping[Column, ValueRange]) -> Ranges:
+    return lambda operand: ranges.get(operand) if isinstance(operand, Column) else None
 
 
 def _may_match(predicate: Predicate, ranges: Ranges) -> bool:

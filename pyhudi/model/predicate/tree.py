@@ -33,6 +33,7 @@ __all__ = [
     "Predicate",
     "Value",
     "calls_of",
+    "column_of",
     "columns_of",
     "conjunction",
     "is_opaque",
@@ -64,6 +65,9 @@ class Call:
     function: str
     column: Column
     options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join([str(self.column), *(text for _, text in self.options)])})"
 
 
 Operand: TypeAlias = Column | Call  # what a comparison looks at in each row
@@ -171,6 +175,11 @@ def columns_of(predicate: Predicate) -> tuple[Column, ...]:
     functions look at are not among them.
     """
     return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Column))
+
+
+def column_of(operand: Operand) -> Column:
+    """The column itself, or the one that the function is of."""
+    return operand if isinstance(operand, Column) else operand.column
 
 
 def calls_of(predicate: Predicate) -> tuple[Call, ...]:
