@@ -5,7 +5,7 @@ Source: docs/formats/metadata-table.md, "Expression index", "Building", "Writing
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_
 from pyhudi.metadata.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
 from pyhudi.metadata.group_reader import concat_records
 from pyhudi.metadata.index_definitions import read_index_definitions
-from pyhudi.metadata.initialization import build_partition, split_by_group
+from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.newest_files import names_after
 from pyhudi.metadata.partitions import MetadataKind
@@ -49,15 +49,21 @@ _Sizes = Mapping[str, Mapping[str, int]]  # partition path â†’ path of a file â†
 class ExpressionIndexPartition:
     """Keeps the partitions `expr_index_<name>`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """Whoever makes the index defines it."""
+        return options.expression_file_groups
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From all rows of the newest slices' files. Raises UnsupportedTable when the index can't be kept up."""
         data = table.data
         found = _index(data, partition)
         newest = data.timeline.completed().commits().instants
         instant_time = newest[-1].requested_time if newest else ""
         records = found.built(newest_slices(data), instant_time)
-        groups = split_by_group(partition, records, options.expression_file_groups, data.config.table_version)
-        return build_partition(table, partition, groups)
+        count = groups or options.expression_file_groups
+        return split_by_group(partition, records, count, data.config.table_version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """What new files have; that of deleted files goes. Raises UnsupportedTable."""
@@ -95,12 +101,10 @@ class _StatsIndex:
         after: Mapping[str, Collection[str]] = {}
         if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
             after = names_after(self.data, change)
-        known = {
-            path: concat_records([self._known(table, partition, path), *stats.get(path, ())])
-            for path, names in after.items()
-            if names
-        }
-        empty += [path for path, names in after.items() if not names]
+        # While the index is being built it does not know the files that were there before.
+        told = [path for path, names in after.items() if names and partition in table.partitions]
+        known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in told}
+        empty += [path for path in after if path not in known]
         removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))
         return self._update(stats, self._partitions(known, after)).joined(removed)
 

@@ -7,6 +7,7 @@ table's lock. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
@@ -19,7 +20,7 @@ from pyhudi.metadata.expression_index import why_no_expression_index
 from pyhudi.metadata.expression_index_partition import ExpressionIndexPartition
 from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.indexed_columns import statistics_partitions
-from pyhudi.metadata.initialization import create_metadata_table
+from pyhudi.metadata.initialization import build_partition, create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
@@ -30,8 +31,10 @@ from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, w
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_compacted
+from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
+from pyhudi.model.table_change import TableChange
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.timeline.table_properties import update_table_config
 
@@ -40,6 +43,7 @@ __all__ = [
     "MetadataTableRebuilt",
     "build",
     "build_anew",
+    "build_kept",
     "build_missing",
     "built",
     "can_be_kept",
@@ -101,8 +105,18 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     table = create_metadata_table(data.reload())
     for name in partitions:
         if _can_be_followed(table.data, name):
-            table = KEPT[kind_of(name)].build(table, name, options)
+            table = build_kept(table, name, options)
     return built(table.data)
+
+
+def build_kept(table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    """Build a partition, or build it anew, and list it in the table's properties; the table with it.
+
+    Raises: UnsupportedTable when it can't be kept up; CorruptFile.
+    """
+    kept = KEPT[kind_of(partition)]
+    groups = kept.define(table, partition, options)
+    return build_partition(table, partition, kept.records(table, partition, options, groups))
 
 
 def built(data: MetaClient) -> MetaClient:
@@ -141,7 +155,7 @@ def build_missing(data: MetaClient, partitions: Sequence[str], options: Metadata
     if table is None:
         return data
     for name in partitions:
-        table = KEPT[kind_of(name)].build(table, name, options)
+        table = build_kept(table, name, options)
     return table.data
 
 
@@ -206,11 +220,30 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
         return None  # nothing is left of what was undone, and nothing came
     if not undone:
         table = run_services(table, options)
-    fresh = [name for name in table.partitions if name != _FILES] if compacted else []
+    names = (*table.partitions, *_being_built(table))
+    fresh = [name for name in names if name != _FILES] if compacted else []
     if fresh:
         table = rebuild_partitions(table, fresh, options)
-    updates = {name: KEPT[kind_of(name)].update(table, name, commit) for name in table.partitions if name not in fresh}
+    updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
+
+
+def _being_built(table: MetadataTable) -> tuple[str, ...]:
+    """Partitions that are being built, whose file groups take what instants write from now on."""
+    building = table.data.config.metadata_partitions_inflight
+    return tuple(name for name in building if _is_kept(name) and table.meta.storage.list(name))
+
+
+def _update(table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+    kept = KEPT[kind_of(partition)]
+    if partition in table.partitions:
+        return kept.update(table, partition, commit)
+    try:
+        return kept.update(table, partition, commit)
+    except WriteConflict:
+        # It began before the index did, so that its tasks did not report what this needs. Who builds the index knows
+        # which instants were pending then, and reads the table when they are complete.
+        return kept.update(table, partition, replace(commit, change=TableChange()))
 
 
 def _without_instant(table: MetadataTable) -> tuple[str, ...]:
@@ -242,7 +275,7 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     unlist_partitions(table.data, partitions)
     table = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
-        table = KEPT[kind_of(name)].build(table, name, options)
+        table = build_kept(table, name, options)
     return MetadataTable(built(table.data), table.meta)
 
 

@@ -5,7 +5,7 @@ Source: docs/formats/metadata-table.md, "Statistics of partitions", "Building", 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyhudi.metadata.column_stats_partition import stats_of_commit
 from pyhudi.metadata.group_reader import concat_records
 from pyhudi.metadata.indexed_columns import kept_columns
-from pyhudi.metadata.initialization import build_partition, split_by_group
+from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.newest_files import names_after, names_of
 from pyhudi.metadata.partitions import MetadataKind
@@ -35,7 +35,13 @@ _PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
 class PartitionStatsPartition:
     """Keeps the partition `partition_stats`, from `column_stats`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """No definition."""
+        return options.partition_stats_file_groups
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From the statistics of all files."""
         data = table.data
         version = data.config.table_version
@@ -43,8 +49,7 @@ class PartitionStatsPartition:
         view = FileSystemView.load(data)
         found = {path: (_known(table, path, columns), names_of(view.slices(path))) for path in view.partitions()}
         records = partition_stats_update(version, columns, found).records
-        groups = split_by_group(partition, records, options.partition_stats_file_groups, version)
-        return build_partition(table, partition, groups)
+        return split_by_group(partition, records, groups or options.partition_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The statistics of the partitions that a write has touched, made anew; a compaction changes no values, and

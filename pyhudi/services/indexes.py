@@ -30,19 +30,28 @@ from pyhudi.metadata.index_definitions import (
     secondary_index_definition,
     write_index_definitions,
 )
-from pyhudi.metadata.maintenance import KEPT, build
-from pyhudi.metadata.partitions import MetadataKind, keeps_record_index, kind_of
+from pyhudi.metadata.maintenance import build, build_kept
+from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
 from pyhudi.metadata.removal import drop_partitions
 from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["IndexInfo", "IndexList", "create_index", "drop_index", "load_indexes"]
+__all__ = [
+    "IndexInfo",
+    "IndexList",
+    "WantedIndex",
+    "create_index",
+    "drop_index",
+    "index_info",
+    "load_indexes",
+    "prepared",
+    "wanted_index",
+]
 
 _FILES = MetadataKind.FILES.value.prefix
 _COLUMN_STATS, _PARTITION_STATS = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.PARTITION_STATS.value.prefix
@@ -84,6 +93,16 @@ class IndexList(list[IndexInfo]):
         return html_table(_HEADER, [found._row() for found in self])
 
 
+@dataclass(frozen=True, slots=True)
+class WantedIndex:
+    """The index that a call wants. `partition`: of the metadata table."""
+
+    partition: str
+    kind: str
+    columns: tuple[str, ...]
+    expression: Call | None
+
+
 def load_indexes(meta: MetaClient) -> IndexList:
     """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
     definitions = read_index_definitions(meta.storage).by_name
@@ -96,6 +115,23 @@ def load_indexes(meta: MetaClient) -> IndexList:
     return found
 
 
+def prepared(context: ActionContext, wanted: WantedIndex) -> tuple[ActionContext, IndexDefinition | None]:
+    """The table with a metadata table that has no such index, and the definition of one that has one. Hold the lock.
+
+    Raises ConfigError for what can't be built.
+    """
+    now = context.reloaded()
+    definition = _checked(now.meta, wanted)
+    options = now.options.metadata
+    if wanted.partition == _COLUMN_STATS:
+        options = replace(options, column_stats_columns=wanted.columns)
+        now = replace(now, options=replace(now.options, metadata=options))
+    if not now.meta.config.metadata_partitions:
+        now = replace(now, meta=build(now.meta, (_FILES,), options))
+    _forget_dead(now.meta, wanted.partition)
+    return now, definition
+
+
 def create_index(
     context: ActionContext,
     name: str,
@@ -104,18 +140,16 @@ def create_index(
     expression: Call | None = None,
 ) -> IndexInfo:
     """Build an index. See `HudiTable.create_index`."""
-    wanted = _wanted(name, columns, index_type, expression)
-    partition = wanted.partition
+    wanted = wanted_index(name, columns, index_type, expression)
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.reloaded()
-        definition = _checked(now.meta, wanted)
-        options = now.options.metadata
-        options = replace(options, column_stats_columns=tuple(columns)) if partition == _COLUMN_STATS else options
-        if not now.meta.config.metadata_partitions:
-            now = replace(now, meta=build(now.meta, (_FILES,), options))
-        _forget_dead(now.meta, partition)
-        _build(now, partition, definition, options)
-        return next(one for one in load_indexes(now.meta.reload()) if one.name == partition)
+        now, definition = prepared(context, wanted)
+        _build(now, wanted.partition, definition)
+        return index_info(now.meta.reload(), wanted.partition)
+
+
+def index_info(meta: MetaClient, partition: str) -> IndexInfo:
+    """The index with this partition of the metadata table, which there is."""
+    return next(one for one in load_indexes(meta) if one.name == partition)
 
 
 def drop_index(context: ActionContext, name: str) -> None:
@@ -137,20 +171,10 @@ def drop_index(context: ActionContext, name: str) -> None:
             raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
         drop_partitions(meta, partitions)
         write_index_definitions(meta.storage, definitions.without(partitions))
-        _forget_dead(meta, found[0])
+        _forget_dead(meta.reload(), found[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """The index that a call wants. `partition`: of the metadata table."""
-
-    partition: str
-    kind: str
-    columns: tuple[str, ...]
-    expression: Call | None
-
-
-def _wanted(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> _Wanted:
+def wanted_index(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> WantedIndex:
     """Raises ConfigError for a name or type that there is not."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
@@ -161,7 +185,7 @@ def _wanted(name: str, columns: Sequence[str], index_type: str | None, expressio
                 f"Indexes of expressions are of the types {' and '.join(_EXPRESSION_TYPES)}, found {kind!r}."
             )
         prefixed = name if name.startswith(_EXPRESSION) else f"{_EXPRESSION}{name}"
-        return _Wanted(prefixed, kind, tuple(columns), expression)
+        return WantedIndex(prefixed, kind, tuple(columns), expression)
     kind = index_type or (name if name in _BY_TYPE else _SECONDARY_TYPE)
     if kind in _BY_TYPE:
         if name != kind:
@@ -169,14 +193,14 @@ def _wanted(name: str, columns: Sequence[str], index_type: str | None, expressio
                 f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}. One of the values "
                 f"of a function is made with expression=."
             )
-        return _Wanted(kind, kind, tuple(columns), None)
+        return WantedIndex(kind, kind, tuple(columns), None)
     if kind != _SECONDARY_TYPE:
         raise ConfigError(f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}.")
     partition = name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"
-    return _Wanted(partition, kind, tuple(columns), None)
+    return WantedIndex(partition, kind, tuple(columns), None)
 
 
-def _checked(meta: MetaClient, wanted: _Wanted) -> IndexDefinition | None:
+def _checked(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition | None:
     """The definition of the index, None where building it writes it. Raises ConfigError for what can't be built."""
     root, config, partition, columns = meta.storage.root, meta.config, wanted.partition, wanted.columns
     if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
@@ -198,7 +222,7 @@ def _checked(meta: MetaClient, wanted: _Wanted) -> IndexDefinition | None:
     return _checked_secondary(meta, wanted)
 
 
-def _checked_secondary(meta: MetaClient, wanted: _Wanted) -> IndexDefinition:
+def _checked_secondary(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition:
     root, config, columns = meta.storage.root, meta.config, wanted.columns
     if len(columns) != 1:
         raise ConfigError(f"A secondary index is of one column, found {', '.join(columns) or 'none'}.")
@@ -214,7 +238,7 @@ def _checked_secondary(meta: MetaClient, wanted: _Wanted) -> IndexDefinition:
     return definition
 
 
-def _checked_expression(meta: MetaClient, wanted: _Wanted, expression: Call) -> IndexDefinition:
+def _checked_expression(meta: MetaClient, wanted: WantedIndex, expression: Call) -> IndexDefinition:
     root, config = meta.storage.root, meta.config
     if wanted.columns not in ((), (str(expression.column),)):
         raise ConfigError(
@@ -230,8 +254,8 @@ def _checked_expression(meta: MetaClient, wanted: _Wanted, expression: Call) -> 
     return definition
 
 
-def _build(now: ActionContext, partition: str, definition: IndexDefinition | None, options: MetadataOptions) -> None:
-    meta = now.meta
+def _build(now: ActionContext, partition: str, definition: IndexDefinition | None) -> None:
+    meta, options = now.meta, now.options.metadata
     before = read_index_definitions(meta.storage)
     if definition is not None:
         write_index_definitions(meta.storage, before.merged([definition]))
@@ -243,7 +267,7 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         table = MetadataTable.open(meta.reload())
         if table is None:
             raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
-        KEPT[kind_of(partition)].build(table, partition, options)
+        build_kept(table, partition, options)
     except HudiError:
         writer.delete_files(inflight)
         write_index_definitions(meta.storage, before)

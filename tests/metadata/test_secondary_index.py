@@ -12,7 +12,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import DamagedLog
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.maintenance import KEPT
+from pyhudi.metadata.maintenance import build_kept
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.secondary_keys import secondary_keys
 from pyhudi.metadata.table import MetadataTable
@@ -62,7 +62,7 @@ def test_a_secondary_index_built_from_the_rows_is_the_one_that_hudi_kept(place: 
             theirs = table.records(name)
         except DamagedLog:
             pytest.skip("a log file of the index is lost")
-        table = KEPT[MetadataKind.SECONDARY_INDEX].build(table, name, MetadataOptions())
+        table = build_kept(table, name, MetadataOptions())
         ours = table.records(name)
         assert ours.schema == theirs.schema
         assert sorted(map(str, ours.to_pylist())) == sorted(map(str, theirs.to_pylist())), name

@@ -73,7 +73,9 @@ def spread(version: str, kind: str) -> Clustered:
     """A table with one file group for each of eight days, that have sixty days between them."""
     table = Clustered(version, kind, metadata_enable="true")
     for number in range(8):
-        table.bulk_insert((f"k{number}", "xy"[number % 2], 1, number * 60 * DAY), (f"l{number}", "xy"[number % 2], 1, 5))
+        table.bulk_insert(
+            (f"k{number}", "xy"[number % 2], 1, number * 60 * DAY), (f"l{number}", "xy"[number % 2], 1, 5)
+        )
         table.delete((f"l{number}", "xy"[number % 2])) if kind == "COPY_ON_WRITE" else None
     handle = HudiTable(table.meta)
     handle.create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
