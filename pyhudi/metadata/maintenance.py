@@ -30,7 +30,7 @@ from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.metadata.undo import forget, is_compacted
+from pyhudi.metadata.undo import forget, is_built_of, is_compacted
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
@@ -211,17 +211,18 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
         undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
     if undone:
         table = settle_pending_compactions(table)
-    compacted = [one for one in undone if is_compacted(table, one)]
+    compacted = [one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one)]
     if compacted and is_restore:
         return _completed(build_anew(table.data, options))
+    late = {name for name in table.partitions for one in undone if is_built_of(table, name, one)}
     taken_back = [forget(table, one) for one in (*undone, time) if one not in compacted]
     table = table.reloaded() if any(taken_back) else table
-    if undone and not compacted and not any(changed.written for changed in commit.change.partitions.values()):
+    if undone and not compacted and not late and not any(changed.written for changed in commit.change.partitions.values()):
         return None  # nothing is left of what was undone, and nothing came
     if not undone:
         table = run_services(table, options)
     names = (*table.partitions, *_being_built(table))
-    fresh = [name for name in names if name != _FILES] if compacted else []
+    fresh = [name for name in names if name != _FILES and (compacted or name in late)]
     if fresh:
         table = rebuild_partitions(table, fresh, options)
     updates = {name: _update(table, name, commit) for name in names if name not in fresh}

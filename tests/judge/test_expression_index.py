@@ -71,7 +71,7 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
         assert found == judge.rows(table, hudi, where=where, metadata=False)
         assert found, where
 
-    steps = judge.check(table, hudi, steps=list(STEPS), keep=str(kept))
+    steps = judge.check(table, hudi, steps=list(STEPS), keep=str(kept), options=OPTIONS)
     for name in ("metadata_files", "metadata_index", "upsert", "metadata_after"):
         assert not steps[name].get("skipped"), steps[name]
     check_days(kept)
@@ -79,4 +79,4 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
     check_days(kept)
     assert validate(HudiTable.open(str(kept))._meta) == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
-    judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"])
+    judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=OPTIONS)

@@ -149,3 +149,18 @@ def test_a_value_that_stays_writes_nothing() -> None:
     names = [entry.path for entry in table.storage.walk(".hoodie/metadata")]
     own = {path.split("/")[2] for path in names if result.instant_time in path.rpartition("/")[2]}
     assert own == {".hoodie", "files", "column_stats", "partition_stats"}
+
+
+@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_an_instant_from_before_an_index_was_built_can_be_rolled_back(version: str, kind: str) -> None:
+    table = Clustered(version, kind, index_type="GLOBAL_RECORD_LEVEL_INDEX", **ON, **FEW)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    table.upsert(("a", "x", 2, 11), ("c", "x", 2, 30))
+    for name, column in (("by_v", "v"), ("by_p", "p")):
+        HudiTable(table.meta).create_index(name, columns=column)
+    HudiTable(table.meta).rollback()
+    assert table.rows(("id", "v")) == [("a", 10), ("b", 20)]
+    check(table, "taken back")
+    table.upsert(("a", "x", 3, 12))
+    check(table, "written on")
