@@ -23,7 +23,7 @@ from pyhudi.model.file_group import BaseFile, FileSlice
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
-from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
+from pyhudi.model.predicate import Constant, Predicate, calls_of, may_match, parse_where
 from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
 from pyhudi.queries.change_rows import ChangeReading, GroupChange
 from pyhudi.queries.filters import Where, bind, top_level_columns
@@ -263,6 +263,9 @@ def _without_skipped(
     ranges = known.file_ranges(predicate, full, partitions)
     if ranges is not None:
         kept = [read for read in kept if ranges.may_match(read.file_slice, read.merges, read.from_path)]
+    plain = {read.file_slice: read.from_path for read in kept if not read.merges}
+    without = known.slices_without(predicate, full, plain) if calls_of(predicate) and plain else frozenset()
+    kept = [read for read in kept if read.file_slice not in without]
     return kept, len(slices) - len(kept)
 
 

@@ -113,6 +113,27 @@ def _rows(scan: Any) -> list[str]:
     return sorted(map(str, scan.to_arrow().to_pylist()))
 
 
+@pytest.mark.parametrize("version", ["8", "9"])
+def test_bloom_filters_of_an_expression_leave_out_files_and_no_rows(version: str) -> None:
+    table = Clustered(version, "COPY_ON_WRITE", metadata_enable="true")
+    for number in range(8):
+        table.bulk_insert((f"Key{number}", "xy"[number % 2], 1, number), (f"Other{number}", "x", 1, -1))
+    handle = HudiTable(table.meta)
+    handle.create_index("low", index_type="bloom_filters", expression="lower(id)")
+    handle.create_index("next", index_type="bloom_filters", expression="length(id)")
+    table.upsert(("Key3", "y", 2, 30), ("Key8", "z", 1, 8))
+    for where, least in (
+        ("lower(id) = 'key3'", 9),
+        ("lower(id) IN ('key8', 'other1') AND v > 0", 9),
+        ("length(id) = 4 OR lower(id) = 'other1'", 0),
+        ("lower(id) = 'nothing'", 12),
+    ):
+        scan = handle.scan(columns=["id", "v"], where=where)
+        plain = handle.scan(columns=["id", "v"], where=where, options={"hoodie.metadata.enable": "false"})
+        assert _rows(scan) == _rows(plain), where
+        assert scan.plan.files_skipped >= least, where
+
+
 @pytest.mark.parametrize(
     ("pattern", "low", "high", "expected"),
     [
