@@ -42,8 +42,8 @@ def with_metadata_table(meta: MetaClient, options: MetadataOptions) -> MetaClien
     if to_build:
         meta = built(meta)
     unkept = unkept_partitions(meta)
-    if unkept:
-        drop_partitions(meta, unkept, "this release does not keep partitions of their kind up.")
+    for name, why in unkept.items():
+        drop_partitions(meta, (name,), why)
         meta = meta.reload()
     fault = _fault(meta)
     meta = meta if fault is None else _built_anew(meta, fault, options)

@@ -9,6 +9,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.actions.leftovers import delete_leftovers
 from pyhudi.actions.metadata_table import needs_no_change, with_metadata_table
 from pyhudi.actions.undo.damaged_plans import drop_damaged_plans
+from pyhudi.actions.undo.dead_indexing import clear_dead_indexing
 from pyhudi.actions.undo.restore import finish_restores
 from pyhudi.actions.undo.rollback import roll_back_failed_writes
 from pyhudi.engine.base import Engine
@@ -41,6 +42,8 @@ def ready(
     if policy == "NEVER":
         return context, restored
     delete_leftovers(context)
+    cleared = clear_dead_indexing(context)
+    context = context.reloaded() if cleared else context
     undone = roll_back_failed_writes(context)
     return (context.reloaded() if undone else context), (*dropped, *restored, *undone)
 

@@ -24,7 +24,7 @@ from pyhudi.model.filenames import LogFileName
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.storage.base import Storage
 
-__all__ = ["LogStats", "bloom_filters_of_files", "stats_of_file", "stats_of_files"]
+__all__ = ["LogStats", "bloom_filters_of_files", "side_by_side", "stats_of_file", "stats_of_files"]
 
 Read = TypeVar("Read")
 _FILES_AT_ONCE = 8  # footers wait for the store; of files with floats or long texts a batch each is in memory
@@ -59,12 +59,12 @@ def stats_of_files(
     statistics than theirs wait in memory. See `stats_of_file`.
     """
     read = partial(stats_of_file, storage, columns=columns, table_version=table_version, schema=schema)
-    yield from _side_by_side(paths, read)
+    yield from side_by_side(paths, read)
 
 
 def bloom_filters_of_files(storage: Storage, paths: Iterable[str]) -> Iterator[tuple[str, Footer]]:
     """Path and footer of each base file, which has its bloom filter; otherwise as `stats_of_files`."""
-    yield from _side_by_side(paths, partial(_footer, storage))
+    yield from side_by_side(paths, partial(_footer, storage))
 
 
 def _footer(storage: Storage, path: str) -> Footer:
@@ -72,7 +72,7 @@ def _footer(storage: Storage, path: str) -> Footer:
         return reader.footer
 
 
-def _side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
+def side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
     waiting: deque[tuple[str, Future[Read]]] = deque()
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
         try:

@@ -5,13 +5,15 @@ Source: docs/formats/metadata-table.md, "Bloom filters", "Building", "Writing".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from pyhudi.filegroup.file_stats import bloom_filters_of_files
 from pyhudi.formats.base import Footer
 from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
-from pyhudi.metadata.initialization import build_partition, split_by_group
+from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.table import MetadataTable
@@ -27,7 +29,13 @@ __all__ = ["BloomFiltersPartition"]
 class BloomFiltersPartition:
     """Keeps the partition `bloom_filters`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """No definition."""
+        return options.bloom_filters_file_groups
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From the footers of all base files that `files` lists."""
         version = table.data.config.table_version
         by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
@@ -35,8 +43,7 @@ class BloomFiltersPartition:
         newest = table.data.timeline.completed().commits().instants
         instant_time = newest[-1].requested_time if newest else ""
         records = bloom_filters_update(version, instant_time, footers).records
-        groups = split_by_group(partition, records, options.bloom_filters_file_groups, version)
-        return build_partition(table, partition, groups)
+        return split_by_group(partition, records, groups or options.bloom_filters_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The filters of new base files; those of deleted ones go."""

@@ -5,7 +5,7 @@ Source: docs/formats/metadata-table.md, "Statistics", "Indexed columns", "Buildi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from pyhudi.metadata.index_definitions import (
     write_index_definitions,
 )
 from pyhudi.metadata.indexed_columns import indexed_columns, kept_columns
-from pyhudi.metadata.initialization import build_partition, split_by_group
+from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.partitions import MetadataKind
@@ -39,20 +39,25 @@ _DEFINED = 8  # table version from which index definitions are kept
 class ColumnStatsPartition:
     """Keeps the partition `column_stats`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """The columns, as the options say."""
+        _define(table.data, _columns(table.data, options))
+        return options.column_stats_file_groups
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From all files that `files` lists: footers of base files, rows of log files."""
         data = table.data
         version, schema = data.config.table_version, data.stored_schema()
-        columns = indexed_columns(schema, options, version, populate_meta_fields=data.config.populate_meta_fields)
+        columns = _columns(data, options)
         stats: dict[str, list[pa.Table]] = {}
         by_path = {entry.path: path for path, entries in listed_files(table).items() for entry in entries}
         paths = [path for path in by_path if _has_statistics(path)]
         for path, found in stats_of_files(data.storage, paths, columns, version, schema):
             stats.setdefault(by_path[path], []).append(found)
         records = column_stats_update(version, stats).records
-        _define(data, columns)
-        groups = split_by_group(partition, records, options.column_stats_file_groups, version)
-        return build_partition(table, partition, groups)
+        return split_by_group(partition, records, groups or options.column_stats_file_groups, version)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The statistics of new files; those of deleted files go."""
@@ -84,6 +89,12 @@ def stats_of_commit(data: MetaClient, commit: TableCommit, columns: Sequence[str
     for path, stats in stats_of_files(data.storage, missing, columns, version, schema):
         found.setdefault(missing[path], []).append(stats)
     return found
+
+
+def _columns(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:
+    config = data.config
+    has_meta = config.populate_meta_fields
+    return indexed_columns(data.stored_schema(), options, config.table_version, populate_meta_fields=has_meta)
 
 
 def _has_statistics(path: str) -> bool:

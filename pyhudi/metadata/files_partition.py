@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
@@ -33,10 +32,16 @@ _Entry = dict[str, int | bool]
 class FilesPartition:
     """Keeps the partition `files`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """One file group."""
+        return 1
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From a listing of the table's folders."""
         records = files_of_listing(_committed_files(table.data), table.data.config.table_version)
-        return build_partition(table, partition, {file_group_id(partition, 0): [records]})
+        return {file_group_id(partition, 0): [records]}
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """See `files_of_change`."""

@@ -68,7 +68,9 @@ class GroupReader:
                 source = opened.enter_context(self.meta.storage.open_input(block.path))
                 reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
                 files.append(self._pieces(reader, block.where, number))
-            yield from sorted_runs(files, self.file_slice.group.file_id)
+            for piece in sorted_runs(files, self.file_slice.group.file_id):
+                if TYPE in piece.column_names:  # else deletes alone, of keys that nothing here has
+                    yield piece
 
     def with_keys(self, keys: pa.Array) -> pa.Table:
         """The records with these keys (text, no nulls)."""

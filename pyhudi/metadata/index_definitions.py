@@ -15,17 +15,22 @@ from pyhudi.formats.body_fields import Fields, fields_of
 from pyhudi.formats.json_text import parse_json, pretty_json
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
+from pyhudi.model.predicate.tree import Call
 from pyhudi.storage.base import Storage
 
 __all__ = [
+    "EXPRESSION_OPTION",
     "IndexDefinition",
     "IndexDefinitions",
     "column_stats_definition",
+    "expression_index_definition",
     "is_partitioned_record_index",
     "read_index_definitions",
     "secondary_index_definition",
     "write_index_definitions",
 ]
+
+EXPRESSION_OPTION = "expr"  # in the options of an expression index: its function, again
 
 _DEFINITIONS = "indexDefinitions"
 _NAME, _TYPE, _FUNCTION = "indexName", "indexType", "indexFunction"
@@ -99,6 +104,13 @@ def secondary_index_definition(table_version: int, name: str, column: str) -> In
     """The definition of a secondary index. `name`: of its partition."""
     version = "V2" if table_version >= 9 else None
     return IndexDefinition(name, "secondary_index", "identity", (column,), version=version)
+
+
+def expression_index_definition(table_version: int, name: str, kind: str, call: Call) -> IndexDefinition:
+    """The definition of an expression index. `name`: of its partition; `kind`: `column_stats` or `bloom_filters`."""
+    version = "V2" if table_version >= 9 else None
+    options = {EXPRESSION_OPTION: call.function, **dict(call.options)}
+    return IndexDefinition(name, kind, call.function, (str(call.column),), options, version)
 
 
 def read_index_definitions(storage: Storage) -> IndexDefinitions:

@@ -10,10 +10,12 @@ Source: docs/formats/metadata-table.md, "Building", "Timeline".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 
 import pyarrow as pa
 
+from pyhudi.errors import MetadataTableDamaged
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.compaction import compact_archived
@@ -25,13 +27,22 @@ from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
+from pyhudi.model.instant import Instant
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
 
-__all__ = ["METADATA_PARTITIONS", "build_partition", "create_metadata_table", "split_by_group"]
+__all__ = [
+    "METADATA_PARTITIONS",
+    "begin_partition",
+    "build_partition",
+    "create_metadata_table",
+    "fill_partition",
+    "split_by_group",
+]
 
 METADATA_PARTITIONS = "hoodie.table.metadata.partitions"
+METADATA_PARTITIONS_INFLIGHT = "hoodie.table.metadata.partitions.inflight"
 _DEFINITIONS = "hoodie.table.index.defs.path"
 _BUILD = {9: "BULK_INSERT_PREPPED"}  # operation that builds a partition, by table version
 _OLDER_BUILD = "BULK_INSERT"
@@ -93,25 +104,66 @@ def build_partition(table: MetadataTable, partition: str, groups: Mapping[str, I
     Args:   groups: file id → its records, in tables of which only the first may be unsorted: a second one begins
             behind the first one's last key. File groups may be without records.
     """
-    storage, clock = table.meta.storage, table.data.clock
-    version = table.data.config.table_version
     table = compact_archived(table)
+    inflight, empty = _begun(table, partition, groups)
+    stats = _base_files(table, partition, inflight, groups)
+    table.meta.storage.sync(empty)
+    _complete(table, partition, inflight, stats)
+    return _listed(table, partition)
+
+
+def begin_partition(table: MetadataTable, partition: str, file_ids: Sequence[str]) -> MetadataTable:
+    """Begin a partition that is filled later: empty file groups, to which every instant writes from here on. The
+    table's properties list it as one that is being built, which no reader looks at; the table with it.
+    """
+    table = compact_archived(table)
+    inflight, empty = _begun(table, partition, file_ids)
+    table.meta.storage.sync(empty)
+    _complete(table, partition, inflight, [])
+    data = table.data
+    building = sorted({*data.config.metadata_partitions_inflight, partition})
+    update_table_config(data.storage, {METADATA_PARTITIONS_INFLIGHT: ",".join(building)}, (), data.clock)
+    return MetadataTable(data.reload(), table.meta.reload())
+
+
+def fill_partition(table: MetadataTable, partition: str, groups: Mapping[str, Iterable[pa.Table]]) -> MetadataTable:
+    """Give the file groups of a partition that was begun their base files, below the log files that were written to
+    them since, and list it as built; the table with it. Groups as those of `build_partition`.
+    """
+    table = compact_archived(table)
+    inflight = begin_delta_commit(table, _next_build_time(table))
+    _complete(table, partition, inflight, _base_files(table, partition, inflight, groups))
+    return _listed(table, partition)
+
+
+def _begun(table: MetadataTable, partition: str, file_ids: Iterable[str]) -> tuple[Instant, list[str]]:
+    """The instant that builds a partition, inflight; paths of the empty log files of its file groups."""
+    storage = table.meta.storage
     storage.delete_tree(partition)
     instant_time = _next_build_time(table)
     inflight = begin_delta_commit(table, instant_time)
-    ensure_partition_metadata(storage, partition, instant_time, clock)
-    files = GroupFiles(storage, version, instant_time)
-    empty = [files.empty_log(partition, file_id) for file_id in groups]
+    ensure_partition_metadata(storage, partition, instant_time, table.data.clock)
+    files = GroupFiles(storage, table.data.config.table_version, instant_time)
+    return inflight, [files.empty_log(partition, file_id) for file_id in file_ids]
+
+
+def _base_files(
+    table: MetadataTable, partition: str, inflight: Instant, groups: Mapping[str, Iterable[pa.Table]]
+) -> list[WriteStat]:
+    files = GroupFiles(table.meta.storage, table.data.config.table_version, inflight.requested_time)
     stats = []
     for number, (file_id, records) in enumerate(groups.items()):
         filled = _not_empty(records)
         if filled is not None:
             token = f"{number}-0-1"
-            path, size_bytes, count = files.base_file(partition, file_id, token, filled, names_itself=False)
-            stats.append(_stat(partition, file_id, path, size_bytes, count))
-    storage.sync(empty)
-    complete_delta_commit(table, inflight, {partition: stats} if stats else {}, _BUILD.get(version, _OLDER_BUILD))
-    return _listed(table, partition)
+            path, size_bytes, rows = files.base_file(partition, file_id, token, filled, names_itself=False)
+            stats.append(_stat(partition, file_id, path, size_bytes, rows))
+    return stats
+
+
+def _complete(table: MetadataTable, partition: str, inflight: Instant, stats: Sequence[WriteStat]) -> None:
+    operation = _BUILD.get(table.data.config.table_version, _OLDER_BUILD)
+    complete_delta_commit(table, inflight, {partition: stats} if stats else {}, operation)
 
 
 def _not_empty(records: Iterable[pa.Table]) -> Iterator[pa.Table] | None:
@@ -133,21 +185,27 @@ def _next_build_time(table: MetadataTable) -> str:
     """
     taken = {instant.requested_time for instant in table.meta.timeline}
     if table.data.config.table_version >= 8:
-        times = (f"{number:017d}" for number in range(10**3))
+        times = (f"{number:017d}" for number in count())
     else:
         completed = (i.requested_time for i in table.data.timeline if i.is_completed)
         base = max(completed, default=SOLO)
         times = (f"{base}{number:03d}" for number in range(_FIRST_SUFFIX, 10**3))
-    return next(time for time in times if time not in taken)
+    found = next((time for time in times if time not in taken), None)
+    if found is None:
+        raise MetadataTableDamaged(
+            f"{table.meta.storage.root}: partitions were built {10**3 - _FIRST_SUFFIX} times since the last instant of "
+            f"the table; there are no more digits for another. Write to the table first."
+        )
+    return found
 
 
-def _stat(partition: str, file_id: str, path: str, size_bytes: int, count: int) -> WriteStat:
+def _stat(partition: str, file_id: str, path: str, size_bytes: int, rows: int) -> WriteStat:
     return WriteStat(
         file_id=file_id,
         path=path,
         partition_path=partition,
-        num_writes=count,
-        num_inserts=count,
+        num_writes=rows,
+        num_inserts=rows,
         total_write_bytes=size_bytes,
         file_size_in_bytes=size_bytes,
     )
@@ -158,6 +216,9 @@ def _listed(table: MetadataTable, partition: str) -> MetadataTable:
     data = table.data
     listed = sorted({*data.config.metadata_partitions, partition})
     properties = {METADATA_PARTITIONS: ",".join(listed)}
+    building = data.config.metadata_partitions_inflight
+    if partition in building:
+        properties[METADATA_PARTITIONS_INFLIGHT] = ",".join(name for name in building if name != partition)
     if data.storage.stat(INDEX_DEFINITIONS_PATH) is not None:
         # Hudi looks for them nowhere else, and begins a new file without.
         properties[_DEFINITIONS] = INDEX_DEFINITIONS_PATH

@@ -6,7 +6,7 @@ Source: docs/formats/metadata-table.md, "Building", "Writing".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -50,10 +50,21 @@ class TableCommit:
 
 
 class KeptPartition(Protocol):
-    """One kind of partition. All calls are made under the data table's lock."""
+    """One kind of partition. All calls but `records` are made under the data table's lock."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
-        """Build the partition from what the table holds, and list it in the table's properties."""
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
+        """Write the definition that a new partition has, if it has one by itself; the number of its file groups.
+
+        None: they go by the partitions of the table, and only `records` knows them.
+        """
+        ...
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
+        """File id → its records, from what the table holds: to be read in this order, each once. In tables of which
+        only the first may be unsorted. `groups`: what `define` has said.
+        """
         ...
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:

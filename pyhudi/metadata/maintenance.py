@@ -7,6 +7,7 @@ table's lock. Source: docs/formats/metadata-table.md, "Writing", "Taking back".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import CorruptFile, UnsupportedTable, WriteConflict
@@ -15,9 +16,11 @@ from pyhudi.metadata.bloom_filters_partition import BloomFiltersPartition
 from pyhudi.metadata.column_stats_partition import ColumnStatsPartition
 from pyhudi.metadata.compaction import settle_pending_compactions
 from pyhudi.metadata.delta_commit import write_delta_commit
+from pyhudi.metadata.expression_index import why_no_expression_index
+from pyhudi.metadata.expression_index_partition import ExpressionIndexPartition
 from pyhudi.metadata.files_partition import FilesPartition
 from pyhudi.metadata.indexed_columns import statistics_partitions
-from pyhudi.metadata.initialization import create_metadata_table
+from pyhudi.metadata.initialization import build_partition, create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
@@ -27,9 +30,11 @@ from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.metadata.undo import forget, is_compacted
+from pyhudi.metadata.undo import forget, is_built_of, is_compacted
+from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
+from pyhudi.model.table_change import TableChange
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.timeline.table_properties import update_table_config
 
@@ -38,6 +43,7 @@ __all__ = [
     "MetadataTableRebuilt",
     "build",
     "build_anew",
+    "build_kept",
     "build_missing",
     "built",
     "can_be_kept",
@@ -60,6 +66,7 @@ KEPT: Mapping[MetadataKind, KeptPartition] = {
     MetadataKind.PARTITION_STATS: PartitionStatsPartition(),
     MetadataKind.RECORD_INDEX: RecordIndexPartition(),
     MetadataKind.SECONDARY_INDEX: SecondaryIndexPartition(),
+    MetadataKind.EXPRESSION_INDEX: ExpressionIndexPartition(),
 }
 
 
@@ -67,10 +74,18 @@ class MetadataTableRebuilt(UserWarning):
     """A write found the metadata table damaged or not up to date, and has built it anew."""
 
 
-def unkept_partitions(meta: MetaClient) -> tuple[str, ...]:
-    """Partitions, complete or being built, that this release does not keep up: by their kind, or their definition."""
+def unkept_partitions(meta: MetaClient) -> Mapping[str, str]:
+    """Partitions, complete or being built, that this release does not keep up → why not, as a sentence."""
     listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
-    return tuple(name for name in dict.fromkeys(listed) if not (_is_kept(name) and _can_be_followed(meta, name)))
+    found = {}
+    for name in dict.fromkeys(listed):
+        if not _is_kept(name):
+            found[name] = "this release does not keep partitions of their kind up."
+            continue
+        why = _why_not_followed(meta, name)
+        if why is not None:
+            found[name] = f"{why}."
+    return found
 
 
 def wanted_partitions(config: TableConfig, options: MetadataOptions) -> tuple[str, ...]:
@@ -90,8 +105,18 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     table = create_metadata_table(data.reload())
     for name in partitions:
         if _can_be_followed(table.data, name):
-            table = KEPT[kind_of(name)].build(table, name, options)
+            table = build_kept(table, name, options)
     return built(table.data)
+
+
+def build_kept(table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    """Build a partition, or build it anew, and list it in the table's properties; the table with it.
+
+    Raises: UnsupportedTable when it can't be kept up; CorruptFile.
+    """
+    kept = KEPT[kind_of(partition)]
+    groups = kept.define(table, partition, options)
+    return build_partition(table, partition, kept.records(table, partition, options, groups))
 
 
 def built(data: MetaClient) -> MetaClient:
@@ -130,7 +155,7 @@ def build_missing(data: MetaClient, partitions: Sequence[str], options: Metadata
     if table is None:
         return data
     for name in partitions:
-        table = KEPT[kind_of(name)].build(table, name, options)
+        table = build_kept(table, name, options)
     return table.data
 
 
@@ -143,9 +168,16 @@ def _is_kept(partition: str) -> bool:
 
 def _can_be_followed(data: MetaClient, partition: str) -> bool:
     """Is the definition of a partition of a kept kind one that this release can follow?"""
-    if kind_of(partition) is MetadataKind.SECONDARY_INDEX:
-        return why_no_secondary_index(data, partition) is None
-    return True
+    return _why_not_followed(data, partition) is None
+
+
+def _why_not_followed(data: MetaClient, partition: str) -> str | None:
+    match kind_of(partition):
+        case MetadataKind.SECONDARY_INDEX:
+            return why_no_secondary_index(data, partition)
+        case MetadataKind.EXPRESSION_INDEX:
+            return why_no_expression_index(data, partition)
+    return None
 
 
 def keep_up(data: MetaClient, commit: TableCommit) -> str | None:
@@ -179,20 +211,40 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
         undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
     if undone:
         table = settle_pending_compactions(table)
-    compacted = [one for one in undone if is_compacted(table, one)]
+    compacted = [one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one)]
     if compacted and is_restore:
         return _completed(build_anew(table.data, options))
+    late = {name for name in table.partitions for one in undone if is_built_of(table, name, one)}
     taken_back = [forget(table, one) for one in (*undone, time) if one not in compacted]
     table = table.reloaded() if any(taken_back) else table
-    if undone and not compacted and not any(changed.written for changed in commit.change.partitions.values()):
+    if undone and not compacted and not late and not any(changed.written for changed in commit.change.partitions.values()):
         return None  # nothing is left of what was undone, and nothing came
     if not undone:
         table = run_services(table, options)
-    fresh = [name for name in table.partitions if name != _FILES] if compacted else []
+    names = (*table.partitions, *_being_built(table))
+    fresh = [name for name in names if name != _FILES and (compacted or name in late)]
     if fresh:
         table = rebuild_partitions(table, fresh, options)
-    updates = {name: KEPT[kind_of(name)].update(table, name, commit) for name in table.partitions if name not in fresh}
+    updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
+
+
+def _being_built(table: MetadataTable) -> tuple[str, ...]:
+    """Partitions that are being built, whose file groups take what instants write from now on."""
+    building = table.data.config.metadata_partitions_inflight
+    return tuple(name for name in building if _is_kept(name) and table.meta.storage.list(name))
+
+
+def _update(table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+    kept = KEPT[kind_of(partition)]
+    if partition in table.partitions:
+        return kept.update(table, partition, commit)
+    try:
+        return kept.update(table, partition, commit)
+    except WriteConflict:
+        # It began before the index did, so that its tasks did not report what this needs. Who builds the index knows
+        # which instants were pending then, and reads the table when they are complete.
+        return kept.update(table, partition, replace(commit, change=TableChange()))
 
 
 def _without_instant(table: MetadataTable) -> tuple[str, ...]:
@@ -224,7 +276,7 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     unlist_partitions(table.data, partitions)
     table = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
-        table = KEPT[kind_of(name)].build(table, name, options)
+        table = build_kept(table, name, options)
     return MetadataTable(built(table.data), table.meta)
 
 

@@ -5,8 +5,10 @@ Source: docs/formats/metadata-table.md, "Record index", "Building", "Writing".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from pyhudi.errors import WriteConflict
 from pyhudi.meta_client import MetaClient
@@ -15,7 +17,6 @@ from pyhudi.metadata.index_definitions import (
     read_index_definitions,
     write_index_definitions,
 )
-from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
 from pyhudi.metadata.placement import groups_by_prefix
@@ -41,17 +42,24 @@ _DEFINED_FROM = 9  # table version
 class RecordIndexPartition:
     """Keeps the partition `record_index`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
-        """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int | None:
+        """Where keys are unique."""
         data = table.data
         by_partition = _is_by_partition(data, partition, options.record_index)
-        slices = newest_slices(data)
-        groups = _groups(data.storage, slices, options.record_index, by_partition=by_partition)
-        version, zone = data.config.table_version, data.config.timeline_zone
         _define(data, partition, by_partition=by_partition)
-        return build_partition(
-            table, partition, FirstRecords(version, slice_reading(data), slices, groups, zone).files()
-        )
+        if by_partition:
+            return None
+        return record_index_group_count(stored_rows(data.storage, newest_slices(data)), options.record_index)
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
+        """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
+        data = table.data
+        slices = newest_slices(data)
+        counts = {None: groups} if groups is not None else _groups(data.storage, slices, options.record_index)
+        version, zone = data.config.table_version, data.config.timeline_zone
+        return FirstRecords(version, slice_reading(data), slices, counts, zone).files()
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """What came and went, as the tasks reported it.
@@ -100,12 +108,8 @@ def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
     write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))
 
 
-def _groups(
-    storage: Storage, slices: Sequence[FileSlice], own: RecordIndexOptions, *, by_partition: bool
-) -> Mapping[str | None, int]:
-    """How many file groups the index gets, or each partition of the table; a footer is read for each base file."""
-    if not by_partition:
-        return {None: record_index_group_count(stored_rows(storage, slices), own)}
+def _groups(storage: Storage, slices: Sequence[FileSlice], own: RecordIndexOptions) -> Mapping[str | None, int]:
+    """How many file groups each partition of the table gets; a footer is read for each base file."""
     by_path: dict[str | None, list[FileSlice]] = {}
     for file_slice in slices:
         by_path.setdefault(file_slice.group.partition_path, []).append(file_slice)

@@ -29,6 +29,7 @@ __all__ = [
     "bloom_filter_key",
     "column_stats_key",
     "column_stats_prefix",
+    "expression_partition_key",
     "partition_stats_key",
     "secondary_key",
     "secondary_key_prefix",
@@ -65,6 +66,11 @@ def column_stats_prefix(column: str, partition: str | None = None) -> str:
 def partition_stats_key(column: str, partition: str) -> str:
     """Key of a column's statistics in a whole partition."""
     return _hash64(column) + _hash64(partition)
+
+
+def expression_partition_key(column: str, partition: str) -> str:
+    """Key of the statistics that an expression index has of a whole partition."""
+    return _hash64(column) + _hash64(PARTITION_STATS_MARK) + _hash64(partition)
 
 
 def bloom_filter_key(partition: str, file_name: str) -> str:

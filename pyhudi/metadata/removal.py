@@ -65,7 +65,8 @@ def unlist_partitions(meta: MetaClient, partitions: Collection[str]) -> None:
     """Readers use these partitions no longer; they are built anew, by the next write should this process die."""
     listed = meta.config.metadata_partitions
     kept = ",".join(name for name in listed if name not in partitions)
-    update_table_config(meta.storage, {_PARTITIONS: kept, METADATA_TO_BUILD: ",".join(listed)}, ())
+    to_build = ",".join(dict.fromkeys((*listed, *partitions)))
+    update_table_config(meta.storage, {_PARTITIONS: kept, METADATA_TO_BUILD: to_build}, ())
 
 
 def drop_partitions(meta: MetaClient, partitions: Collection[str], why: str = "") -> None:

@@ -5,12 +5,14 @@ Source: docs/formats/metadata-table.md, "Secondary index", "Building", "Writing"
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from pyhudi.errors import HudiError, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import IndexDefinition, is_partitioned_record_index, read_index_definitions
-from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.partitions import keeps_record_index
 from pyhudi.metadata.record_index_groups import record_index_group_count
@@ -33,13 +35,20 @@ _MOVING_ONLY = frozenset({*COMPACTIONS, ActionKind.CLUSTERING})  # rows stay the
 class SecondaryIndexPartition:
     """Keeps the partitions `secondary_index_<name>`."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """Whoever makes the index defines it."""
+        return record_index_group_count(
+            stored_rows(table.data.storage, newest_slices(table.data)), options.record_index
+        )
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
         """From the values and keys of all rows. Raises UnsupportedTable when the index can't be kept up."""
         data = table.data
         pairs = _pairs(data, partition)
-        slices = newest_slices(data)
-        groups = record_index_group_count(stored_rows(data.storage, slices), options.record_index)
-        return build_partition(table, partition, pairs.files(partition, slices, groups))
+        count = groups or self.define(table, partition, options)
+        return pairs.files(partition, newest_slices(data), count)
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         """The pairs that came and went in the file groups that the instant changes.

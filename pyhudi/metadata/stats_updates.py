@@ -6,7 +6,8 @@ Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of par
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,8 @@ __all__ = [
     "partition_stats_deletions",
     "partition_stats_update",
 ]
+
+StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
 _NOT_KNOWN = -1  # counts in a record that says that its file was deleted
@@ -85,7 +88,10 @@ def column_stats_deletions(
 
 
 def partition_stats_update(
-    table_version: int, columns: Sequence[str], partitions: Mapping[str, tuple[pa.Table, Collection[str]]]
+    table_version: int,
+    columns: Sequence[str],
+    partitions: Mapping[str, tuple[pa.Table, Collection[str]]],
+    key: StatsKey = partition_stats_key,
 ) -> PartitionUpdate:
     """The statistics of whole partitions, made anew.
 
@@ -95,6 +101,7 @@ def partition_stats_update(
         columns: the indexed ones.
         partitions: path of each touched partition → statistics of its files (others are passed over), and names of all
             files of its newest slices, without folders.
+        key: the key of a column's statistics in a partition.
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
     for path, (stats, files) in partitions.items():
@@ -102,17 +109,20 @@ def partition_stats_update(
         rows = joined_stats(table_version, live, len(files), path)
         rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string())))
         names = rows.column("columnName").to_pylist()
-        own = pa.array([partition_stats_key(str(name), path) for name in names], pa.string())
+        own = pa.array([key(str(name), path) for name in names], pa.string())
         parts.append(_records(table_version, own, RecordType.PARTITION_STATS, rows))
-        keys += [partition_stats_key(name, path) for name in columns if name not in set(names)]
+        keys += [key(name, path) for name in columns if name not in set(names)]
     return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
 
 
 def partition_stats_deletions(
-    table_version: int, columns: Sequence[str], partition_paths: Collection[str]
+    table_version: int,
+    columns: Sequence[str],
+    partition_paths: Collection[str],
+    key: StatsKey = partition_stats_key,
 ) -> PartitionUpdate:
     """What takes the statistics of deleted partitions away."""
-    keys = [partition_stats_key(name, path) for path in sorted(partition_paths) for name in columns]
+    keys = [key(name, path) for path in sorted(partition_paths) for name in columns]
     return PartitionUpdate(nothing_known(table_version, MetadataKind.PARTITION_STATS), pa.array(keys, pa.string()))
 
 

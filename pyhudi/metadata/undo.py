@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyhudi.formats.log.reader import LogBlock, scan_log
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
-from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["forget", "is_compacted"]
+__all__ = ["forget", "is_built_of", "is_compacted"]
 
+_FIRST_BUILD = "010"  # below version 8: digits behind the instant that a partition was built of
 _FIRST_OWN_LOGS = 8  # table version from which each delta commit's log files have its instant in their names
 
 
@@ -31,6 +33,27 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
     by_completion = table.data.config.table_version >= _FIRST_OWN_LOGS
     when = (own[0].completion_time or "") if by_completion else instant_time
     return own[0].is_completed and any(compaction > when for compaction in compactions)
+
+
+def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
+    """Were file groups of the partition built, or compacted, when this instant was complete? They have what it did then,
+    and no delta commit of it that could be taken out tells what was before.
+
+    Of an instant without a delta commit here nobody knows whether it was complete: that it had begun is enough.
+    """
+    completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
+    if table.data.config.table_version < _FIRST_OWN_LOGS:
+        return any(instant_time <= s.base_instant[:INSTANT_TIME_DIGITS] for s in _built(table, partition))
+    when = completed.get(instant_time, instant_time)
+    return any(completed.get(s.base_instant, "") > when for s in _built(table, partition))
+
+
+def _built(table: MetadataTable, partition: str) -> Iterator[FileSlice]:
+    """The slices that a build began; what a compaction has is told by its time."""
+    for found in table.slices(partition):
+        time = found.base_instant
+        if time.startswith(SOLO) or time[INSTANT_TIME_DIGITS:] >= _FIRST_BUILD:
+            yield found
 
 
 def forget(table: MetadataTable, instant_time: str) -> bool:

@@ -28,9 +28,10 @@ from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, partition_stats_key, stored_partition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileSlice
-from pyhudi.model.predicate import Column, Predicate, ValueRange, columns_of, is_opaque, may_match
-from pyhudi.model.predicate.tree import Value
-from pyhudi.queries.filters import resolve
+from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, is_opaque, may_match
+from pyhudi.model.predicate.tree import Value, column_of
+from pyhudi.queries.expression_skipping import expression_indexes, in_any_zone
+from pyhudi.queries.filters import resolve, resolve_operand
 
 __all__ = ["FileRanges", "load_file_ranges", "partitions_left"]
 
@@ -44,10 +45,12 @@ _TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → 
 
 @dataclass(frozen=True, slots=True)
 class FileRanges:
-    """Ranges of the columns of one predicate, by file. `by_key`: column → key of the statistics → range."""
+    """Ranges of the columns of one predicate, and of functions of columns, by file. `by_key`: column or function → key
+    of the statistics → range.
+    """
 
     predicate: Predicate
-    by_key: Mapping[Column, Mapping[str, ValueRange]]
+    by_key: Mapping[Operand, Mapping[str, ValueRange]]
 
     def may_match(self, found: FileSlice, merges: bool, from_path: Collection[str]) -> bool:
         """Can the slice have a row that the predicate keeps? `from_path`: columns whose value is not the file's."""
@@ -55,8 +58,8 @@ class FileRanges:
         names += [log.name for log in found.log_files] if merges else []
         partition = stored_partition(found.group.partition_path)
 
-        def ranges(column: Column) -> ValueRange | None:
-            known = self.by_key.get(column)
+        def ranges(operand: Operand) -> ValueRange | None:
+            known, column = self.by_key.get(operand), column_of(operand)
             if known is None or column.path[0] in from_path:
                 return None
             name = ".".join(column.path)
@@ -73,10 +76,18 @@ def load_file_ranges(
     Args:    predicate: bound to `schema`; partitions: paths of those that are left to read.
     Raises:  CorruptFile, MetadataTableDamaged.
     """
-    columns = columns_of(predicate)
-    if _PARTITION not in table.partitions or not columns or is_opaque(predicate):
+    if is_opaque(predicate):
         return None
-    return FileRanges(predicate, dict(_column_ranges(table, columns, schema, partitions)))
+    columns = columns_of(predicate) if _PARTITION in table.partitions else ()
+    indexes = expression_indexes(table, predicate)
+    if not columns and not indexes:
+        return None
+    found: dict[Operand, Mapping[str, ValueRange]] = dict(_column_ranges(table, columns, schema, partitions))
+    for call, index in indexes.items():
+        column_type, result = resolve(call.column, schema)[1], resolve_operand(call, schema)[1]
+        known = _ranges(_records(table, index, call.column, partitions), result)
+        found[call] = {key: in_any_zone(call, column_type, one) for key, one in known.items()}
+    return FileRanges(predicate, found)
 
 
 def partitions_left(
@@ -112,9 +123,9 @@ def _left(
     by_column: Mapping[Column, Mapping[str, ValueRange]],
     from_path: Mapping[str, Collection[str]],
 ) -> frozenset[str]:
-    def ranges(path: str, column: Column) -> ValueRange | None:
-        known = by_column.get(column)
-        return None if known is None or column.path[0] in from_path[path] else known.get(path)
+    def ranges(path: str, column: Operand) -> ValueRange | None:
+        known = by_column.get(column) if isinstance(column, Column) else None
+        return None if known is None or column_of(column).path[0] in from_path[path] else known.get(path)
 
     return frozenset(path for path in from_path if may_match(predicate, partial(ranges, path)))
 
@@ -161,11 +172,15 @@ def _column_ranges(
     table: MetadataTable, columns: Iterable[Column], schema: pa.Schema, partitions: Sequence[str]
 ) -> Iterable[tuple[Column, Mapping[str, ValueRange]]]:
     for column, data_type in _resolved(columns, schema):
-        name = ".".join(column.path)
-        few = len(partitions) <= _PARTITIONS_BY_PREFIX
-        within = [stored_partition(path) for path in partitions] if few else [None]
-        records = table.with_prefixes(_PARTITION, [column_stats_prefix(name, partition) for partition in within])
-        yield column, _ranges(records, data_type)
+        yield column, _ranges(_records(table, _PARTITION, column, partitions), data_type)
+
+
+def _records(table: MetadataTable, index: str, column: Column, partitions: Sequence[str]) -> pa.Table:
+    """The statistics of a column that a partition of the metadata table has of the files in these partitions."""
+    name = ".".join(column.path)
+    few = len(partitions) <= _PARTITIONS_BY_PREFIX
+    within = [stored_partition(path) for path in partitions] if few else [None]
+    return table.with_prefixes(index, [column_stats_prefix(name, partition) for partition in within])
 
 
 def _ranges(records: pa.Table, data_type: pa.DataType) -> Mapping[str, ValueRange]:

@@ -8,6 +8,7 @@ without a zone is UTC.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import reduce
@@ -18,8 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.java.spark_functions import result_type, why_not
 from pyhudi.model.predicate import (
     And,
+    Call,
     Column,
     Compare,
     CompareColumns,
@@ -29,15 +32,17 @@ from pyhudi.model.predicate import (
     Like,
     Not,
     Opaque,
+    Operand,
     Or,
     Predicate,
 )
 from pyhudi.model.predicate.limits import check_terms, shown
-from pyhudi.model.predicate.tree import Value
+from pyhudi.model.predicate.tree import Value, column_of
+from pyhudi.queries.call_expressions import call_expression
 from pyhudi.queries.literals import comparison_with_number, fits_exactly, fitted
 from pyhudi.queries.value_lists import list_values, merged_lists
 
-__all__ = ["Where", "bind", "resolve", "to_arrow", "top_level_columns"]
+__all__ = ["Where", "bind", "resolve", "resolve_operand", "to_arrow", "top_level_columns"]
 
 _COLUMNS_NAMED = 100  # in a message; more say nothing
 
@@ -75,6 +80,22 @@ def _is_text(name: str) -> bool:
     return name.isascii() or name.encode(errors="replace").decode() == name
 
 
+def resolve_operand(operand: Operand, schema: pa.Schema) -> tuple[Operand, pa.DataType]:
+    """A column, or a function of one, with the path as the schema has it; and the type of its values.
+
+    Raises ConfigError for an unknown column, and a function that can't be computed of it.
+    """
+    if isinstance(operand, Column):
+        path, kind = resolve(operand, schema)
+        return Column(path), kind
+    path, kind = resolve(operand.column, schema)
+    call = replace(operand, column=Column(path))
+    why = why_not(call, kind)
+    if why is not None:
+        raise ConfigError(f"where: {why}.")
+    return call, result_type(call, kind)
+
+
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
     """The predicate with every column checked against `schema` and every literal made its column's type.
 
@@ -104,30 +125,30 @@ def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
         case Not(child):
             return Not(_bound(child, schema))
         case Compare(column, op, value):
-            path, kind = resolve(column, schema)
+            found, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
             literal = fitted(value, kind, column)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
-                return comparison_with_number(Column(path), op, literal, kind)
-            return Compare(Column(path), op, literal)
+                return comparison_with_number(found, op, literal, kind)
+            return Compare(found, op, literal)
         case In(column, values, has_null):
-            path, kind = resolve(column, schema)
+            found, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
             fitting = tuple(fitted(value, kind, column) for value in values)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
                 fitting = tuple(value for value in fitting if fits_exactly(value, kind))
-            return In(Column(path), fitting, has_null)
+            return In(found, fitting, has_null)
         case IsNull(column):
-            return IsNull(Column(resolve(column, schema)[0]))
+            return IsNull(resolve_operand(column, schema)[0])
         case Like(column, pattern):
-            path, kind = resolve(column, schema)
+            found, kind = resolve_operand(column, schema)
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
                 raise ConfigError(f"where uses LIKE on the column {column}, whose type is {kind}; LIKE needs text.")
-            return _checked_like(Like(Column(path), fitted(pattern, kind, column)))
+            return _checked_like(Like(found, fitted(pattern, kind, column)))
         case CompareColumns(left, op, right):
-            return CompareColumns(Column(resolve(left, schema)[0]), op, Column(resolve(right, schema)[0]))
+            return CompareColumns(resolve_operand(left, schema)[0], op, resolve_operand(right, schema)[0])
     return predicate
 
 
@@ -153,9 +174,9 @@ def top_level_columns(predicate: Predicate, schema: pa.Schema) -> set[str]:
         case Not(child):
             return top_level_columns(child, schema)
         case CompareColumns(left, _, right):
-            return {left.path[0], right.path[0]}
+            return {column_of(left).path[0], column_of(right).path[0]}
         case Compare(column, _, _) | In(column, _, _) | IsNull(column) | Like(column, _):
-            return {column.path[0]}
+            return {column_of(column).path[0]}
         case Opaque(expression):
             text = str(expression)
             return {name for name in schema.names if name in text}
@@ -186,29 +207,35 @@ def to_arrow(predicate: Predicate, schema: pa.Schema) -> pc.Expression:
         case Constant(value):
             return pc.scalar(pa.scalar(value, pa.bool_()))
         case Compare(column, op, value):
-            kind = resolve(column, schema)[1]
+            kind = resolve_operand(column, schema)[1]
             if pa.types.is_floating(kind):
-                return _compare_float(pc.field(*column.path), op, value)
-            return _KERNELS[op](pc.field(*column.path), _literal(value, kind))
+                return _compare_float(_field(column, schema), op, value)
+            return _KERNELS[op](_field(column, schema), _literal(value, kind))
         case CompareColumns(left, op, right):
-            kinds = [resolve(column, schema)[1] for column in (left, right)]
-            return _compare_columns(pc.field(*left.path), op, pc.field(*right.path), kinds)
+            kinds = [resolve_operand(column, schema)[1] for column in (left, right)]
+            return _compare_columns(_field(left, schema), op, _field(right, schema), kinds)
         case In(column, values, has_null):
             unknown = (Constant(None),) if has_null else ()
             missing = And((IsNull(column), Constant(None)))  # null IN (...) is unknown, also for an empty list
             return _is_in(column, values, schema) | to_arrow(Or((*unknown, missing)), schema)
         case IsNull(column):
-            return pc.field(*column.path).is_null()
+            return _field(column, schema).is_null()
         case Like(column, _) as like:
-            return pc.match_substring_regex(pc.field(*column.path), like.regex())
+            return pc.match_substring_regex(_field(column, schema), like.regex())
         case Opaque(expression):
             return expression
     raise AssertionError(predicate)
 
 
-def _is_in(column: Column, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
+def _field(operand: Operand, schema: pa.Schema) -> pc.Expression:
+    if isinstance(operand, Call):
+        return call_expression(operand, resolve(operand.column, schema)[1])
+    return pc.field(*operand.path)
+
+
+def _is_in(column: Operand, values: tuple[Value, ...], schema: pa.Schema) -> pc.Expression:
     """Whether the column's value is one of these; false for null."""
-    kind, field = resolve(column, schema)[1], pc.field(*column.path)
+    kind, field = resolve_operand(column, schema)[1], _field(column, schema)
     if not pa.types.is_floating(kind):
         return field.isin(list_values(values, kind))
     found = field.isin(list_values([value for value in values if value == value], kind))

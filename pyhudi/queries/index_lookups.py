@@ -12,7 +12,7 @@ from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.predicate import Column, Compare, In, Predicate
+from pyhudi.model.predicate import Compare, In, Operand, Predicate
 from pyhudi.model.predicate.tree import And, Or, Value
 
 __all__ = ["groups_of_places", "is_ahead", "only_values"]
@@ -34,7 +34,7 @@ def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:
     return frozenset(FileGroupId(str(path), str(file_id)) for path, file_id in rows)
 
 
-def only_values(predicate: Predicate, column: Column) -> tuple[Value, ...] | None:
+def only_values(predicate: Predicate, column: Operand) -> tuple[Value, ...] | None:
     """The only values of a column with which a row can pass; None when there may be others."""
     match predicate:
         case Compare(found, "=", value) if found == column:

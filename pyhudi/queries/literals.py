@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, local
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.predicate import Column, Compare, In, Not, Predicate
+from pyhudi.model.predicate import Compare, In, Not, Operand, Predicate
 from pyhudi.model.predicate.limits import shown
 from pyhudi.model.predicate.tokens import has_too_many_digits
 from pyhudi.model.predicate.tree import Value
@@ -21,7 +21,7 @@ from pyhudi.model.predicate.tree import Value
 __all__ = ["comparison_with_number", "fits_exactly", "fitted"]
 
 
-def fitted(value: Value, kind: pa.DataType, column: Column) -> Value:
+def fitted(value: Value, kind: pa.DataType, column: Operand) -> Value:
     """`value` as the Python value that a column of this type is compared with."""
     result = None
     with contextlib.suppress(ValueError, TypeError, InvalidOperation, OverflowError, pa.ArrowException):
@@ -132,7 +132,7 @@ def fits_exactly(value: Value, kind: pa.DataType) -> bool:
     return exact.is_finite() and lowest <= exact <= highest and _rounded(exact, digits, ROUND_FLOOR) == exact
 
 
-def comparison_with_number(column: Column, op: str, value: Value, kind: pa.DataType) -> Predicate:
+def comparison_with_number(column: Operand, op: str, value: Value, kind: pa.DataType) -> Predicate:
     """A comparison with a number that the column may be unable to hold: 1.5 or 2 ** 70 with an integer column."""
     if fits_exactly(value, kind):
         return Compare(column, op, value)

@@ -15,9 +15,10 @@ from pyhudi.errors import HudiError, MetadataTableDamaged, PathNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.listing import listed_files, missing_instants
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.predicate import Predicate
 from pyhudi.queries.data_skipping import FileRanges, load_file_ranges, partitions_left
+from pyhudi.queries.expression_blooms import slices_without
 from pyhudi.queries.key_pruning import groups_with_keys
 from pyhudi.queries.value_pruning import groups_with_values
 from pyhudi.storage.base import FileInfo
@@ -62,6 +63,16 @@ class TrustedMetadata:
         except HudiError as error:
             _ignored(self.table.data, error)
             return None
+
+    def slices_without(
+        self, predicate: Predicate, schema: pa.Schema, slices: Mapping[FileSlice, Collection[str]]
+    ) -> frozenset[FileSlice]:
+        """See the function of this name; none (with a warning) when the records can't be read."""
+        try:
+            return slices_without(self.table, predicate, schema, slices)
+        except HudiError as error:
+            _ignored(self.table.data, error)
+            return frozenset()
 
     def partitions_left(
         self, predicate: Predicate, schema: pa.Schema, from_path: Mapping[str, Collection[str]]

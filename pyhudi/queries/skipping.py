@@ -4,6 +4,7 @@
     statistics of partitions   all files of a partition whose values can't pass
     secondary indexes          the file groups that have the values that the filter wants
     column statistics          each file whose values can't pass
+    bloom filters              each base file without the values that an expression is to have
 
 Each step says how many it left out, and by what (`Scan.explain`). Where the record index has told, nothing else is
 asked: the files that are left have the rows. Nor is a single file asked for whose keys are looked for.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.predicate import Predicate, columns_of
+from pyhudi.model.predicate import Predicate, calls_of, columns_of
 from pyhudi.queries.key_pruning import wanted_keys
 from pyhudi.queries.metadata_use import TrustedMetadata
 from pyhudi.queries.read_slice import ReadSlice
@@ -86,6 +87,10 @@ def without_skipped(
     if ranges is not None:
         may_match = ranges.may_match
         keep("column statistics", columns, lambda read: may_match(read.file_slice, read.merges, read.from_path))
+    plain = {read.file_slice: read.from_path for read in left if not read.merges}
+    if plain and calls_of(predicate):
+        without = known.slices_without(predicate, full, plain)
+        keep("bloom filters of expressions", columns, lambda read: read.file_slice not in without)
     return left, tuple(steps)
 
 

@@ -23,7 +23,7 @@ from pyhudi.filegroup.split_merge import merged_log_rows
 from pyhudi.filegroup.wanted_rows import WantedValues
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.predicate import Column, ValueRange, is_opaque, may_match
+from pyhudi.model.predicate import Column, Operand, ValueRange, is_opaque, may_match
 from pyhudi.queries.change_rows import read_changes
 from pyhudi.queries.filters import resolve, to_arrow
 from pyhudi.queries.index_lookups import only_values
@@ -252,7 +252,10 @@ def row_group_test(
         return bool(stored == wanted or (pa.types.is_integer(stored) and pa.types.is_integer(wanted)))
 
     def test(ranges: Callable[[Column], ValueRange | None]) -> bool:
-        return may_match(plan.predicate, lambda column: ranges(column) if trusted(column) else None)
+        def known(operand: Operand) -> ValueRange | None:
+            return ranges(operand) if isinstance(operand, Column) and trusted(operand) else None
+
+        return may_match(plan.predicate, known)
 
     return test
 

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.model.predicate import Column, Compare, In, Not, Predicate
+from pyhudi.model.predicate import Compare, In, Not, Operand, Predicate
 from pyhudi.model.predicate.tree import Value
 
 __all__ = ["list_values", "merged_lists"]
@@ -24,7 +24,7 @@ def merged_lists(children: tuple[Predicate, ...], negated: bool) -> tuple[Predic
 
     The list is where its first term was.
     """
-    lists: dict[Column, list[In]] = {}
+    lists: dict[Operand, list[In]] = {}
     for child in children:
         found = _as_list(child, negated)
         if found is not None:

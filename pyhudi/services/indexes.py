@@ -22,30 +22,44 @@ from pyhudi.errors import ConfigError, CorruptFile, HudiError, MetadataTableDama
 from pyhudi.formats.index_plans import encode_index_plan
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.expression_index import why_no_expression_index
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
+    expression_index_definition,
     read_index_definitions,
     secondary_index_definition,
     write_index_definitions,
 )
-from pyhudi.metadata.maintenance import KEPT, build
-from pyhudi.metadata.partitions import MetadataKind, keeps_record_index, kind_of
+from pyhudi.metadata.maintenance import build, build_kept
+from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
 from pyhudi.metadata.removal import drop_partitions
 from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind
-from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["IndexInfo", "IndexList", "create_index", "drop_index", "load_indexes"]
+__all__ = [
+    "IndexInfo",
+    "IndexList",
+    "WantedIndex",
+    "create_index",
+    "drop_index",
+    "index_info",
+    "load_indexes",
+    "prepared",
+    "wanted_index",
+]
 
 _FILES = MetadataKind.FILES.value.prefix
 _COLUMN_STATS, _PARTITION_STATS = MetadataKind.COLUMN_STATS.value.prefix, MetadataKind.PARTITION_STATS.value.prefix
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 _SECONDARY = MetadataKind.SECONDARY_INDEX.value.prefix
 _SECONDARY_TYPE = "secondary_index"
+_EXPRESSION = MetadataKind.EXPRESSION_INDEX.value.prefix
+_EXPRESSION_TYPES = (_COLUMN_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _BY_TYPE = (_RECORD_INDEX, _COLUMN_STATS, _PARTITION_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder and a part of file names
 _FIRST_PARTITION_STATS = 8  # table version
@@ -79,6 +93,16 @@ class IndexList(list[IndexInfo]):
         return html_table(_HEADER, [found._row() for found in self])
 
 
+@dataclass(frozen=True, slots=True)
+class WantedIndex:
+    """The index that a call wants. `partition`: of the metadata table."""
+
+    partition: str
+    kind: str
+    columns: tuple[str, ...]
+    expression: Call | None
+
+
 def load_indexes(meta: MetaClient) -> IndexList:
     """The indexes of a table: all partitions of its metadata table but `files`. Raises CorruptFile."""
     definitions = read_index_definitions(meta.storage).by_name
@@ -91,21 +115,41 @@ def load_indexes(meta: MetaClient) -> IndexList:
     return found
 
 
+def prepared(context: ActionContext, wanted: WantedIndex) -> tuple[ActionContext, IndexDefinition | None]:
+    """The table with a metadata table that has no such index, and the definition of one that has one. Hold the lock.
+
+    Raises ConfigError for what can't be built.
+    """
+    now = context.reloaded()
+    definition = _checked(now.meta, wanted)
+    options = now.options.metadata
+    if wanted.partition == _COLUMN_STATS:
+        options = replace(options, column_stats_columns=wanted.columns)
+        now = replace(now, options=replace(now.options, metadata=options))
+    if not now.meta.config.metadata_partitions:
+        now = replace(now, meta=build(now.meta, (_FILES,), options))
+    _forget_dead(now.meta, wanted.partition)
+    return now, definition
+
+
 def create_index(
-    context: ActionContext, name: str, columns: Sequence[str] = (), index_type: str | None = None
+    context: ActionContext,
+    name: str,
+    columns: Sequence[str] = (),
+    index_type: str | None = None,
+    expression: Call | None = None,
 ) -> IndexInfo:
     """Build an index. See `HudiTable.create_index`."""
-    partition = _partition(name, index_type)
+    wanted = wanted_index(name, columns, index_type, expression)
     with hold(context.lock, context.options.lock.wait_timeout_s):
-        now = context.reloaded()
-        definition = _checked(now.meta, partition, columns)
-        options = now.options.metadata
-        options = replace(options, column_stats_columns=tuple(columns)) if partition == _COLUMN_STATS else options
-        if not now.meta.config.metadata_partitions:
-            now = replace(now, meta=build(now.meta, (_FILES,), options))
-        _forget_dead(now.meta, partition)
-        _build(now, partition, definition, options)
-        return next(one for one in load_indexes(now.meta.reload()) if one.name == partition)
+        now, definition = prepared(context, wanted)
+        _build(now, wanted.partition, definition)
+        return index_info(now.meta.reload(), wanted.partition)
+
+
+def index_info(meta: MetaClient, partition: str) -> IndexInfo:
+    """The index with this partition of the metadata table, which there is."""
+    return next(one for one in load_indexes(meta) if one.name == partition)
 
 
 def drop_index(context: ActionContext, name: str) -> None:
@@ -115,7 +159,7 @@ def drop_index(context: ActionContext, name: str) -> None:
         definitions = read_index_definitions(meta.storage)
         listed = (*meta.config.metadata_partitions, *meta.config.metadata_partitions_inflight)
         known = dict.fromkeys((*listed, *definitions.by_name))
-        found = [one for one in (name, f"{_SECONDARY}{name}", f"expr_index_{name}") if one in known]
+        found = [one for one in (name, f"{_SECONDARY}{name}", f"{_EXPRESSION}{name}") if one in known]
         if not found or found[0] == _FILES:
             names = ", ".join(one for one in known if one != _FILES) or "none"
             raise ConfigError(f"{meta.storage.root} has no index {name!r}; it has: {names}.")
@@ -127,29 +171,38 @@ def drop_index(context: ActionContext, name: str) -> None:
             raise ConfigError(f"{meta.storage.root}: {', '.join(needing)} need the record index; drop them first.")
         drop_partitions(meta, partitions)
         write_index_definitions(meta.storage, definitions.without(partitions))
-        _forget_dead(meta, found[0])
+        _forget_dead(meta.reload(), found[0])
 
 
-def _partition(name: str, index_type: str | None) -> str:
-    """The partition of an index. Raises ConfigError for a name or type that there is not."""
+def wanted_index(name: str, columns: Sequence[str], index_type: str | None, expression: Call | None) -> WantedIndex:
+    """Raises ConfigError for a name or type that there is not."""
     if not _NAME.fullmatch(name):
         raise ConfigError(f"The name of an index is of letters, digits and _, found {name!r:.120}.")
+    if expression is not None:
+        kind = index_type or _COLUMN_STATS
+        if kind not in _EXPRESSION_TYPES:
+            raise ConfigError(
+                f"Indexes of expressions are of the types {' and '.join(_EXPRESSION_TYPES)}, found {kind!r}."
+            )
+        prefixed = name if name.startswith(_EXPRESSION) else f"{_EXPRESSION}{name}"
+        return WantedIndex(prefixed, kind, tuple(columns), expression)
     kind = index_type or (name if name in _BY_TYPE else _SECONDARY_TYPE)
     if kind in _BY_TYPE:
         if name != kind:
-            raise ConfigError(f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}.")
-        return kind
+            raise ConfigError(
+                f"A table has one index of the type {kind}, whose name is {kind!r}; found {name!r}. One of the values "
+                f"of a function is made with expression=."
+            )
+        return WantedIndex(kind, kind, tuple(columns), None)
     if kind != _SECONDARY_TYPE:
-        raise ConfigError(
-            f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}. IndexList of "
-            f"expressions are made by Apache Hudi only."
-        )
-    return name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"
+        raise ConfigError(f"Indexes are of the types {', '.join((*_BY_TYPE, _SECONDARY_TYPE))}, found {kind!r}.")
+    partition = name if name.startswith(_SECONDARY) else f"{_SECONDARY}{name}"
+    return WantedIndex(partition, kind, tuple(columns), None)
 
 
-def _checked(meta: MetaClient, partition: str, columns: Sequence[str]) -> IndexDefinition | None:
+def _checked(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition | None:
     """The definition of the index, None where building it writes it. Raises ConfigError for what can't be built."""
-    root, config = meta.storage.root, meta.config
+    root, config, partition, columns = meta.storage.root, meta.config, wanted.partition, wanted.columns
     if partition in (*config.metadata_partitions, *config.metadata_partitions_inflight):
         raise ConfigError(f"{root} has the index {partition} already; drop it first to build it anew.")
     names = meta.table_schema().names
@@ -160,10 +213,17 @@ def _checked(meta: MetaClient, partition: str, columns: Sequence[str]) -> IndexD
         raise ConfigError(f"{root}: statistics of partitions are of tables from version {_FIRST_PARTITION_STATS} on.")
     if partition == _RECORD_INDEX and not config.populate_meta_fields:
         raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
-    if kind_of(partition) is not MetadataKind.SECONDARY_INDEX:
+    if wanted.expression is not None:
+        return _checked_expression(meta, wanted, wanted.expression)
+    if wanted.kind != _SECONDARY_TYPE:
         if columns and partition != _COLUMN_STATS:
             raise ConfigError(f"The index {partition} is not of columns, found {', '.join(columns)}.")
         return None
+    return _checked_secondary(meta, wanted)
+
+
+def _checked_secondary(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition:
+    root, config, columns = meta.storage.root, meta.config, wanted.columns
     if len(columns) != 1:
         raise ConfigError(f"A secondary index is of one column, found {', '.join(columns) or 'none'}.")
     if not keeps_record_index(config):
@@ -171,15 +231,31 @@ def _checked(meta: MetaClient, partition: str, columns: Sequence[str]) -> IndexD
             f"{root}: a secondary index leads to record keys, and the record index from there to files. Make that "
             f"first: create_index('{_RECORD_INDEX}')."
         )
-    definition = secondary_index_definition(config.table_version, partition, columns[0])
-    why = why_no_secondary_index(meta, partition, definition)
+    definition = secondary_index_definition(config.table_version, wanted.partition, columns[0])
+    why = why_no_secondary_index(meta, wanted.partition, definition)
     if why is not None:
-        raise ConfigError(f"{root} can't have the index {partition}: {why}.")
+        raise ConfigError(f"{root} can't have the index {wanted.partition}: {why}.")
     return definition
 
 
-def _build(now: ActionContext, partition: str, definition: IndexDefinition | None, options: MetadataOptions) -> None:
-    meta = now.meta
+def _checked_expression(meta: MetaClient, wanted: WantedIndex, expression: Call) -> IndexDefinition:
+    root, config = meta.storage.root, meta.config
+    if wanted.columns not in ((), (str(expression.column),)):
+        raise ConfigError(
+            f"An index of {expression.function}({expression.column}) is of the column {expression.column}, found "
+            f"{', '.join(wanted.columns)}."
+        )
+    definition = expression_index_definition(config.table_version, wanted.partition, wanted.kind, expression)
+    why = why_no_expression_index(meta, wanted.partition, definition)
+    if why is None and wanted.kind != _COLUMN_STATS and config.is_merge_on_read:
+        why = "Apache Hudi can't keep bloom filters of expressions up in merge-on-read tables, whose writes then fail"
+    if why is not None:
+        raise ConfigError(f"{root} can't have the index {wanted.partition}: {why}.")
+    return definition
+
+
+def _build(now: ActionContext, partition: str, definition: IndexDefinition | None) -> None:
+    meta, options = now.meta, now.options.metadata
     before = read_index_definitions(meta.storage)
     if definition is not None:
         write_index_definitions(meta.storage, before.merged([definition]))
@@ -191,7 +267,7 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
         table = MetadataTable.open(meta.reload())
         if table is None:
             raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
-        KEPT[kind_of(partition)].build(table, partition, options)
+        build_kept(table, partition, options)
     except HudiError:
         writer.delete_files(inflight)
         write_index_definitions(meta.storage, before)

@@ -99,7 +99,8 @@ def _wanted(context: ActionContext, partitions: Sequence[str] | None) -> tuple[s
             f"release keeps none up of its kind in a table of version {config.table_version}."
         )
     there = (*config.metadata_partitions, *config.metadata_to_build)
-    indexes = [n for n in partitions if kind_of(n) is MetadataKind.SECONDARY_INDEX and n not in there]
+    defined = (MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+    indexes = [n for n in partitions if kind_of(n) in defined and n not in there]
     if indexes:
         raise ConfigError(
             f"{context.meta.storage.root}: the metadata table has no index {indexes[0]!r} that could be built anew. "

@@ -26,11 +26,12 @@ from pyhudi.model.predicate import (
     IsNull,
     Like,
     Not,
+    Operand,
     Or,
     Predicate,
 )
 from pyhudi.model.predicate.tree import Value
-from pyhudi.queries.filters import resolve
+from pyhudi.queries.filters import resolve_operand
 
 __all__ = ["to_spark"]
 
@@ -58,7 +59,7 @@ def to_spark(predicate: Predicate, schema: pa.Schema) -> SparkColumn:
         case Constant(value):
             return F.lit(value).cast("boolean")
         case Compare(column, op, value):
-            kind = resolve(column, schema)[1]
+            kind = resolve_operand(column, schema)[1]
             return _OPERATORS[op](_column(column), _literal(value, kind))
         case CompareColumns(left, op, right):
             return _OPERATORS[op](_column(left), _column(right))
@@ -82,13 +83,14 @@ def _balanced(
     return terms[0] if terms else F.lit(empty)
 
 
-def _column(column: Column) -> SparkColumn:
+def _column(column: Operand) -> SparkColumn:
+    assert isinstance(column, Column), column  # filters with functions are not Spark's
     first, *rest = column.path
     return reduce(lambda outer, name: outer.getField(name), rest, F.col("`" + first.replace("`", "``") + "`"))
 
 
-def _in(column: Column, values: tuple[Value, ...], has_null: bool, schema: pa.Schema) -> SparkColumn:
-    kind = resolve(column, schema)[1]
+def _in(column: Operand, values: tuple[Value, ...], has_null: bool, schema: pa.Schema) -> SparkColumn:
+    kind = resolve_operand(column, schema)[1]
     if not values:
         # null IN () is unknown
         answer = to_spark(And((IsNull(column), Constant(None))), schema)

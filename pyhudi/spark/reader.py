@@ -25,7 +25,7 @@ from pyhudi.errors import SchemaMismatch
 from pyhudi.filegroup.log_damage import tell_damage
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions
-from pyhudi.model.predicate import is_opaque
+from pyhudi.model.predicate import calls_of, is_opaque
 from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
@@ -103,7 +103,7 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     plan = told_of_damage(as_engine(engine), plan)
     if plan.changes is not None:
         return _read_by_python(engine, meta.storage, plan, plan.slices)
-    if is_opaque(plan.predicate):
+    if is_opaque(plan.predicate) or calls_of(plan.predicate):  # Spark's functions are of the session's time zone
         return _read_by_python(engine, meta.storage, plan, plan.slices)
     two_parts = in_two_parts(plan)
     apart = set(map(id, two_parts))

@@ -33,6 +33,14 @@ def drop(table: TestTable) -> None:
     HudiTable(table.meta).drop_index("by_v")
 
 
+def schedule(table: TestTable) -> None:
+    HudiTable(table.meta).create_index("by_v", columns="v", schedule_only=True, options=FEW)
+
+
+def build(table: TestTable) -> None:
+    HudiTable(table.meta).build_indexes(options=FEW)
+
+
 def names(table: TestTable) -> list[str]:
     return [one.name for one in HudiTable(table.meta).indexes()]
 
@@ -62,3 +70,32 @@ def test_a_death_while_an_index_is_made_or_dropped_leaves_a_table_that_works(
         assert not attempt.meta.timeline.pending().instants, where
         assert validate(attempt.meta) == (), where
     assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("act", [schedule, build])
+def test_a_death_while_an_index_is_built_beside_writers_leaves_one_that_the_next_builder_finishes(
+    act: Callable[[TestTable], object],
+) -> None:
+    table = TestTable(MemoryStorage(), OPTIONS, engine=LocalEngine(1))
+    table.bulk_insert(*ROWS)
+    if act is build:
+        schedule(table)
+        table.upsert(("b", "x", 2, 21))
+    outcomes = set()
+    for attempt, where in deaths(table, act):
+        if where.startswith("torn") and where.endswith("index.json"):
+            continue  # as above
+        attempt.upsert(("a", "x", 2, 11))
+        assert attempt.rows(("id", "v"))[0] == ("a", 11), where
+        assert validate(attempt.meta) == (), where
+        for heartbeat in attempt.storage.walk(".hoodie/.heartbeat"):
+            attempt.storage.set_modified(heartbeat.path, 0)
+        outcomes.add(INDEX in names(attempt))
+        build(attempt)
+        if INDEX not in names(attempt):
+            create(attempt)
+        assert INDEX in attempt.meta.config.metadata_partitions, where
+        attempt.upsert(("a", "x", 3, 12))
+        assert not attempt.meta.timeline.pending().instants, where
+        assert validate(attempt.meta) == (), where
+    assert outcomes == ({True, False} if act is schedule else {True})

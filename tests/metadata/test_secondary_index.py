@@ -12,7 +12,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import DamagedLog
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.maintenance import KEPT
+from pyhudi.metadata.maintenance import build_kept
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.secondary_keys import secondary_keys
 from pyhudi.metadata.table import MetadataTable
@@ -62,7 +62,7 @@ def test_a_secondary_index_built_from_the_rows_is_the_one_that_hudi_kept(place: 
             theirs = table.records(name)
         except DamagedLog:
             pytest.skip("a log file of the index is lost")
-        table = KEPT[MetadataKind.SECONDARY_INDEX].build(table, name, MetadataOptions())
+        table = build_kept(table, name, MetadataOptions())
         ours = table.records(name)
         assert ours.schema == theirs.schema
         assert sorted(map(str, ours.to_pylist())) == sorted(map(str, theirs.to_pylist())), name
@@ -149,3 +149,18 @@ def test_a_value_that_stays_writes_nothing() -> None:
     names = [entry.path for entry in table.storage.walk(".hoodie/metadata")]
     own = {path.split("/")[2] for path in names if result.instant_time in path.rpartition("/")[2]}
     assert own == {".hoodie", "files", "column_stats", "partition_stats"}
+
+
+@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_an_instant_from_before_an_index_was_built_can_be_rolled_back(version: str, kind: str) -> None:
+    table = Clustered(version, kind, index_type="GLOBAL_RECORD_LEVEL_INDEX", **ON, **FEW)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    table.upsert(("a", "x", 2, 11), ("c", "x", 2, 30))
+    for name, column in (("by_v", "v"), ("by_p", "p")):
+        HudiTable(table.meta).create_index(name, columns=column)
+    HudiTable(table.meta).rollback()
+    assert table.rows(("id", "v")) == [("a", 10), ("b", 20)]
+    check(table, "taken back")
+    table.upsert(("a", "x", 3, 12))
+    check(table, "written on")

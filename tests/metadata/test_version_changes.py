@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pyhudi import HudiTable
+from pyhudi.metadata.index_definitions import read_index_definitions
 from tests.support.tables.small import TestTable
 from tests.support.tables.versioned import take_to
 from tests.support.tables.with_metadata import NAMES, check, keep_names, metadata_of, table_of, with_names
@@ -51,3 +53,21 @@ def test_a_death_anywhere_loses_no_partition(source: int, target: int) -> None:
         check(attempt, where)
         assert attempt.meta.config.metadata_partitions == (NAMES, "files"), where
         assert metadata_of(attempt).meta.config.table_version == version, where
+
+
+def test_indexes_of_values_and_expressions_are_there_in_version_9() -> None:
+    table = table_of("8", metadata_global_record_level_index_enable="true")
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    handle = HudiTable(table.meta)
+    handle.create_index("by_v", columns="v")
+    handle.create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
+    take_to(table.storage, 9)
+    indexes = {"expr_index_day", "secondary_index_by_v"}
+    assert indexes <= set(table.meta.config.metadata_partitions)
+    definitions = read_index_definitions(table.storage).by_name
+    assert {definitions[name].version for name in indexes} == {"V2"}
+    table.options = {**table.options, "hoodie.write.table.version": "9"}
+    table.upsert(("a", "x", 3, 12))
+    assert indexes <= set(table.meta.config.metadata_partitions)
+    keys = metadata_of(table).records("secondary_index_by_v").column("key").to_pylist()
+    assert sorted(map(str, keys)) == ["12$a", "20$b"]

@@ -7,7 +7,7 @@ pyarrow does, and lack some functions. A function that is not here is added when
 # Arrays and chunked arrays have no common subclass, which types can't say.
 # mypy: disable-error-code="overload-overlap"
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
@@ -91,6 +91,12 @@ class _Pad(Protocol):
     @overload
     def __call__(self, strings: _Chunked, /, width: int, padding: str = " ") -> _Chunked: ...
 
+class _Trim(Protocol):
+    @overload
+    def __call__(self, strings: _Array, /, characters: str) -> _Array: ...
+    @overload
+    def __call__(self, strings: _Chunked, /, characters: str) -> _Chunked: ...
+
 class _Match(Protocol):
     @overload
     def __call__(self, strings: _Array, /, pattern: str, *, ignore_case: bool = False) -> lib.BooleanArray: ...
@@ -120,12 +126,16 @@ or_: _BinaryTest
 or_kleene: _BinaryTest
 subtract: _Binary
 
+ascii_lower: _Unary
+ascii_upper: _Unary
 binary_length: _Unary
 invert: _UnaryTest
 is_nan: _UnaryTest
 is_null: _UnaryTest
 is_valid: _UnaryTest
 list_value_length: _Unary
+string_is_ascii: _UnaryTest
+utf8_length: _Unary
 utf8_lower: _Unary
 
 max_element_wise: _Extrema
@@ -138,6 +148,9 @@ min: _Aggregate
 sum: _Aggregate
 
 utf8_lpad: _Pad
+utf8_ltrim: _Trim
+utf8_rtrim: _Trim
+utf8_trim: _Trim
 utf8_rpad: _Pad
 match_substring: _Match
 match_substring_regex: _Match
@@ -244,3 +257,13 @@ def sort_indices(
 # Expressions
 def field(*name_or_index: str | int | tuple[str | int, ...]) -> Expression: ...
 def scalar(value: _One) -> Expression: ...
+
+class UdfContext: ...
+
+def register_scalar_function(
+    func: Callable[[UdfContext, _Array | _Scalar], _Array | _Scalar],
+    function_name: str,
+    function_doc: dict[str, str],
+    in_types: dict[str, lib.DataType],
+    out_type: lib.DataType,
+) -> None: ...

@@ -21,16 +21,16 @@ PLATFORM = (
             metadata.compact.max.delta.seconds=7200 metadata.compact.trigger.strategy=NUM_COMMITS
             metadata.derive.from.datatable.clean.policy=true metadata.dir.filter.regex=
             metadata.file.cache.max.size.mb=50
-            metadata.index.async=false metadata.index.bloom.filter.column.list
+            metadata.index.async=false !metadata.index.bloom.filter.column.list
             metadata.index.bloom.filter.parallelism=200 metadata.index.check.timeout.seconds=900
             metadata.index.column.stats.inMemory.projection.threshold=100000
             metadata.index.column.stats.parallelism=200
-            metadata.index.column.stats.processing.mode.override metadata.index.drop metadata.index.expression.column
-            !metadata.index.expression.enable=false metadata.index.expression.file.group.count=2
-            metadata.index.expression.options metadata.index.expression.parallelism=200
-            metadata.index.partition.stats.parallelism=200 metadata.index.secondary.column
+            metadata.index.column.stats.processing.mode.override metadata.index.drop !metadata.index.expression.column
+            !metadata.index.expression.enable=false
+            !metadata.index.expression.options metadata.index.expression.parallelism=200
+            metadata.index.partition.stats.parallelism=200 !metadata.index.secondary.column
             metadata.index.secondary.enable=true metadata.index.secondary.parallelism=200
-            metadata.log.compaction.blocks.threshold=5 metadata.log.compaction.enable=false
+            metadata.log.compaction.blocks.threshold=5 !metadata.log.compaction.enable=false
             metadata.max.deltacommits.when_pending=1000 metadata.max.init.parallelism=100000
             metadata.max.logfile.size=2147483648 metadata.max.reader.buffer.size=10485760
             metadata.max.reader.memory=1073741824 metadata.metrics.enable=false
@@ -46,6 +46,7 @@ PLATFORM = (
             metadata.write.fail.on.table.service.failures=true
         """,
         accepted={
+            "metadata.index.expression.enable": "true",
             "metadata.index.secondary.enable": "false",
             "metadata.index.async": "false",
             "metadata.auto.initialize": "false",

@@ -88,6 +88,14 @@ class MetadataOptions:
         minimum=1,
     )
 
+    # ---- expression indexes ----
+    expression_file_groups: int = option(
+        "hoodie.metadata.index.expression.file.group.count",
+        2,
+        "File groups that an expression index begins with.",
+        minimum=1,
+    )
+
     # ---- record index ----
     record_index: RecordIndexOptions = part(RecordIndexOptions, record_index_options)
 

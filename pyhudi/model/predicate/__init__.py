@@ -1,10 +1,11 @@
 """Predicates: the tree, its SQL and tuple spellings, and what ranges of values say about it."""
 
 from pyhudi.model.predicate.ranges import ValueRange, may_match
-from pyhudi.model.predicate.sql import parse_where
+from pyhudi.model.predicate.sql import parse_call, parse_where
 from pyhudi.model.predicate.text import to_sql
 from pyhudi.model.predicate.tree import (
     And,
+    Call,
     Column,
     Compare,
     CompareColumns,
@@ -14,8 +15,10 @@ from pyhudi.model.predicate.tree import (
     Like,
     Not,
     Opaque,
+    Operand,
     Or,
     Predicate,
+    calls_of,
     columns_of,
     conjunction,
     is_opaque,
@@ -24,6 +27,7 @@ from pyhudi.model.predicate.tree import (
 
 __all__ = [
     "And",
+    "Call",
     "Column",
     "Compare",
     "CompareColumns",
@@ -33,13 +37,16 @@ __all__ = [
     "Like",
     "Not",
     "Opaque",
+    "Operand",
     "Or",
     "Predicate",
     "ValueRange",
+    "calls_of",
     "columns_of",
     "conjunction",
     "is_opaque",
     "may_match",
+    "parse_call",
     "parse_where",
     "to_sql",
     "without_not",

@@ -18,6 +18,7 @@ from pyhudi.model.predicate.tree import (
     IsNull,
     Like,
     Not,
+    Operand,
     Or,
     Predicate,
     Value,
@@ -42,7 +43,7 @@ class ValueRange:
     may_be_nan: bool = False
 
 
-Ranges = Callable[[Column], "ValueRange | None"]
+Ranges = Callable[[Operand], "ValueRange | None"]
 
 
 def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]) -> bool:
@@ -50,8 +51,12 @@ def may_match(predicate: Predicate, ranges: Ranges | Mapping[Column, ValueRange]
 
     Args:    ranges: what is known per column; an unknown column (None or absent) may hold anything.
     """
-    lookup = ranges.get if isinstance(ranges, Mapping) else ranges
+    lookup: Ranges = _looked_up(ranges) if isinstance(ranges, Mapping) else ranges
     return _may_match(without_not(predicate), lookup)
+
+
+def _looked_up(ranges: Mapping[Column, ValueRange]) -> Ranges:
+    return lambda operand: ranges.get(operand) if isinstance(operand, Column) else None
 
 
 def _may_match(predicate: Predicate, ranges: Ranges) -> bool:

@@ -3,8 +3,9 @@
     or      = and { OR and }                      and     = not { AND not }
     not     = NOT not | "(" or ")" | test         test    = operand [NOT] IN (...) | BETWEEN a AND b | LIKE p
                                                           | operand IS [NOT] NULL | operand op operand | boolean column
-    operand = column | literal                    op      = = == <> != < <= > >=
+    operand = column | call | literal             op      = = == <> != < <= > >=
     literal = 'text' | 12 | 1.5 | 1e3 | TRUE | FALSE | NULL | DATE '..' | TIMESTAMP '..' | X'hex' | DOUBLE('NaN')
+    call    = function "(" column { "," literal } ")"      one of `calls.py`
     column  = name { . name }, names quoted by backticks or double quotes where they are not plain words
 
 A part of what Spark's `filter` takes, with the same meaning. Tuples are `("a", "=", 1)`, all of a list must hold.
@@ -18,10 +19,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.predicate.calls import call_with
 from pyhudi.model.predicate.limits import MAX_DEPTH, check_depth, excerpt, shown, too_deep
 from pyhudi.model.predicate.tokens import KNOWN, Token, number_of, text_of, timestamp_of, tokenize
 from pyhudi.model.predicate.tree import (
     And,
+    Call,
     Column,
     Compare,
     CompareColumns,
@@ -31,6 +34,7 @@ from pyhudi.model.predicate.tree import (
     Like,
     Not,
     Opaque,
+    Operand,
     Or,
     Predicate,
     Value,
@@ -40,7 +44,7 @@ from pyhudi.model.predicate.tree import (
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-__all__ = ["parse_where"]
+__all__ = ["parse_call", "parse_where"]
 
 _SAME_OP = {"==": "=", "!=": "<>"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -54,6 +58,14 @@ def parse_where(where: object) -> Predicate:
     Raises:  ConfigError, with the place in the text, and for more than the limits of `limits.py`.
     """
     return _parsed(where, 0)
+
+
+def parse_call(text: str) -> Call:
+    """A function of a column from SQL text: `from_unixtime(ts, 'yyyy-MM-dd')`.
+
+    Raises ConfigError for what is none, and for a function that is not known exactly.
+    """
+    return _Parser(text).whole_call()
 
 
 def _parsed(where: object, depth: int) -> Predicate:
@@ -110,21 +122,21 @@ def _negated(negate: bool, predicate: Predicate) -> Predicate:
     return Not(predicate) if negate else predicate
 
 
-def _in(column: Column, values: Sequence[Value]) -> In:
+def _in(column: Operand, values: Sequence[Value]) -> In:
     kept = tuple(value for value in values if value is not None)
     return In(column, kept, has_null=len(kept) < len(values))
 
 
-def _between(column: Column, low: Value, high: Value) -> Predicate:
+def _between(column: Operand, low: Value, high: Value) -> Predicate:
     return And((_compare(column, ">=", low), _compare(column, "<=", high)))
 
 
-def _compare(left: Column | Value, op: str, right: Column | Value) -> Predicate:
-    if isinstance(left, Column):
-        if isinstance(right, Column):
+def _compare(left: Operand | Value, op: str, right: Operand | Value) -> Predicate:
+    if isinstance(left, Column | Call):
+        if isinstance(right, Column | Call):
             return CompareColumns(left, op, right)
         return Constant(None) if right is None else Compare(left, op, right)
-    if isinstance(right, Column):
+    if isinstance(right, Column | Call):
         return _compare(right, _MIRRORED[op], left)
     if left is None or right is None:
         return Constant(None)
@@ -194,7 +206,7 @@ class _Parser:
         if self.take_word("IS"):
             negate = self.take_word("NOT")
             self.expect_word("NULL")
-            return _negated(negate, IsNull(left) if isinstance(left, Column) else Constant(left is None))
+            return _negated(negate, IsNull(left) if isinstance(left, Column | Call) else Constant(left is None))
         if self.take_word("IN"):
             return _negated(negate, self.membership(left))
         if self.take_word("BETWEEN"):
@@ -204,7 +216,7 @@ class _Parser:
             return _negated(negate, And((_compare(left, ">=", low), _compare(left, "<=", high))))
         if self.take_word("LIKE"):
             pattern = self.operand()
-            if not isinstance(left, Column) or not isinstance(pattern, str):
+            if not isinstance(left, Column | Call) or not isinstance(pattern, str):
                 raise self.error("LIKE needs a column and a text pattern")
             return _negated(negate, Like(left, pattern))
         if negate:
@@ -215,20 +227,20 @@ class _Parser:
             return Constant(left)
         raise self.error("expected a comparison")
 
-    def comparison(self, left: Column | Value) -> Predicate:
+    def comparison(self, left: Operand | Value) -> Predicate:
         op = _SAME_OP.get(self.peek().text, self.peek().text)
         if op == "<=>":
             self.position += 1
             right = self.operand()
-            column, value = (left, right) if isinstance(left, Column) else (right, left)
-            if not isinstance(column, Column) or isinstance(value, Column):
+            column, value = (left, right) if isinstance(left, Column | Call) else (right, left)
+            if not isinstance(column, Column | Call) or isinstance(value, Column | Call):
                 raise self.error("<=> needs a column and a literal")
             return IsNull(column) if value is None else And((Compare(column, "=", value), Not(IsNull(column))))
         self.position += 1
         return _compare(left, op, self.operand())
 
-    def membership(self, left: Column | Value) -> Predicate:
-        if not isinstance(left, Column):
+    def membership(self, left: Operand | Value) -> Predicate:
+        if not isinstance(left, Column | Call):
             raise self.error("IN needs a column on its left")
         self.expect_mark("(")
         values = [self.literal()]
@@ -237,9 +249,17 @@ class _Parser:
         self.expect_mark(")")
         return _in(left, values)
 
-    def operand(self) -> Column | Value:
-        """A Column, or the Python value of a literal (None for NULL)."""
+    def whole_call(self) -> Call:
+        call = self.call() if self.token(self.position + 1).text == "(" else None
+        if call is None or self.peek().kind != "end":
+            raise self.error("expected one function of a column")
+        return call
+
+    def operand(self) -> Operand | Value:
+        """A Column or a Call, or the Python value of a literal (None for NULL)."""
         token = self.peek()
+        if token.kind == "word" and not self.starts_literal(token) and self.token(self.position + 1).text == "(":
+            return self.call()
         if token.kind == "quoted" or (token.kind == "word" and not self.starts_literal(token)):
             return self.column()
         return self.literal()
@@ -251,6 +271,16 @@ class _Parser:
         if token.is_word("DATE", "TIMESTAMP"):
             return following.kind == "text"
         return token.is_word("DOUBLE", "FLOAT") and following.text == "("
+
+    def call(self) -> Call:
+        function = self.name()
+        self.expect_mark("(")
+        column = self.column()
+        arguments = []
+        while self.take_mark(","):
+            arguments.append(self.literal())
+        self.expect_mark(")")
+        return call_with(function, column, arguments)
 
     def column(self) -> Column:
         path = [self.name()]

@@ -6,9 +6,10 @@ import re
 from datetime import date, datetime
 from decimal import Decimal
 
+from pyhudi.model.predicate.calls import call_sql
 from pyhudi.model.predicate.tree import (
     And,
-    Column,
+    Call,
     Compare,
     CompareColumns,
     Constant,
@@ -16,6 +17,7 @@ from pyhudi.model.predicate.tree import (
     IsNull,
     Like,
     Not,
+    Operand,
     Or,
     Predicate,
     Value,
@@ -58,7 +60,9 @@ def _in_brackets(predicate: Predicate) -> str:
     return f"({text})" if isinstance(predicate, And | Or) else text
 
 
-def _quoted(column: Column) -> str:
+def _quoted(column: Operand) -> str:
+    if isinstance(column, Call):
+        return call_sql(column, _quoted(column.column))
     return ".".join(
         part if re.fullmatch(r"[A-Za-z_]\w*", part) else "`" + part.replace("`", "``") + "`" for part in column.path
     )

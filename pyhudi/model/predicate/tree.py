@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "And",
+    "Call",
     "Column",
     "Compare",
     "CompareColumns",
@@ -27,12 +28,16 @@ __all__ = [
     "Like",
     "Not",
     "Opaque",
+    "Operand",
     "Or",
     "Predicate",
     "Value",
+    "calls_of",
+    "column_of",
     "columns_of",
     "conjunction",
     "is_opaque",
+    "operands_of",
     "without_not",
 ]
 
@@ -52,10 +57,27 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A function of a column: `from_unixtime(ts, 'yyyy-MM-dd')`. `options`: the arguments behind the column, by the
+    names that Hudi's expression indexes have for them, in order of the names.
+    """
+
+    function: str
+    column: Column
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join([str(self.column), *(text for _, text in self.options)])})"
+
+
+Operand: TypeAlias = Column | Call  # what a comparison looks at in each row
+
+
+@dataclass(frozen=True, slots=True)
 class Compare:
     """`column op value`; op is one of `=`, `<>`, `<`, `<=`, `>`, `>=`; the value is not None."""
 
-    column: Column
+    column: Operand
     op: str
     value: Value
 
@@ -64,16 +86,16 @@ class Compare:
 class CompareColumns:
     """`left op right` between two columns."""
 
-    left: Column
+    left: Operand
     op: str
-    right: Column
+    right: Operand
 
 
 @dataclass(frozen=True, slots=True)
 class In:
     """`column IN (values)`. `has_null`: the list held NULL, so a miss is unknown and NOT IN is never true."""
 
-    column: Column
+    column: Operand
     values: tuple[Value, ...]
     has_null: bool = False
 
@@ -82,14 +104,14 @@ class In:
 class IsNull:
     """`column IS NULL`; never unknown."""
 
-    column: Column
+    column: Operand
 
 
 @dataclass(frozen=True, slots=True)
 class Like:
     """`column LIKE pattern`: `%` any characters, `_` one character, backslash takes the next one as it is."""
 
-    column: Column
+    column: Operand
     pattern: str
 
     @property
@@ -149,8 +171,25 @@ Predicate = Compare | CompareColumns | In | IsNull | Like | And | Or | Not | Con
 
 
 def columns_of(predicate: Predicate) -> tuple[Column, ...]:
-    """The columns that a predicate looks at, each once, in the order they appear. Empty for `Opaque`."""
-    found: dict[Column, None] = {}
+    """The columns that a predicate compares, each once, in the order they appear. Empty for `Opaque`; those that only
+    functions look at are not among them.
+    """
+    return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Column))
+
+
+def column_of(operand: Operand) -> Column:
+    """The column itself, or the one that the function is of."""
+    return operand if isinstance(operand, Column) else operand.column
+
+
+def calls_of(predicate: Predicate) -> tuple[Call, ...]:
+    """The functions of columns that a predicate compares, each once."""
+    return tuple(operand for operand in operands_of(predicate) if isinstance(operand, Call))
+
+
+def operands_of(predicate: Predicate) -> tuple[Operand, ...]:
+    """Columns and functions of columns, each once, in the order they appear."""
+    found: dict[Operand, None] = {}
     _collect(predicate, found)
     return tuple(found)
 
@@ -194,7 +233,7 @@ def without_not(predicate: Predicate, negate: bool = False) -> Predicate:
     return Not(predicate) if negate else predicate
 
 
-def _collect(predicate: Predicate, found: dict[Column, None]) -> None:
+def _collect(predicate: Predicate, found: dict[Operand, None]) -> None:
     match predicate:
         case And(children) | Or(children):
             for child in children:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import pyarrow as pa
 import pytest
 
 from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.maintenance import KEPT, build
 from pyhudi.metadata.partitions import MetadataKind, RecordType, file_group_id
@@ -67,9 +66,13 @@ def keep_names(patch: pytest.MonkeyPatch) -> None:
 class NamesPartition:
     """A record for each visible base file, without anything but its name."""
 
-    def build(self, table: MetadataTable, partition: str, options: MetadataOptions) -> MetadataTable:
-        records = _records(_names(table.data), table.data.config.table_version)
-        return build_partition(table, partition, {file_group_id(partition, 0): [records]})
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        return 1
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
+        return {file_group_id(partition, 0): [_records(_names(table.data), table.data.config.table_version)]}
 
     def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
         changes = commit.change.partitions.values()

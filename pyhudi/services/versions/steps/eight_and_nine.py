@@ -13,6 +13,7 @@ from pyhudi.errors import CorruptFile, PathNotFound, UnsupportedTable
 from pyhudi.formats.bodies import Body
 from pyhudi.formats.body_fields import fields_of
 from pyhudi.formats.json_text import parse_json, pretty_json
+from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH
 from pyhudi.model.merge_mode import (
     CUSTOM,
@@ -122,9 +123,16 @@ def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -
 
 
 def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
-    """Index definitions without a version are those of version 8."""
-    _change_definitions(context, lambda definition: {**definition, "version": definition.get("version") or "V1"})
+    """Index definitions without a version are those of version 8. Indexes of values and expressions are V2: the metadata
+    table is built anew in the new version, and Hudi takes no older ones for readable there.
+    """
+    _change_definitions(context, lambda one: {**one, "version": one.get("version") or _first(one)})
     return Converted()
+
+
+def _first(definition: Body) -> str:
+    """The version of an index that has none yet."""
+    return "V2" if str(definition.get("indexName", "")).startswith(_BUILT_ANEW) else "V1"
 
 
 def _drop_newer_indexes(context: ActionContext, target: TableConfig) -> Converted:
@@ -154,5 +162,6 @@ def _change_definitions(context: ActionContext, changed: Callable[[Body], Body |
         storage.write(INDEX_DEFINITIONS_PATH, pretty_json({**body, "indexDefinitions": after}).encode())
 
 
+_BUILT_ANEW = (MetadataKind.SECONDARY_INDEX.value.prefix, MetadataKind.EXPRESSION_INDEX.value.prefix)
 EIGHT_TO_NINE = VersionStep(8, 9, properties=_to_nine, rolls_back_and_compacts=True, convert=_write_versions)
 NINE_TO_EIGHT = VersionStep(9, 8, properties=_to_eight, rolls_back_and_compacts=True, convert=_drop_newer_indexes)

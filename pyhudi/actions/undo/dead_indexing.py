@@ -1,0 +1,45 @@
+"""Instants of indexes that nobody builds any more: made under the lock by a process that died, or by a build of Apache
+Hudi that failed, which leaves them.
+
+An index that is built while writers go on is listed in the table's properties as being built; its plan waits for the
+next builder and stays. Source: docs/formats/metadata-table.md, "Made and dropped by name", "Built while writers go on".
+"""
+
+from __future__ import annotations
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.errors import CorruptFile, PathNotFound
+from pyhudi.locks import hold
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.timeline.heartbeat import is_expired
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["clear_dead_indexing"]
+
+
+def clear_dead_indexing(context: ActionContext) -> tuple[str, ...]:
+    """Delete them; their instant times. The index itself is built, or was never listed."""
+    if not any(_is_dead(instant, context) for instant in _pending(context)):
+        return ()
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now = context.reloaded()  # who builds under the lock has none now
+        dead = [instant for instant in _pending(now) if _is_dead(instant, now)]
+        for instant in dead:
+            TimelineWriter(now.meta.storage, now.meta.config).delete_files(instant)
+    return tuple(instant.requested_time for instant in dead)
+
+
+def _pending(context: ActionContext) -> tuple[Instant, ...]:
+    return tuple(context.meta.timeline.pending().of([ActionKind.INDEXING]))
+
+
+def _is_dead(instant: Instant, context: ActionContext) -> bool:
+    meta, options = context.meta, context.options
+    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
+    if not is_expired(meta.storage, instant.requested_time, context.clock.now_ms(), interval_ms, misses):
+        return False
+    try:
+        names = meta.reader.index_plan(instant).partitions
+    except (CorruptFile, PathNotFound):
+        return True  # cut off by a power cut, or gone meanwhile
+    return not set(names) & set(meta.config.metadata_partitions_inflight)

@@ -1,0 +1,260 @@
+"""Spark's functions of one column, on Arrow arrays: those that expression indexes of Hudi know, as far as their meaning
+is exact here. Times are those of UTC, as everywhere where no zone is given.
+
+    text        lower upper trim ltrim rtrim length substring
+    moments     year month day hour date_format to_date unix_timestamp      of dates and timestamps
+    numbers     from_unixtime                                               seconds since 1970
+    dates       date_add date_sub
+    anything    identity
+
+A function of null is null. Source: docs/formats/metadata-table.md, "Expression index"; Spark's SQL reference,
+"Functions" and "Datetime patterns".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.arrow.kinds import is_text
+from pyhudi.model.predicate.calls import CALL_ARGUMENTS
+from pyhudi.model.predicate.tree import Call
+
+__all__ = ["FUNCTIONS", "SparkFunction", "compute", "pattern_fields", "result_type", "why_not"]
+
+_Longs: TypeAlias = npt.NDArray[np.int64]
+_Options: TypeAlias = Mapping[str, str]
+
+_SECOND, _DAY_S = 1_000_000, 86_400
+_PATTERN = re.compile(r"yyyy|MM|dd|HH|mm|ss|'[^']+'|[^A-Za-z'#\[\]{}]")
+_LETTERS = frozenset({"yyyy", "MM", "dd", "HH", "mm", "ss"})
+_WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFunction:
+    """One function. `result`: type of the results, None where the type of the column is none of the function's.
+    `depends_on_zone`: of a timestamp, or of seconds.
+    """
+
+    compute: Callable[[pa.Array, _Options], pa.Array]
+    result: Callable[[pa.DataType], pa.DataType | None]
+    depends_on_zone: bool = False
+
+
+def result_type(call: Call, column_type: pa.DataType) -> pa.DataType:
+    """Type of the results. The call is one of which `why_not` says nothing."""
+    found = FUNCTIONS[call.function].result(column_type)
+    assert found is not None, call
+    return found
+
+
+def compute(call: Call, values: pa.Array) -> pa.Array:
+    """The function of each value. The call is one of which `why_not` says nothing."""
+    plain = values.cast(pa.string()) if is_text(values.type) else values
+    return FUNCTIONS[call.function].compute(plain, dict(call.options))
+
+
+def why_not(call: Call, column_type: pa.DataType) -> str | None:
+    """Why the call can't be computed exactly, as a part of a sentence; None when it can."""
+    known = FUNCTIONS.get(call.function)
+    if known is None:
+        return f"the function {call.function!r} is not known exactly here; known are {', '.join(sorted(FUNCTIONS))}"
+    options = dict(call.options)
+    names = CALL_ARGUMENTS[call.function]
+    strange = sorted(set(options) - set(names))
+    if strange:
+        return f"{call.function} with the option {strange[0]!r} is not known exactly here"
+    missing = [name for name in names if name not in options]
+    if missing:
+        return f"{call.function} needs the option {missing[0]!r}"
+    if known.result(column_type) is None:
+        return f"{call.function} of {column_type} ({call.column}) is not known exactly here"
+    return _why_not_with(options)
+
+
+def _why_not_with(options: _Options) -> str | None:
+    pattern = options.get("format")
+    if pattern is not None and pattern_fields(pattern) is None:
+        return f"the format {pattern!r:.100} has other parts than yyyy, MM, dd, HH, mm, ss and signs"
+    for name in ("pos", "len", "days"):
+        if name in options and not _WHOLE.fullmatch(options[name]):
+            return f"the option {name!r} is no whole number of at most nine digits: {options[name]!r:.100}"
+    if int(options.get("pos", 0)) < 0:
+        return "substring with a position counted from the end is not known exactly here"
+    return None
+
+
+def pattern_fields(pattern: str) -> tuple[str, ...] | None:
+    """The parts of a datetime pattern, letters and signs; None when there are others than this module knows."""
+    parts = _PATTERN.findall(pattern)
+    return tuple(parts) if parts and "".join(parts) == pattern else None
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+def _lower(values: pa.Array, options: _Options) -> pa.Array:
+    return _in_case(values, pc.ascii_lower, str.lower)
+
+
+def _upper(values: pa.Array, options: _Options) -> pa.Array:
+    return _in_case(values, pc.ascii_upper, str.upper)
+
+
+def _in_case(values: pa.Array, plain: Callable[[pa.Array], pa.Array], full: Callable[[str], str]) -> pa.Array:
+    """Java maps case by all of Unicode's rules ("ß" to "SS"), Arrow letter by letter; of plain text both are one."""
+    if pc.all(pc.string_is_ascii(values), min_count=0).as_py():
+        return plain(values)
+    coded = values.dictionary_encode()
+    assert isinstance(coded, pa.DictionaryArray)
+    texts = [full(str(text)) for text in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
+
+
+def _trimmed(trim: Callable[[pa.Array, str], pa.Array]) -> Callable[[pa.Array, _Options], pa.Array]:
+    return lambda values, options: trim(values, " ")  # spaces only, no other white space
+
+
+def _length(values: pa.Array, options: _Options) -> pa.Array:
+    return pc.utf8_length(values).cast(pa.int32())
+
+
+def _substring(values: pa.Array, options: _Options) -> pa.Array:
+    start, length = max(int(options["pos"]) - 1, 0), max(int(options["len"]), 0)
+    return pc.utf8_slice_codeunits(values, start, start + length)
+
+
+# ---- moments ---------------------------------------------------------------------------------------------------------
+
+
+def _seconds(values: pa.Array) -> _Longs:
+    """Whole seconds of dates and timestamps, with anything where there is no value."""
+    if pa.types.is_date32(values.type):
+        return _numbers(values.cast(pa.int32())) * _DAY_S
+    return _numbers(values.cast(pa.int64())) // {"s": 1, "ms": 1000, "us": _SECOND, "ns": 10**9}[values.type.unit]
+
+
+def _numbers(values: pa.Array) -> _Longs:
+    filled = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+    return cast("_Longs", np.asarray(filled).astype(np.int64))
+
+
+def _civil(seconds: _Longs) -> dict[str, _Longs]:
+    days = (seconds // _DAY_S).astype("M8[D]")
+    months = days.astype("M8[M]")
+    left = seconds % _DAY_S
+    return {
+        "yyyy": days.astype("M8[Y]").astype(np.int64) + 1970,
+        "MM": months.astype(np.int64) % 12 + 1,
+        "dd": (days - months.astype("M8[D]")).astype(np.int64) + 1,
+        "HH": left // 3600,
+        "mm": left // 60 % 60,
+        "ss": left % 60,
+    }
+
+
+def _part(name: str) -> Callable[[pa.Array, _Options], pa.Array]:
+    return lambda values, options: _where_known(_civil(_seconds(values))[name], values, pa.int32())
+
+
+def _where_known(numbers: npt.NDArray[np.int64], values: pa.Array, kind: pa.DataType) -> pa.Array:
+    found = pa.array(numbers).cast(kind)
+    return pc.if_else(values.is_valid(), found, pa.scalar(None, kind))
+
+
+def _formatted(seconds: _Longs, values: pa.Array, pattern: str) -> pa.Array:
+    fields = _civil(seconds)
+    parts: list[pa.Array | pa.Scalar] = []
+    for part in pattern_fields(pattern) or ():
+        if part not in _LETTERS:
+            parts.append(pa.scalar(part.strip("'"), pa.string()))
+        elif part == "yyyy":
+            parts.append(_years(fields[part]))
+        else:
+            parts.append(pc.utf8_lpad(pa.array(fields[part]).cast(pa.string()), 2, "0"))
+    text = pc.binary_join_element_wise(*parts, pa.scalar("", pa.string()))
+    return pc.if_else(values.is_valid(), text, pa.scalar(None, pa.string()))
+
+
+def _years(years: _Longs) -> pa.Array:
+    """Four digits at least; with a sign behind 9999, as before year 0."""
+    digits = pc.utf8_lpad(pa.array(np.abs(years)).cast(pa.string()), 4, "0")
+    signs = pa.array(np.where(years < 0, "-", np.where(years > 9999, "+", "")).tolist(), pa.string())
+    return pc.binary_join_element_wise(signs, digits, "")
+
+
+def _from_unixtime(values: pa.Array, options: _Options) -> pa.Array:
+    # Spark makes microseconds of them, which runs over as Java's multiplication does.
+    micros = _numbers(values.cast(pa.int64())) * np.int64(_SECOND)
+    return _formatted(micros // _SECOND, values, options["format"])
+
+
+def _date_format(values: pa.Array, options: _Options) -> pa.Array:
+    return _formatted(_seconds(values), values, options["format"])
+
+
+def _to_date(values: pa.Array, options: _Options) -> pa.Array:
+    return _where_known(_seconds(values) // _DAY_S, values, pa.int32()).cast(pa.date32())
+
+
+def _unix_timestamp(values: pa.Array, options: _Options) -> pa.Array:
+    return _where_known(_seconds(values), values, pa.int64())
+
+
+def _moved(sign: int) -> Callable[[pa.Array, _Options], pa.Array]:
+    def moved(values: pa.Array, options: _Options) -> pa.Array:
+        days = _numbers(values.cast(pa.int32())).astype(np.int32) + np.int32(sign * int(options["days"]))
+        return pc.if_else(values.is_valid(), pa.array(days), pa.scalar(None, pa.int32())).cast(pa.date32())
+
+    return moved
+
+
+# ---- types -----------------------------------------------------------------------------------------------------------
+
+
+def _of(
+    kinds: Sequence[Callable[[pa.DataType], bool]], result: pa.DataType
+) -> Callable[[pa.DataType], pa.DataType | None]:
+    return lambda kind: result if any(is_kind(kind) for is_kind in kinds) else None
+
+
+def _whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_int32(kind) or pa.types.is_int64(kind))
+
+
+def _same(kind: pa.DataType) -> pa.DataType | None:
+    return kind if pa.types.is_string(kind) or _whole(kind) or pa.types.is_date32(kind) else None
+
+
+_MOMENT = (pa.types.is_date32, pa.types.is_timestamp)
+_OF_TEXT = _of((is_text,), pa.string())
+_NUMBER = _of(_MOMENT, pa.int32())
+
+FUNCTIONS: Mapping[str, SparkFunction] = {
+    "identity": SparkFunction(lambda values, options: values, _same),
+    "lower": SparkFunction(_lower, _OF_TEXT),
+    "upper": SparkFunction(_upper, _OF_TEXT),
+    "trim": SparkFunction(_trimmed(pc.utf8_trim), _OF_TEXT),
+    "ltrim": SparkFunction(_trimmed(pc.utf8_ltrim), _OF_TEXT),
+    "rtrim": SparkFunction(_trimmed(pc.utf8_rtrim), _OF_TEXT),
+    "length": SparkFunction(_length, _of((is_text,), pa.int32())),
+    "substring": SparkFunction(_substring, _OF_TEXT),
+    "year": SparkFunction(_part("yyyy"), _NUMBER, depends_on_zone=True),
+    "month": SparkFunction(_part("MM"), _NUMBER, depends_on_zone=True),
+    "day": SparkFunction(_part("dd"), _NUMBER, depends_on_zone=True),
+    "hour": SparkFunction(_part("HH"), _of((pa.types.is_timestamp,), pa.int32()), depends_on_zone=True),
+    "date_format": SparkFunction(_date_format, _of(_MOMENT, pa.string()), depends_on_zone=True),
+    "from_unixtime": SparkFunction(_from_unixtime, _of((_whole,), pa.string()), depends_on_zone=True),
+    "to_date": SparkFunction(_to_date, _of(_MOMENT, pa.date32()), depends_on_zone=True),
+    "unix_timestamp": SparkFunction(_unix_timestamp, _of((pa.types.is_timestamp,), pa.int64())),
+    "date_add": SparkFunction(_moved(1), _of((pa.types.is_date32,), pa.date32())),
+    "date_sub": SparkFunction(_moved(-1), _of((pa.types.is_date32,), pa.date32())),
+}

@@ -1,0 +1,215 @@
+"""The partitions `expr_index_<name>`: which values a function of a column has, in each file and each partition.
+
+Source: docs/formats/metadata-table.md, "Expression index", "Building", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.errors import UnsupportedTable
+from pyhudi.filegroup.expression_stats import ExpressionReading, bloom_filters_of_expression, stats_of_expression
+from pyhudi.formats.base import Footer
+from pyhudi.formats.column_stats import stats_schema
+from pyhudi.java.spark_functions import why_not
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
+from pyhudi.metadata.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
+from pyhudi.metadata.group_reader import concat_records
+from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.initialization import split_by_group
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.newest_files import names_after
+from pyhudi.metadata.partitions import MetadataKind
+from pyhudi.metadata.record_keys import column_stats_prefix, expression_partition_key, stored_partition
+from pyhudi.metadata.stats_updates import (
+    column_stats_deletions,
+    column_stats_update,
+    partition_stats_deletions,
+    partition_stats_update,
+)
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table_slices import newest_slices
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.file_group import FileSlice
+from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.instant import COMPACTIONS
+from pyhudi.model.options.metadata import MetadataOptions
+
+__all__ = ["ExpressionIndexPartition"]
+
+_PAYLOAD = MetadataKind.COLUMN_STATS.payloads[0]
+_Sizes = Mapping[str, Mapping[str, int]]  # partition path → path of a file → its size in bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionIndexPartition:
+    """Keeps the partitions `expr_index_<name>`."""
+
+    def define(self, table: MetadataTable, partition: str, options: MetadataOptions) -> int:
+        """Whoever makes the index defines it."""
+        return options.expression_file_groups
+
+    def records(
+        self, table: MetadataTable, partition: str, options: MetadataOptions, groups: int | None
+    ) -> Mapping[str, Iterable[pa.Table]]:
+        """From all rows of the newest slices' files. Raises UnsupportedTable when the index can't be kept up."""
+        data = table.data
+        found = _index(data, partition)
+        newest = data.timeline.completed().commits().instants
+        instant_time = newest[-1].requested_time if newest else ""
+        records = found.built(newest_slices(data), instant_time)
+        count = groups or options.expression_file_groups
+        return split_by_group(partition, records, count, data.config.table_version)
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        """What new files have; that of deleted files goes. Raises UnsupportedTable."""
+        found = _index(table.data, partition, commit.stored_schema(table.data))
+        return found.update(table, partition, commit)
+
+
+@dataclass(frozen=True, slots=True)
+class _StatsIndex:
+    """Ranges of the values, of files and of whole partitions."""
+
+    data: MetaClient
+    reading: ExpressionReading
+
+    @property
+    def _version(self) -> int:
+        return self.data.config.table_version
+
+    @property
+    def _column(self) -> str:
+        return self.reading.call.column.path[0]
+
+    def built(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
+        stats = self._stats(_sizes_of(slices))
+        names = {path: _names(own) for path, own in _sizes_of(slices).items()}
+        known = {path: concat_records([self._nothing(), *own]) for path, own in stats.items()}
+        return self._update(stats, self._partitions(known, names)).records
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        change = commit.change
+        stats = self._stats(_sizes_written(commit))
+        deleted = {path: changed.deleted for path, changed in change.partitions.items() if changed.deleted}
+        removed = [column_stats_deletions(self._version, (self._column,), deleted)]
+        empty = [path for path, changed in change.partitions.items() if changed.is_partition_deleted]
+        after: Mapping[str, Collection[str]] = {}
+        if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
+            after = names_after(self.data, change)
+        # While the index is being built it does not know the files that were there before.
+        told = [path for path, names in after.items() if names and partition in table.partitions]
+        known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in told}
+        empty += [path for path in after if path not in known]
+        removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))
+        return self._update(stats, self._partitions(known, after)).joined(removed)
+
+    def _stats(self, sizes: _Sizes) -> Mapping[str, list[pa.Table]]:
+        by_path = {path: partition for partition, own in sizes.items() for path in own}
+        found: dict[str, list[pa.Table]] = {partition: [] for partition in sizes}
+        flat = [(path, size_bytes) for own in sizes.values() for path, size_bytes in own.items()]
+        for path, stats in stats_of_expression(self.reading, flat, self._version):
+            found[by_path[path]].append(stats)
+        return found
+
+    def _nothing(self) -> pa.Table:
+        return stats_schema(self._version).empty_table()
+
+    def _known(self, table: MetadataTable, partition: str, path: str) -> pa.Table:
+        """The statistics of a partition's files that the index has."""
+        records = table.with_prefixes(partition, [column_stats_prefix(self._column, stored_partition(path))])
+        rows = records.column(_PAYLOAD).combine_chunks()
+        return pa.Table.from_struct_array(rows) if isinstance(rows, pa.StructArray) else self._nothing()
+
+    def _partitions(self, known: Mapping[str, pa.Table], names: Mapping[str, Collection[str]]) -> PartitionUpdate:
+        """The statistics of whole partitions. A log file of which nothing is known has no rows."""
+        if not self.data.config.partition_fields:
+            return partition_stats_update(self._version, (), {}, expression_partition_key)
+        found = {}
+        for path, stats in known.items():
+            told = set(stats.column("fileName").to_pylist()) if stats.num_rows else set()
+            files = {name for name in names[path] if name in told or LogFileName.parse(name) is None}
+            found[path] = (stats, files)
+        filled = {path: one for path, one in found.items() if one[0].num_rows}
+        update = partition_stats_update(self._version, (self._column,), filled, expression_partition_key)
+        return update.joined(
+            [
+                partition_stats_deletions(
+                    self._version, (self._column,), set(found) - set(filled), expression_partition_key
+                )
+            ]
+        )
+
+    def _update(self, stats: Mapping[str, Sequence[pa.Table]], partitions: PartitionUpdate) -> PartitionUpdate:
+        return column_stats_update(self._version, stats).joined([partitions])
+
+
+@dataclass(frozen=True, slots=True)
+class _BloomIndex:
+    """Bloom filters of the values, of base files."""
+
+    data: MetaClient
+    reading: ExpressionReading
+
+    def built(self, slices: Sequence[FileSlice], instant_time: str) -> pa.Table:
+        return self._of(_sizes_of(slices), instant_time).records
+
+    def update(self, table: MetadataTable, partition: str, commit: TableCommit) -> PartitionUpdate:
+        time = commit.instant.requested_time
+        deleted = {
+            path: [name for name in changed.deleted if BaseFileName.parse(name) is not None]
+            for path, changed in commit.change.partitions.items()
+        }
+        removed = bloom_filter_deletions(self.data.config.table_version, time, deleted)
+        return self._of(_sizes_written(commit), time).joined([removed])
+
+    def _of(self, sizes: _Sizes, instant_time: str) -> PartitionUpdate:
+        by_path = {path: partition for partition, own in sizes.items() for path in own}
+        base_files = [path for path in by_path if BaseFileName.parse(path.rpartition("/")[2]) is not None]
+        footers: dict[str, dict[str, Footer]] = {}
+        for path, bloom in bloom_filters_of_expression(self.reading, base_files):
+            footer = Footer(bloom_type=bloom.kind, bloom_base64=bloom.to_base64())
+            footers.setdefault(by_path[path], {})[path.rpartition("/")[2]] = footer
+        return bloom_filters_update(self.data.config.table_version, instant_time, footers)
+
+
+def _index(data: MetaClient, partition: str, schema: pa.Schema | None = None) -> _StatsIndex | _BloomIndex:
+    why = why_no_expression_index(data, partition)
+    if why is None:
+        definition = read_index_definitions(data.storage).by_name[partition]
+        call = call_of_definition(definition)
+        kind = (schema or data.stored_schema()).field(call.column.path[0]).type
+        why = why_not(call, kind)  # a write may change the column's type
+    if why is not None:
+        raise UnsupportedTable(
+            f"{data.storage.root}: the partition {partition!r} can't be kept up: {why}. Drop the index first."
+        )
+    reading = ExpressionReading(data.storage, call, kind)
+    return _BloomIndex(data, reading) if is_bloom_index(definition) else _StatsIndex(data, reading)
+
+
+def _sizes_of(slices: Sequence[FileSlice]) -> _Sizes:
+    found: dict[str, dict[str, int]] = {}
+    for one in slices:
+        own = found.setdefault(one.group.partition_path, {})
+        own |= {log.path: log.size_bytes for log in one.log_files if not log.is_missing}
+        if one.base_file is not None:
+            own[one.base_file.path] = one.base_file.size_bytes
+    return found
+
+
+def _sizes_written(commit: TableCommit) -> _Sizes:
+    found: dict[str, dict[str, int]] = {}
+    for stat in commit.change.stats:
+        name = None if stat.path is None else LogFileName.parse(stat.path.rpartition("/")[2])
+        if stat.path is not None and (name is None or not name.suffix):  # change logs have no rows of the table
+            found.setdefault(stat.partition_path or "", {})[stat.path] = stat.file_size_in_bytes
+    return found
+
+
+def _names(paths: Collection[str]) -> Collection[str]:
+    return {path.rpartition("/")[2] for path in paths}

@@ -1,0 +1,228 @@
+"""Indexes that are built while writers go on: the plan waits on the timeline, any process executes it.
+
+    schedule   lock: definition → <T>.indexing.requested → empty file groups → the table's properties list the partition
+               as being built: from here on every instant writes to its file groups, which no reader looks at
+    execute    lock: <T>.indexing.inflight; the newest state of the table is what the index is built from
+               no lock: the table is read, the records wait in files of this machine
+               lock: base files → the properties list the partition → <T>.indexing
+
+What the file groups have got meanwhile lies above the base files, in the order of the instants, and the base files
+leave out what is there already. An instant that was pending when the plan was made may not have written to them:
+when one completed since, or one was taken back that was read, the table is read again. A builder that died is followed
+by the next one: nothing of it is on storage but the inflight file.
+Source: docs/formats/metadata-table.md, "Built while writers go on".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.commit import commit_locked
+from pyhudi.actions.instants import request
+from pyhudi.errors import (
+    ConfigError,
+    CorruptFile,
+    HudiError,
+    MetadataTableDamaged,
+    PathNotFound,
+    TableError,
+    WriteConflict,
+)
+from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.locks import hold
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
+from pyhudi.metadata.initialization import begin_partition, fill_partition
+from pyhudi.metadata.maintenance import KEPT
+from pyhudi.metadata.partitions import file_group_id, kind_of
+from pyhudi.metadata.spilled_groups import spilled
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.indexing import IndexPlan
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
+from pyhudi.timeline.heartbeat import Heartbeat, is_expired
+from pyhudi.timeline.write import TimelineWriter
+
+__all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_plan", "schedule_index"]
+
+# How often a builder reads the table when writes that began before it complete meanwhile: they become fewer each time.
+MAX_READINGS = 5
+_FIRST_OWN_LOGS = 8  # table version from which log files lie above a base file that is made after them
+_Groups = Mapping[str, Iterable[pa.Table]]
+
+
+def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
+    """Put the plan of an index on the timeline; writers write to it from then on.
+
+    Raises: ConfigError when the table can't have it, or can't have it built so.
+    """
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        now, definition = prepared(context, wanted)
+        meta, name = now.meta, wanted.partition
+        if meta.config.table_version < _FIRST_OWN_LOGS:
+            raise ConfigError(
+                f"{meta.storage.root}: indexes are built while writers go on from table version {_FIRST_OWN_LOGS} on."
+            )
+        before = read_index_definitions(meta.storage)
+        if definition is not None:
+            write_index_definitions(meta.storage, before.merged([definition]))
+        newest = meta.timeline.last_commit()
+        plan = IndexPlan((name,), "" if newest is None else newest.requested_time)
+        requested = request(ActionKind.INDEXING, encode_index_plan(plan), now)
+        try:
+            table = _metadata_table(meta.reload())
+            count = KEPT[kind_of(name)].define(table, name, now.options.metadata)
+            if count is None:
+                raise ConfigError(
+                    f"{meta.storage.root}: a record index of keys that are unique in their partition is not built "
+                    f"while writers go on. Make it with create_index alone."
+                )
+            begin_partition(table, name, [file_group_id(name, number) for number in range(count)])
+        except HudiError:
+            TimelineWriter(meta.storage, meta.config).delete_files(requested)
+            write_index_definitions(meta.storage, before)
+            raise
+        return requested
+
+
+def pending_index_plans(meta: MetaClient) -> dict[str, IndexPlan]:
+    """Instant time → plan of the indexes that are begun and not built, oldest first."""
+    building = meta.config.metadata_partitions_inflight
+    found: dict[str, IndexPlan] = {}
+    for instant in meta.timeline.pending().of([ActionKind.INDEXING]):
+        with suppress(CorruptFile):  # of a writer that died before its plan was whole
+            plan = meta.reader.index_plan(instant)
+            if len(plan.partitions) == 1 and plan.partitions[0] in building:
+                found[instant.requested_time] = plan
+    return found
+
+
+def build_waiting(context: ActionContext) -> tuple[IndexInfo, ...]:
+    """Execute all plans that wait, the oldest first. See `run_index_plan`."""
+    return tuple(run_index_plan(context, instant_time) for instant_time in pending_index_plans(context.meta))
+
+
+def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
+    """Build the index of a plan that waits.
+
+    Raises: TableError when there is no such plan; WriteConflict when another process builds it, or the table changed
+        too often meanwhile. After any error the plan waits for the next run.
+    """
+    storage = context.meta.storage
+    heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
+    inflight, name = _start(context, instant_time, heartbeat)
+    try:
+        for _ in range(MAX_READINGS):
+            found = _attempt(context.reloaded(), inflight, name)
+            if found is not None:
+                return found
+        raise WriteConflict(
+            f"{storage.root}: while the index {name} was built, writes that had begun before it completed, or others "
+            f"were taken back, {MAX_READINGS} times. Its plan {instant_time} waits; build it again."
+        )
+    except Exception:
+        with suppress(HudiError):  # the error that is on its way says more
+            _give_up(context, inflight)
+        raise
+    finally:
+        heartbeat.stop()
+
+
+def _start(context: ActionContext, instant_time: str, heartbeat: Heartbeat) -> tuple[Instant, str]:
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        plans = pending_index_plans(meta)
+        found = meta.timeline.find(instant_time, ActionKind.INDEXING)
+        if instant_time not in plans or found is None:
+            raise TableError(
+                f"{meta.storage.root}: no index waits to be built as of {instant_time}. Waiting are: "
+                f"{', '.join(plans) or 'none'}."
+            )
+        options, writer = context.options, TimelineWriter(meta.storage, meta.config)
+        if found.state is State.INFLIGHT:
+            interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
+            if not is_expired(meta.storage, instant_time, context.clock.now_ms(), interval_ms, misses):
+                raise WriteConflict(
+                    f"{meta.storage.root}: another process is building the index of {instant_time}; its heartbeat is "
+                    f"fresh. Wait for it, or build it again when the heartbeat has expired."
+                )
+            found = writer.revert_to_requested(found)
+        with heartbeat.begun(True):
+            return writer.start(found), plans[instant_time].partitions[0]
+
+
+def _attempt(now: ActionContext, inflight: Instant, name: str) -> IndexInfo | None:
+    """Build from the table as it is now; None when that was not enough."""
+    table = _metadata_table(now.meta)
+    count = len(table.slices(name))
+    with TemporaryDirectory(prefix="hudi-index-") as folder:
+        try:
+            groups = spilled(KEPT[kind_of(name)].records(table, name, now.options.metadata, count), folder)
+        except PathNotFound:
+            if now.meta.is_current():
+                raise
+            return None  # a clean has deleted what was read
+        with hold(now.lock, now.options.lock.wait_timeout_s):
+            return _finish(now, inflight, name, groups)
+
+
+def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups) -> IndexInfo | None:
+    """Complete the index under the lock; None when the table has to be read again."""
+    now = began.reloaded()
+    meta = now.meta
+    is_built = name in meta.config.metadata_partitions  # by a write that had to build all partitions anew
+    if not is_built:
+        if name not in meta.config.metadata_partitions_inflight:
+            raise WriteConflict(f"{meta.storage.root}: the index {name} was dropped while it was built.")
+        if not _is_enough(began.meta, meta, inflight.requested_time):
+            return None
+        table = _metadata_table(meta)
+        fill_partition(table, name, _without(groups, table.records(name).column("key")))
+    newest = meta.timeline.last_commit()
+    plan = IndexPlan((name,), "" if newest is None else newest.requested_time)
+    commit_locked(inflight, now, lambda _: plan)
+    return index_info(meta.reload(), name)
+
+
+def _without(groups: _Groups, known: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
+    """The records that instants have not written meanwhile: counts of two records of one file would be added."""
+
+    def left(records: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        for table in records:
+            yield table.filter(pc.invert(pc.is_in(table.column("key"), known)))
+
+    return {file_id: left(records) for file_id, records in groups.items()}
+
+
+def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
+    """Does what was read have all instants whose writers may not have known of the index, and none that is gone?"""
+    before, after = _completed(read), _completed(now)
+    since = now.timeline.active_since or ""
+    gone = any(time not in after and time >= since for time in before)
+    return not gone and not any(time < planned for time in after - before)
+
+
+def _completed(meta: MetaClient) -> frozenset[str]:
+    return frozenset(i.requested_time for i in meta.timeline if i.is_completed and i.action.is_commit)
+
+
+def _give_up(context: ActionContext, inflight: Instant) -> None:
+    """The plan waits again, unless the index is complete or was dropped."""
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        meta = context.meta.reload()
+        found = meta.timeline.find(inflight.requested_time, ActionKind.INDEXING)
+        if found is not None and found.state is State.INFLIGHT:
+            TimelineWriter(meta.storage, meta.config).revert_to_requested(found)
+
+
+def _metadata_table(meta: MetaClient) -> MetadataTable:
+    table = MetadataTable.open(meta)
+    if table is None:
+        raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition 'files'.")
+    return table
