@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
+    from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.table import HudiTable, write_hudi
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ __all__ = [
     "__version__",
     "disable",
     "enable",
+    "write_batches_to",
     "write_hudi",
 ]
 
@@ -71,6 +73,7 @@ _HOME = {
     "WriteResult": "pyhudi.actions.result",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
+    "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }
 
