@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyhudi.session.enable import disable, enable
     from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.table import HudiTable, write_hudi
+    from pyhudi.table.follow import follow
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "disable",
     "enable",
+    "follow",
     "write_batches_to",
     "write_hudi",
 ]
@@ -73,6 +75,7 @@ _HOME = {
     "WriteResult": "pyhudi.actions.result",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
+    "follow": "pyhudi.table.follow",
     "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }

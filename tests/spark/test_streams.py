@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StructType
 
 import pyhudi
-from pyhudi import HudiTable
+from pyhudi import ConfigError, HudiTable
+from pyhudi.session.stream_source import FollowedTable
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
 SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"
@@ -109,3 +112,114 @@ def test_format_hudi_is_the_same_writer(spark: Any, tmp_path: Path, source: Sour
     assert values(table) == {1: 1, 2: 2}
     assert table.config.partition_fields == ("ts",)
     assert batches(table) == ['{"default_single_writer":"0"}']
+
+
+PLAIN = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
+START = "hoodie.datasource.streaming.startOffset"
+COMMITS, BYTES = (f"hoodie.pyhudi.streaming.max.{what}.per.batch" for what in ("commits", "bytes"))
+TYPE, FORMAT = "hoodie.datasource.query.type", "hoodie.datasource.query.incremental.format"
+
+
+class Seen:
+    """What the batches of a stream brought, in files: on Spark Connect another process sees them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def __call__(self, df: Any, batch_id: int) -> None:
+        rows = df.toArrow()
+        pq.write_table(rows, self.folder / f"{batch_id:04d}.parquet")
+
+    def batches(self, column: str = "v") -> list[list[Any]]:
+        return [sorted(pq.read_table(file)[column].to_pylist()) for file in sorted(self.folder.iterdir())]
+
+
+def follow(spark: Any, table: HudiTable, tmp_path: Path, options: Mapping[str, str], column: str = "v") -> list[Any]:
+    """The batches since the last call."""
+    folder = tmp_path / f"seen{len(list(tmp_path.iterdir()))}"
+    seen = Seen(folder)
+    stream = spark.readStream.format("hudi").options(**options).load(table.path)
+    run(stream.writeStream.foreachBatch(seen), tmp_path / "checkpoint")
+    return seen.batches(column)
+
+
+def small_table(path: Path, version: str = "9", table_type: str = "COPY_ON_WRITE", **more: Any) -> HudiTable:
+    return HudiTable.create(
+        path,
+        PLAIN,
+        record_key="id",
+        ordering="ts",
+        table_type=table_type,
+        options={"hoodie.write.table.version": version},
+        **more,
+    )
+
+
+def upsert(table: HudiTable, *rows: tuple[int, int], ts: int = 1) -> None:
+    table.upsert([{"id": key, "v": value, "ts": ts} for key, value in rows])
+
+
+@pytest.mark.parametrize(("version", "table_type"), [("9", "MERGE_ON_READ"), ("6", "COPY_ON_WRITE")])
+def test_a_stream_follows_a_table_and_goes_on_after_a_restart(
+    spark: Any, tmp_path: Path, version: str, table_type: str
+) -> None:
+    table = small_table(tmp_path / "t", version, table_type)
+    upsert(table, (1, 1), (2, 2))
+    upsert(table, (2, 20), ts=2)
+    assert follow(spark, table, tmp_path, {}) == [[1, 20]]
+
+    upsert(table, (3, 3))
+    upsert(table, (1, 10), ts=2)
+    upsert(table, (4, 4))
+    assert follow(spark, table, tmp_path, {COMMITS: "2"}) == [[3, 10], [4]]
+    assert follow(spark, table, tmp_path, {}) == []
+
+
+def test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint(spark: Any, tmp_path: Path) -> None:
+    table = small_table(tmp_path / "t")
+    upsert(table, (1, 1))
+    assert follow(spark, table, tmp_path, {}) == [[1]]
+    first = table.timeline.last_commit()
+    assert first is not None
+    offset = (tmp_path / "checkpoint/offsets/0").read_text().splitlines()[-1]
+    assert json.loads(offset) == {"offsetCommitTime": first.completion_time}
+
+    forget_last_batch(tmp_path / "checkpoint")
+    upsert(table, (2, 2))
+    assert follow(spark, table, tmp_path, {}) == [[1], [2]]
+
+
+def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
+    table = small_table(tmp_path / "t")
+    upsert(table, (1, 1))
+    upsert(table, (2, 2))
+    first = str(table.timeline.commits().instants[0].completion_time)
+    with enabled(spark):  # the session's readStream knows the older name of the format as well
+        stream = spark.readStream.format("org.apache.hudi").option(START, first).load(table.path)
+        run(stream.writeStream.foreachBatch(Seen(tmp_path / "seen")), tmp_path / "other")
+    assert [file.name for file in (tmp_path / "seen").iterdir()] == ["0000.parquet"]
+    assert pq.read_table(tmp_path / "seen")["v"].to_pylist() == [2]
+    assert not any(follow(spark, table, tmp_path, {START: "latest"}))
+
+
+def test_a_stream_of_changes_has_deletes_too(spark: Any, tmp_path: Path) -> None:
+    table = small_table(tmp_path / "t", cdc=True)
+    upsert(table, (1, 1), (2, 2))
+    table.delete([{"id": 1}])
+    options = {TYPE: "incremental", FORMAT: "cdc", COMMITS: "1"}
+    assert follow(spark, table, tmp_path, options, "op") == [["i", "i"], ["d"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({FORMAT: "cdc"}, "needs hoodie.datasource.query.type=incremental"),
+        ({"as.of.instant": "20240101"}, "says nothing to a stream"),
+        ({TYPE: "read_optimized"}, "rows of log files"),
+        ({COMMITS: "0"}, "at least 1"),
+    ],
+)
+def test_options_that_mean_nothing_for_a_stream_are_refused(options: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        FollowedTable({"path": "/t", **options}, StructType([]))

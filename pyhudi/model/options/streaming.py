@@ -96,6 +96,7 @@ class SourceOptions:
         "earliest",
         "Where a new stream begins: with the first commit (earliest), with the first one after now (latest), or after "
         "a time, as `hoodie.datasource.read.begin.instanttime`. A stream with a checkpoint goes on from there.",
+        aliases=(START_OFFSET.lower(),),  # Spark hands options to a Python data source in small letters
         scopes=ON_READ,
     )
     max_commits: int | None = option(
