@@ -14,8 +14,11 @@ import pytest
 from pyspark.sql.types import StructType
 
 import pyhudi
-from pyhudi import ConfigError, HudiTable
+from pyhudi import ConfigError, HudiTable, StorageError, TableError
+from pyhudi.session import stream_services, stream_sink
+from pyhudi.session.stream_services import wait_for_services
 from pyhudi.session.stream_source import FollowedTable
+from pyhudi.storage.clock import FixedClock
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
 SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"
@@ -223,3 +226,127 @@ def test_a_stream_of_changes_has_deletes_too(spark: Any, tmp_path: Path) -> None
 def test_options_that_mean_nothing_for_a_stream_are_refused(options: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         FollowedTable({"path": "/t", **options}, StructType([]))
+
+
+# ---- what a batch does; a static DataFrame is a batch, too
+
+
+def batch(spark: Any, *rows: tuple[int, int], ts: int = 1) -> Any:
+    return spark.createDataFrame([(key, value, ts) for key, value in rows], "id long, v long, ts long")
+
+
+def actions(table: HudiTable) -> list[str]:
+    return [instant.action.value for instant in table.timeline.completed()]
+
+
+@pytest.mark.classic
+def test_compaction_and_cleaning_run_beside_the_batches(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    options = {
+        **WRITE,
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.compact.inline.max.delta.commits": "2",
+        "hoodie.clean.async.enabled": "true",
+        "hoodie.clean.commits.retained": "1",
+    }
+    write = pyhudi.write_batches_to(path, options)
+    for number in range(7):
+        write(batch(spark, (1, number), (2, number), ts=number), number)
+        storage = HudiTable.open(path)._meta.storage
+        wait_for_services(storage, 60)
+    table = HudiTable.open(path)
+    done = actions(table)
+    assert done.count("deltacommit") == 7
+    assert "commit" in done, "a compaction"
+    assert "clean" in done
+    assert values(table) == {1: 6, 2: 6}
+
+
+@pytest.mark.classic
+def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t"
+
+    def fail(context: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(stream_services, "compact_waiting", fail)
+    write = pyhudi.write_batches_to(path, {**WRITE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    write(batch(spark, (1, 1)), 0)
+    wait_for_services(HudiTable.open(path)._meta.storage, 60)
+    with pytest.raises(TableError, match=r"service beside the stream has failed.*the disk is full"):
+        write(batch(spark, (2, 2)), 1)
+    assert values(HudiTable.open(path)) == {1: 1}
+    monkeypatch.undo()
+    write(batch(spark, (2, 2)), 1)
+    assert values(HudiTable.open(path)) == {1: 1, 2: 2}
+
+
+@pytest.mark.classic
+def test_a_batch_is_tried_again_and_left_out_only_if_asked(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, clock, failures = tmp_path / "t", FixedClock(0), [2]
+    real = stream_sink.write
+
+    def shaky(*args: Any) -> Any:
+        result = real(*args)
+        if failures[0]:
+            failures[0] -= 1
+            raise StorageError("the answer of the store was lost")
+        return result
+
+    monkeypatch.setattr(stream_sink, "write", shaky)
+    options = {**WRITE, "hoodie.datasource.write.streaming.retry.interval.ms": "1000"}
+    write = stream_sink.BatchWriter(str(path), options, clock=clock)
+    write(batch(spark, (1, 1)), 0)
+    table = HudiTable.open(path)
+    assert batches(table) == ['{"default_single_writer":"0"}'], "it was there after the first try"
+    assert clock.slept_s == 1
+
+    monkeypatch.setattr(stream_sink, "write", lambda *args: (_ for _ in ()).throw(StorageError("no room")))
+    with pytest.raises(StorageError, match="no room"):
+        write(batch(spark, (2, 2)), 1)
+    assert clock.slept_s == 1 + 1 + 2, "twice as long from try to try"
+    ignoring = {**options, "hoodie.datasource.write.streaming.ignore.failed.batch": "true"}
+    with pytest.warns(UserWarning, match="batch 1 of the stream 'default_single_writer' is left out"):
+        stream_sink.BatchWriter(str(path), ignoring, clock=clock)(batch(spark, (2, 2)), 1)
+
+
+def test_batches_of_a_new_checkpoint_are_refused_not_lost(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    pyhudi.write_batches_to(path, WRITE)(batch(spark, (1, 1)), 4)
+    with pytest.raises(ConfigError, match=r"begins batch 0, but the table has its batch 4"):
+        pyhudi.write_batches_to(path, WRITE)(batch(spark, (2, 2)), 0)
+    other = {**WRITE, "hoodie.datasource.write.streaming.checkpoint.identifier": "second"}
+    pyhudi.write_batches_to(path, other)(batch(spark, (2, 2)), 0)
+    assert values(HudiTable.open(path)) == {1: 1, 2: 2}
+
+
+def test_output_mode_complete_replaces_all_rows_in_one_commit(spark: Any, tmp_path: Path, source: Source) -> None:
+    checkpoint, path = tmp_path / "checkpoint", tmp_path / "t"
+    source.add((1, 1), (2, 1), (3, 2))
+    source.add((4, 2))
+    options = {"hoodie.datasource.write.recordkey.field": "v"}
+    with enabled(spark):
+        counts = source.stream(spark).groupBy("v").count()
+        writer = counts.writeStream.format("hudi").options(**options)
+        with pytest.raises(ConfigError, match="Output mode update"):
+            writer.outputMode("update").start(str(path))
+        run(writer.outputMode("complete"), checkpoint, str(path))
+    table = HudiTable.open(path)
+    assert {row["v"]: row["count"] for row in table.scan(["v", "count"]).to_arrow().to_pylist()} == {1: 2, 2: 2}
+    assert actions(table).count("replacecommit") == 2
+    with pytest.raises(ConfigError, match="with output mode complete"):
+        pyhudi.write_batches_to(path, {"hoodie.datasource.write.operation": "delete"}, complete=True)
+
+
+def test_another_format_of_writeStream_is_sparks_own(spark: Any, tmp_path: Path, source: Source) -> None:  # noqa: N802
+    source.add((1, 1))
+    with enabled(spark):
+        writer = source.stream(spark).writeStream.format("parquet").partitionBy("v")
+        run(writer, tmp_path / "checkpoint", str(tmp_path / "files"))
+        with pytest.raises(ConfigError, match="toTable"):
+            source.stream(spark).writeStream.format("hudi").toTable("t")
+    assert [folder.name for folder in (tmp_path / "files").glob("v=*")] == ["v=1"]
