@@ -1,0 +1,50 @@
+"""A driver that follows two tables into two others, until it is killed: `stream_driver <folder> [finish]`.
+
+orders → copy      rows that are updated, upserted into a merge-on-read table with compactions beside
+ledger → entries   rows that come once, inserted into a table without keys, so that a doubled batch shows
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+COPY = {
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.clean.async.enabled": "true",
+}
+ENTRIES = {"hoodie.datasource.write.operation": "insert"}
+LIMIT = {"hoodie.pyhudi.streaming.max.commits.per.batch": "2"}
+
+
+def main(folder: Path, *, finish: bool) -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    import pyhudi
+    from tests.support.spark.sessions import CONF
+
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in {**CONF, "spark.local.dir": str(folder / "local")}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    pyhudi.enable(spark)
+    trigger: dict[str, Any] = {"availableNow": True} if finish else {"processingTime": "50 milliseconds"}
+    queries = []
+    for source, options in (("orders", COPY), ("ledger", ENTRIES)):
+        rows = spark.readStream.format("hudi").options(**LIMIT).load(str(folder / source)).select("id", "v", "ts")
+        writer = rows.writeStream.format("hudi").options(**options).trigger(**trigger)
+        queries.append(writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")))
+    running = [query.start(str(folder / target)) for query, target in zip(queries, ("copy", "entries"), strict=True)]
+    print("running", flush=True)
+    for query in running:
+        query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), finish=sys.argv[2:] == ["finish"])
