@@ -116,8 +116,8 @@ class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # 
         # The limits are those of the options; this only lets Spark say when they don't count, as with trigger(once).
         return ReadMaxFiles(1) if self._table.is_limited else ReadAllAvailable()
 
-    def reportLatestOffset(self) -> Offset:  # noqa: N802
-        return self._table.newest_offset()
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802
+        return self._table.newest_known_offset()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._table.stop_at_newest()

@@ -30,7 +30,7 @@ LATEST = "latest"
 
 
 def followed_range(meta: MetaClient, begin: str, end: str | None, options: IncrementalOptions) -> IncrementalRange:
-    """The range of a batch. Raises ConfigError when the table can't be asked for it; see `incremental_range`."""
+    """The range of a batch. Raises ConfigError when the table does not allow it; see `incremental_range`."""
     found = incremental_range(meta, "incremental", begin or EARLIEST, end, None, options)
     assert found is not None
     return found

@@ -2,22 +2,21 @@
 
 From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, in every session of
 this flavour (classic or Connect) in this process, also inside `foreachBatch` of a classic session. It replaces public
-properties, `SparkSession.read` and `DataFrame.write` and those of streams (`session/streams.py`), and `disable(spark)`
-puts them back; every other format goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, classic
-and Connect.
+properties, `SparkSession.read` and `DataFrame.write` and those of streams, and `disable(spark)` puts them back; every
+other format goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, classic and Connect.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
+from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
@@ -28,11 +27,9 @@ __all__ = ["FORMATS", "disable", "enable"]
 FORMATS = frozenset({"hudi", "org.apache.hudi"})
 
 OwnerT = TypeVar("OwnerT", SparkSession, DataFrame)
-RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter, DataStreamReader, DataStreamWriter)
+RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter)
 RecorderT = TypeVar(
-    "RecorderT",
-    bound="_Recorder[SparkSession, DataFrameReader] | _Recorder[DataFrame, DataFrameWriter] | "
-    "_Recorder[SparkSession, DataStreamReader] | _Recorder[DataFrame, DataStreamWriter]",
+    "RecorderT", bound="_Recorder[SparkSession, DataFrameReader] | _Recorder[DataFrame, DataFrameWriter]"
 )
 _Property = tuple[type, str]
 _originals: dict[_Property, property] = {}
@@ -43,8 +40,6 @@ def enable(spark: SparkSession) -> None:
     """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
     session_class, frame_class = _classes(spark)
     name_own_python(spark)
-    from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter  # they are recorders, too
-
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
         _replace(frame_class, "write", HudiAwareWriter)
@@ -56,11 +51,8 @@ def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
     session_class, frame_class = _classes(spark)
     with _lock:
-        readers, writers = ("read", "readStream"), ("write", "writeStream")
-        for place in (*((session_class, name) for name in readers), *((frame_class, name) for name in writers)):
-            original = _originals.pop(place, None)
-            if original is not None:
-                setattr(*place, original)
+        for place in [place for place in _originals if place[0] in (session_class, frame_class)]:
+            setattr(*place, _originals.pop(place))
 
 
 def _classes(spark: object) -> tuple[type, type]:
@@ -77,7 +69,11 @@ def _classes(spark: object) -> tuple[type, type]:
     return SparkSession, ClassicFrame
 
 
-def _replace(owner: type, name: str, wrap: Callable[[Any, Any], object]) -> None:
+def _replace(
+    owner: type,
+    name: str,
+    wrap: type[HudiAwareReader | HudiAwareWriter | HudiAwareStreamReader | HudiAwareStreamWriter],
+) -> None:
     if (owner, name) in _originals:
         return
     original = owner.__dict__[name]

@@ -1,4 +1,4 @@
-"""Table services beside a stream: compactions and clusterings that its batches have planned, and cleaning.
+"""Table services next to a stream: compactions and clusterings that its batches have planned, and cleaning.
 
 Plans are made at the end of a batch, while no write is running; a thread executes them while the next batches are
 written. There is one per table in this process, so that no two run the same plan. It ends when its work is done: a
@@ -49,20 +49,20 @@ _LOCK = Lock()
 
 
 def check_services(storage: Storage) -> None:
-    """Raises TableError when the services beside the last batch have failed. Their warnings go to the caller."""
+    """Raises TableError when the services next to the last batch have failed. Their warnings go to the caller."""
     with _LOCK:
         running = _TABLES.get(storage.full_path(""))
         if running is None or running.future is None or not running.future.done():
             return
         done, running.future = running.future, None
-        said, running.warnings = running.warnings, []
-    for message, category in said:
+        messages, running.warnings = running.warnings, []
+    for message, category in messages:
         warn_caller(message, category)
     error = done.exception()
     if error is None:
         return
     raise TableError(
-        f"{storage.root}: a table service beside the stream has failed, so the stream stops before it writes the next "
+        f"{storage.root}: a table service next to the stream has failed, so the stream stops before it writes the next "
         f"batch, which waits for it. Start it again, with hoodie.datasource.compaction.async.enable=false if this is "
         f"a compaction that fails each time. {type(error).__name__}: {error}"
     ) from error
@@ -85,7 +85,7 @@ def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, ob
 
 
 def wait_for_services(storage: Storage, timeout_s: float) -> None:
-    """Return when no service of the table is running beside a stream, or after `timeout_s` seconds."""
+    """Return when no service of the table is running next to a stream, or after `timeout_s` seconds."""
     with _LOCK:
         running = _TABLES.get(storage.full_path(""))
         future = None if running is None else running.future
@@ -94,9 +94,9 @@ def wait_for_services(storage: Storage, timeout_s: float) -> None:
 
 
 def compacts_beside(options: WriteOptions) -> bool:
-    """Does a stream with these options run compactions beside its batches? Asked for by name, they run in them."""
-    asked = "hoodie.compact.inline" in options.explicit and options.compaction.inline
-    return options.stream.async_compaction and not options.stream.disable_compaction and not asked
+    """Does a stream with these options run compactions next to its batches? Asked for by name, they run in them."""
+    inline = "hoodie.compact.inline" in options.explicit and options.compaction.inline
+    return options.stream.async_compaction and not options.stream.disable_compaction and not inline
 
 
 def _services(options: WriteOptions) -> tuple[tuple[Service, Admit], ...]:

@@ -1,7 +1,7 @@
 """Writing the batches of a stream to a table, each exactly once: `write_batches_to`.
 
     batch n → is n in the table? ─ yes → nothing to do
-                                 └ no  → the usual write, whose commit says that it is batch n → services beside it
+                                 └ no  → the usual write, whose commit says that it is batch n → services next to it
 
 Spark calls the function of `foreachBatch` again with the batch that it can't be sure of. In a classic session that is
 in the driver's process; on Spark Connect it is pickled and called in a process on the server, where this package must
@@ -133,7 +133,7 @@ def _is_written(storage: Storage, identifier: str, batch_id: int) -> bool:
 
 
 def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
-    """Options by which a batch leaves work to the services beside it."""
+    """Options by which a batch leaves work to the services next to it."""
     stream, compaction = options.stream, options.compaction
     given: dict[str, object] = {}
     if stream.disable_compaction:

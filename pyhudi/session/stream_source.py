@@ -72,13 +72,16 @@ class FollowedTable:
             limits = self._options.source if limited else None
             return _offset(end_of_batch(self._now(), begin, self._incremental, limits, self._target))
 
-    def newest_offset(self) -> Offset:
-        """The time of the newest commit."""
-        return self.next_offset(None, limited=False)
+    def newest_known_offset(self) -> Offset | None:
+        """The time of the newest commit as of the last look at the table, for Spark's reports of progress."""
+        if self._meta is None:
+            return None
+        with spelled_out():
+            return _offset(end_of_batch(self._meta, "", self._incremental))
 
     def stop_at_newest(self) -> None:
         """From now on commits that come later are for the next run."""
-        self._target = _begin(self.newest_offset())
+        self._target = _begin(self.next_offset(None, limited=False))
 
     def tasks(self, start: Offset, end: Offset) -> list[bytes]:
         """Pickled tasks of a batch; see `read_task`."""

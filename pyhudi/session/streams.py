@@ -1,13 +1,14 @@
 """Streams after `enable`: `spark.readStream.format("hudi")` and `df.writeStream.format("hudi")`.
 
 Spark's Python data source is the only stream that Python can give to Spark, so reading stays what it is without
-`enable` (`pyspark_hudi`), with the session's options besides. Writing becomes `foreachBatch` with PyHudi's own writer;
+`enable` (`pyspark_hudi`), with the session's options as well. Writing becomes `foreachBatch` with PyHudi's own writer;
 triggers, names, checkpoints and output modes stay with Spark. Source: Spark's guide to Structured Streaming.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -15,7 +16,6 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.enable import _names, _Recorder
 from pyhudi.session.stream_sink import write_batches_to
 from pyhudi.spark.session import hudi_options, store_options
 
@@ -24,11 +24,55 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiAwareStreamReader", "HudiAwareStreamWriter"]
 
+_FORMATS = frozenset({"hudi", "org.apache.hudi"})
 _OF_SPARK = frozenset({"checkpointlocation", "asyncprogresstrackingenabled"})  # keys of writeStream that are not Hudi's
 
 
-class HudiAwareStreamReader(_Recorder[SparkSession, DataStreamReader]):
+RealT = TypeVar("RealT", DataStreamReader, DataStreamWriter)
+CallsT = TypeVar("CallsT", bound="_StreamCalls[DataStreamReader] | _StreamCalls[DataStreamWriter]")
+
+
+class _StreamCalls(Generic[RealT]):
+    """A stand-in for Spark's reader or writer of streams, which says to be of Spark's own class."""
+
+    def __init__(self, real: RealT) -> None:
+        self._real: RealT = real
+        self._format: str | None = None
+        self._options: dict[str, OptionalPrimitiveType] = {}
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._real)
+
+    def __getattr__(self, name: str) -> object:
+        if name == "_real":  # read before it is set, as copying does
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._real)
+
+    def option(self: CallsT, key: str, value: OptionalPrimitiveType) -> CallsT:
+        self._options[key] = value
+        self._real.option(key, value)
+        return self
+
+    def options(self: CallsT, **options: OptionalPrimitiveType) -> CallsT:
+        self._options.update(options)
+        self._real.options(**options)
+        return self
+
+    def _is_hudi(self, given: str | None) -> bool:
+        name = given or self._format
+        return isinstance(name, str) and name.lower() in _FORMATS
+
+
+class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
     """`spark.readStream` after `enable`."""
+
+    def __init__(self, owner: SparkSession, real: DataStreamReader) -> None:
+        super().__init__(real)
+        self._owner = owner
 
     def format(self, source: str) -> HudiAwareStreamReader:
         self._format = source
@@ -56,11 +100,11 @@ class HudiAwareStreamReader(_Recorder[SparkSession, DataStreamReader]):
         return self._real.load(path, "hudi", schema, **options)
 
 
-class HudiAwareStreamWriter(_Recorder[DataFrame, DataStreamWriter]):
+class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
     """`df.writeStream` after `enable`. What only one of the two roads may hear is kept until it is known which."""
 
     def __init__(self, owner: DataFrame, real: DataStreamWriter) -> None:
-        super().__init__(owner, real)
+        super().__init__(real)
         self._output_mode = "append"
         self._partition_by: tuple[str, ...] = ()
         self._cluster_by: tuple[str, ...] = ()
@@ -118,7 +162,7 @@ class HudiAwareStreamWriter(_Recorder[DataFrame, DataStreamWriter]):
                 "To upsert them say so: writeStream.outputMode('update').foreachBatch(pyhudi.write_batches_to(path, "
                 "options))."
             )
-        table, given = self._split_path(path, options, "start")
+        table, given = _split_path(path, {**self._options, **options})
         columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
         hudi = {key: value for key, value in given.items() if key.lower() not in _OF_SPARK}
         write = write_batches_to(table, hudi, partition_by=columns, complete=mode == "complete")
@@ -140,3 +184,21 @@ class HudiAwareStreamWriter(_Recorder[DataFrame, DataStreamWriter]):
         if self._cluster_by:
             self._real.clusterBy(*self._cluster_by)
         return self._real
+
+
+def _split_path(
+    path: str | None, options: Mapping[str, OptionalPrimitiveType]
+) -> tuple[str, dict[str, OptionalPrimitiveType]]:
+    """The path of the table, and the options without it. Raises ConfigError."""
+    rest = dict(options)
+    named = [rest.pop(key) for key in options if key.lower() == "path"]
+    found = path if path is not None else (named[-1] if named else None)
+    if not isinstance(found, str) or not found.strip():
+        raise ConfigError(f"start of format hudi takes the path of one table, found {found!r}.")
+    return found, rest
+
+
+def _names(cols: Sequence[object]) -> tuple[str, ...]:
+    if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
+        cols = cols[0]
+    return tuple(str(name) for name in cols)

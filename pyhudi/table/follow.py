@@ -39,7 +39,7 @@ __all__ = ["ChangeFeed", "ChangeStep", "follow"]
 _FILE = re.compile(r"(\d{1,18})\.(step|done)", re.ASCII)
 _TIME = re.compile(r"\d{0,17}", re.ASCII)
 _STEPS_KEPT = 10  # so many committed steps stay, to look at
-_LOOKS_MAX = 5  # how often the tables are looked at in the hope that nobody writes to them meanwhile
+_LOOKS = 5  # how often the tables are looked at in the hope that nobody writes to them meanwhile
 _FORMAT = "hoodie.datasource.query.incremental.format"
 _HOLES = "hoodie.read.timeline.holes.resolution.policy"
 _SYSTEM_CLOCK = SystemClock()
@@ -119,7 +119,7 @@ class ChangeFeed:
     def next(self) -> ChangeStep | None:
         """The step that is not committed, else a new one; None when nothing is new.
 
-        Raises: ConfigError when the checkpoint knows of a table that is not followed, or a table can't be asked for
+        Raises: ConfigError when the checkpoint knows of a table that is not followed, or a table does not allow
             changes; CorruptFile for a damaged checkpoint.
         """
         files = self._files()
@@ -138,7 +138,7 @@ class ChangeFeed:
         return self._step(number, ranges)
 
     def __iter__(self) -> Iterator[ChangeStep]:
-        """Steps until nothing is new. Raises ConfigError where one was not committed before the next is asked for."""
+        """Steps until nothing is new. Raises ConfigError where one was not committed before the next is wanted."""
         before = -1
         while (step := self.next()) is not None:
             if step.number == before:
@@ -180,7 +180,7 @@ class ChangeFeed:
         writes all the time, it is the time before the first look, by the clocks of those who write.
         """
         now_ms = self._clock.now_ms()
-        for _ in range(_LOOKS_MAX):
+        for _ in range(_LOOKS):
             metas = {name: MetaClient.load(table._meta.storage) for name, table in self._tables.items()}
             if len(metas) == 1 or all(meta.is_current() for meta in metas.values()):
                 return {name: self._range(name, meta, begins, None) for name, meta in metas.items()}

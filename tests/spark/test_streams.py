@@ -101,14 +101,14 @@ def test_each_batch_is_written_once_however_often_spark_asks(spark: Any, tmp_pat
     run(source.stream(spark).writeStream.foreachBatch(write), checkpoint)
     table = HudiTable.open(path)
     assert values(table) == {2: 20, 3: 3}
-    said = [f'{{"default_single_writer":"{n}"}}' for n in range(3)]
-    assert batches(table) == said
+    notes = [f'{{"default_single_writer":"{n}"}}' for n in range(3)]
+    assert batches(table) == notes
 
     forget_last_batch(checkpoint)
     table.upsert([{"id": 1, "v": 100, "ts": 4, "_hoodie_is_deleted": False}])
     source.add((4, 4))
     run(source.stream(spark).writeStream.foreachBatch(write), checkpoint)
-    assert batches(table) == [*said, None, '{"default_single_writer":"3"}'], "batch 2 was not written again"
+    assert batches(table) == [*notes, None, '{"default_single_writer":"3"}'], "batch 2 was not written again"
     assert values(table) == {1: 100, 2: 20, 3: 3, 4: 4}
 
 
@@ -150,10 +150,10 @@ class Seen:
 def follow(spark: Any, table: HudiTable, tmp_path: Path, options: Mapping[str, str], column: str = "v") -> list[Any]:
     """The batches since the last call."""
     folder = tmp_path / f"seen{len(list(tmp_path.iterdir()))}"
-    seen = Seen(folder)
+    outcomes = Seen(folder)
     stream = spark.readStream.format("hudi").options(**options).load(table.path)
-    run(stream.writeStream.foreachBatch(seen), tmp_path / "checkpoint")
-    return seen.batches(column)
+    run(stream.writeStream.foreachBatch(outcomes), tmp_path / "checkpoint")
+    return outcomes.batches(column)
 
 
 def small_table(path: Path, version: str = "9", table_type: str = "COPY_ON_WRITE", **more: Any) -> HudiTable:
@@ -284,7 +284,7 @@ def test_a_service_that_fails_stops_the_stream_before_the_next_batch(
     write = pyhudi.write_batches_to(path, {**WRITE, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
     write(batch(spark, (1, 1)), 0)
     wait_for_services(HudiTable.open(path)._meta.storage, 60)
-    with pytest.raises(TableError, match=r"service beside the stream has failed.*the disk is full"):
+    with pytest.raises(TableError, match=r"service next to the stream has failed.*the disk is full"):
         write(batch(spark, (2, 2)), 1)
     assert values(HudiTable.open(path)) == {1: 1}
     monkeypatch.undo()

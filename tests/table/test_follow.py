@@ -131,16 +131,16 @@ def test_a_step_is_one_moment_while_others_write(
 
     following = [False]
     monkeypatch.setattr(MetaClient, "load", staticmethod(load_while_others_write))
-    seen: dict[str, set[int]] = {"orders": set(), "items": set()}
+    known: dict[str, set[int]] = {"orders": set(), "items": set()}
     for _ in range(3):
         following[0] = True
         step = feed(tables, tmp_path).next()
         following[0] = False
         if step is not None:
             for name, values in rows(step).items():
-                seen[name].update(values)
+                known[name].update(values)
             step.commit()
-        assert seen["items"] <= seen["orders"]
+        assert known["items"] <= known["orders"]
     assert written[0] > 3
 
 

@@ -80,7 +80,7 @@ class ClusteringOptions:
     async_enabled: bool = option(
         "hoodie.clustering.async.enabled",
         False,
-        "As `hoodie.clustering.schedule.inline`. Streams execute the plan beside their batches; a plan of other writes "
+        "As `hoodie.clustering.schedule.inline`. Streams execute the plan next to their batches; a plan of other writes "
         "any process executes, with `HudiTable.cluster`.",
         aliases=("hoodie.datasource.clustering.async.enable",),
     )

@@ -35,7 +35,7 @@ MAX_BYTES = "hoodie.pyhudi.streaming.max.bytes.per.batch"
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """Options of a stream's batches, and of the table services beside it. `batch_id` None: no batch of a stream."""
+    """Options of a stream's batches, and of the table services next to it. `batch_id` None: no batch of a stream."""
 
     batch_id: int | None = option(
         BATCH_ID,
@@ -76,13 +76,13 @@ class StreamOptions:
     async_compaction: bool = option(
         "hoodie.datasource.compaction.async.enable",
         True,
-        "Streams into merge-on-read tables plan a compaction when it is due, and run it beside their batches. With "
+        "Streams into merge-on-read tables plan a compaction when it is due, and run it next to their batches. With "
         "false, or `hoodie.compact.inline=true`, a batch compacts when it is complete, as other writes do.",
     )
     async_clean: bool = option(
         "hoodie.clean.async.enabled",
         False,
-        "Streams clean beside their batches. Other writes clean when they are complete.",
+        "Streams clean next to their batches. Other writes clean when they are complete.",
         aliases=("hoodie.clean.async",),
     )
 

@@ -1,6 +1,6 @@
 """A driver that follows two tables into two others, until it is killed: `stream_driver <folder> [finish]`.
 
-orders → copy      rows that are updated, upserted into a merge-on-read table with compactions beside
+orders → copy      rows that are updated, upserted into a merge-on-read table with compactions next to
 ledger → entries   rows that come once, inserted into a table without keys, so that a doubled batch shows
 """
 
@@ -35,15 +35,25 @@ def main(folder: Path, *, finish: bool) -> None:
     spark = builder.getOrCreate()
     pyhudi.enable(spark)
     trigger: dict[str, Any] = {"availableNow": True} if finish else {"processingTime": "50 milliseconds"}
-    queries = []
-    for source, options in (("orders", COPY), ("ledger", ENTRIES)):
+    roads = (("orders", "copy", COPY), ("ledger", "entries", ENTRIES))
+
+    def start(source: str, target: str, options: dict[str, str]) -> Any:
         rows = spark.readStream.format("hudi").options(**LIMIT).load(str(folder / source)).select("id", "v", "ts")
         writer = rows.writeStream.format("hudi").options(**options).trigger(**trigger)
-        queries.append(writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")))
-    running = [query.start(str(folder / target)) for query, target in zip(queries, ("copy", "entries"), strict=True)]
+        return writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")).start(str(folder / target))
+
+    running = [start(*road) for road in roads]
     print("running", flush=True)
-    for query in running:
-        query.awaitTermination()
+    for query, road in zip(running, roads, strict=True):
+        while True:
+            try:
+                query.awaitTermination()
+                break
+            except Exception as error:
+                # Spark waits ten seconds for the Python of a stream; a busy machine takes longer.
+                if "failed to connect back" not in str(error):
+                    raise
+                query = start(*road)
 
 
 if __name__ == "__main__":
