@@ -59,6 +59,7 @@ judge-all: $(READY)  ## the same, every kind of table
 stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then; more deaths
 	@PYHUDI_CHAIN_OPERATIONS=$${PYHUDI_CHAIN_OPERATIONS:-1000} \
 	  $(PY) -m pytest tests/concurrency tests/faults tests/metadata tests/queries -m slow -s $(ARGS)
+	@$(JAVA) && $(PY) -m pytest tests/spark/test_stream_kills.py -m slow -s $(ARGS)
 
 power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)
 	@PYHUDI_POWER_ROUNDS=$${PYHUDI_POWER_ROUNDS:-1000} $(PY) -m pytest -n auto tests/faults/test_power_cut.py $(ARGS)

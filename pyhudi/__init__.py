@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
+    from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
     from pyhudi.table import HudiTable, write_hudi
+    from pyhudi.table.follow import follow
 
 __version__ = "0.1.0"
 
@@ -65,7 +67,9 @@ __all__ = [
     "__version__",
     "disable",
     "enable",
+    "follow",
     "sql",
+    "write_batches_to",
     "write_hudi",
 ]
 
@@ -77,6 +81,8 @@ _HOME = {
     "WriteResult": "pyhudi.actions.result",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
+    "follow": "pyhudi.table.follow",
+    "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }
 

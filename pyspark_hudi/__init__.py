@@ -1,4 +1,4 @@
-"""Spark's door to PyHudi without a line of code: `spark.read.format("hudi").load(path)`.
+"""Spark's door to PyHudi without a line of code: `spark.read.format("hudi").load(path)`, and `spark.readStream`.
 
 Spark imports every module named `pyspark_*` and registers its `DefaultSource`, so this module is light: pyarrow and
 pyhudi are imported when a table is read. A Python data source reads all columns of its schema. Give `.schema(...)` or
@@ -14,23 +14,36 @@ from typing import TYPE_CHECKING, NoReturn
 
 from pyspark.sql.types import StructType
 
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2
+    ReadAllAvailable = ReadLimit = ReadMaxFiles = SupportsTriggerAvailableNow = object  # type: ignore[misc,assignment]
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pyhudi.session.stream_source import FollowedTable, Offset
+
 try:
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 except ModuleNotFoundError:  # Spark 3.5, which looks for no module of this kind either; `DefaultSource` says so
     from pyhudi.spark.no_data_sources import (  # type: ignore[assignment]
         DataSource,
         DataSourceReader,
+        DataSourceStreamReader,
         InputPartition,
     )
 
-__all__ = ["DefaultSource", "HudiReader"]
+__all__ = ["DefaultSource", "HudiReader", "HudiStreamReader"]
 
 _ENABLE = (
     "Spark's Python data source can't write a Hudi table: it has no save modes, no partitionBy and brings no rows "
     "together. Call pyhudi.enable(spark) once, and df.write.format('hudi') is PyHudi's own writer."
+)
+
+_ENABLE_STREAMS = (
+    "Spark's Python data source can't write a stream to a Hudi table: it brings no rows together. Call "
+    "pyhudi.enable(spark) once, or use writeStream.foreachBatch(pyhudi.write_batches_to(path, options))."
 )
 
 
@@ -48,6 +61,14 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return HudiReader(dict(self.options), schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        return HudiStreamReader(dict(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: N802
+        from pyhudi.errors import ConfigError
+
+        raise ConfigError(_ENABLE_STREAMS)
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:
         from pyhudi.errors import ConfigError
@@ -71,5 +92,50 @@ class HudiReader(DataSourceReader):  # type: ignore[misc]
         from pyhudi.session.source import read_task
 
         # Spark hands over one partition without a value when the plan is empty.
+        value = getattr(partition, "value", None)
+        return iter(()) if value is None else read_task(value, self.schema)
+
+
+class HudiStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Follows a table: offsets and plans on the driver's machine, reads groups of files in tasks."""
+
+    def __init__(self, options: dict[str, str], schema: StructType) -> None:
+        self.options = options
+        self.schema = schema
+        self._followed: FollowedTable | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_followed": None}  # tasks need no table
+
+    @property
+    def _table(self) -> FollowedTable:
+        if self._followed is None:
+            from pyhudi.session.stream_source import FollowedTable
+
+            self._followed = FollowedTable(self.options, self.schema)
+        return self._followed
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        return self._table.first_offset()
+
+    def latestOffset(self, start: Offset | None = None, limit: ReadLimit | None = None) -> Offset:  # noqa: N802
+        return self._table.next_offset(start, limited=limit is not None and not isinstance(limit, ReadAllAvailable))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        # The limits are those of the options; this only lets Spark say when they don't count, as with trigger(once).
+        return ReadMaxFiles(1) if self._table.is_limited else ReadAllAvailable()
+
+    def reportLatestOffset(self) -> Offset | None:  # noqa: N802
+        return self._table.newest_known_offset()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._table.stop_at_newest()
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        return [InputPartition(task) for task in self._table.tasks(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from pyhudi.session.source import read_task
+
         value = getattr(partition, "value", None)
         return iter(()) if value is None else read_task(value, self.schema)

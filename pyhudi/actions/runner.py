@@ -23,6 +23,7 @@ from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.instants import draw_time
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.rolling_metadata import with_rolling_metadata
+from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
 from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
 from pyhudi.errors import HudiError, WriteConflict
@@ -139,6 +140,7 @@ def _complete(
         check_no_files_removed(inflight, began.meta, now.meta)
         check_others(inflight, statuses, body, began, now.meta)
         check_same_history(prepared.schedule, began.meta, now.meta)
+        check_is_new(began.options.stream, began.meta, now.meta)
 
     def latest(now: ActionContext) -> CommitMetadata:
         found = with_latest_schema(body, inflight, prepared.schedule, began, now.meta)

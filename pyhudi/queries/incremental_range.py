@@ -23,7 +23,16 @@ from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
 from pyhudi.view.file_system_view import LISTING_THREADS
 
-__all__ = ["CommitsInRange", "IncrementalRange", "commits_in_range", "incremental_range", "is_service", "not_readable"]
+__all__ = [
+    "EARLIEST",
+    "CommitsInRange",
+    "IncrementalRange",
+    "active_commits",
+    "commits_in_range",
+    "incremental_range",
+    "is_service",
+    "not_readable",
+]
 
 EARLIEST = "earliest"
 # A write of version 8 or later may have begun before the range and completed in it. The history has no order of
@@ -130,8 +139,24 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_on
 
     Args:    one_by_one: a range that leaves no commit out is read commit by commit, too.
     """
-    policy = requested.options.holes
-    by_completion = meta.config.table_version >= 8 or policy == "USE_TRANSITION_TIME"
+    active, time_of = active_commits(requested, meta)
+    checkpoint = max((time_of(i) for i in active), default=requested.begin or "0")
+    if not one_by_one and not requested.begin and len(active) == len(meta.timeline.commits().instants):
+        return CommitsInRange((), (), True, checkpoint, time_of)
+    archived = _archived(requested, meta, _by_completion(requested, meta))
+    lost = tuple(instant for instant, body in archived if body is None)
+    found = [(instant, body) for instant, body in archived if body is not None]
+    found += zip(active, _bodies(meta, active), strict=True)
+    found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
+    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
+    return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+
+
+def active_commits(requested: IncrementalRange, meta: MetaClient) -> tuple[list[Instant], Callable[[Instant], str]]:
+    """The completed writes of a range that are on the active timeline, in the order of their times, and the time that
+    counts of an instant. Raises RangeNotReadable for a hole in the range, if the options say so.
+    """
+    by_completion = _by_completion(requested, meta)
 
     def time_of(instant: Instant) -> str:
         return (instant.completion_time if by_completion else None) or instant.requested_time
@@ -140,7 +165,7 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_on
     active = sorted((i for i in commits if requested.has(time_of(i))), key=lambda i: (time_of(i), i.requested_time))
     hole = None if by_completion else _first_hole(requested, meta, active)
     if hole is not None:
-        if policy == "FAIL":
+        if requested.options.holes == "FAIL":
             raise RangeNotReadable(
                 f"{meta.storage.root}: the write {hole} was begun in the range {requested} before other writes that "
                 "are complete, and is not: its rows would be missed for good when the next read begins after them. "
@@ -148,16 +173,11 @@ def commits_in_range(requested: IncrementalRange, meta: MetaClient, *, one_by_on
                 "hoodie.read.timeline.holes.resolution.policy to BLOCK or USE_TRANSITION_TIME."
             )
         active = [i for i in active if i.requested_time < hole]
-    checkpoint = max((time_of(i) for i in active), default=requested.begin or "0")
-    if not one_by_one and not requested.begin and len(active) == len(commits):
-        return CommitsInRange((), (), True, checkpoint, time_of)
-    archived = _archived(requested, meta, by_completion)
-    lost = tuple(instant for instant, body in archived if body is None)
-    found = [(instant, body) for instant, body in archived if body is not None]
-    found += zip(active, _bodies(meta, active), strict=True)
-    found.sort(key=lambda each: (time_of(each[0]), each[0].requested_time))
-    checkpoint = max([checkpoint, *(time_of(instant) for instant, _ in found)])
-    return CommitsInRange(tuple(found), lost, False, checkpoint, time_of)
+    return active, time_of
+
+
+def _by_completion(requested: IncrementalRange, meta: MetaClient) -> bool:
+    return meta.config.table_version >= 8 or requested.options.holes == "USE_TRANSITION_TIME"
 
 
 def not_readable(

@@ -2,9 +2,9 @@
 
 From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, and `spark.sql` takes
 Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch` of
-a classic session. It replaces public properties and methods (`SparkSession.read`, `.sql` and `.table`,
-`DataFrame.write`), and `disable(spark)` puts them back; every other format and statement goes to Spark's own
-untouched. Source: tried on Spark 4.3, classic and Connect.
+a classic session. It replaces public properties and methods (`SparkSession.read`, `.readStream`, `.sql` and `.table`,
+`DataFrame.write`, `.writeStream` and `.writeTo`), and `disable(spark)` puts them back; every other format and statement
+goes to Spark's own untouched. Source: tried on Spark 3.5 to 4.3, classic and Connect.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
 from pyhudi.session.spark_calls import FORMATS, ORIGINALS
+from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter
 from pyhudi.session.table_writer import HudiAwareTableWriter
 from pyhudi.spark import capabilities
 from pyhudi.spark.worker_python import name_own_python
@@ -45,6 +46,8 @@ def enable(spark: SparkSession) -> None:
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
         _replace(frame_class, "write", HudiAwareWriter)
+        _replace(session_class, "readStream", HudiAwareStreamReader)
+        _replace(frame_class, "writeStream", HudiAwareStreamWriter)
         _replace_method(session_class, "sql", hudi_aware_sql)
         _replace_method(session_class, "table", hudi_aware_table)
         _replace_write_to(frame_class)
@@ -55,9 +58,7 @@ def disable(spark: SparkSession) -> None:
     session_class, frame_class = _classes(spark)
     with _lock:
         for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class)]:
-            original = ORIGINALS.pop(place, None)
-            if original is not None:
-                setattr(*place, original)
+            setattr(*place, ORIGINALS.pop(place))
 
 
 def _classes(spark: object) -> tuple[type, type]:
@@ -76,7 +77,11 @@ def _classes(spark: object) -> tuple[type, type]:
     return SparkSession, ClassicFrame
 
 
-def _replace(owner: type, name: str, wrap: type[HudiAwareReader] | type[HudiAwareWriter]) -> None:
+def _replace(
+    owner: type,
+    name: str,
+    wrap: type[HudiAwareReader | HudiAwareWriter | HudiAwareStreamReader | HudiAwareStreamWriter],
+) -> None:
     if (owner, name) in ORIGINALS:
         return
     original = owner.__dict__[name]

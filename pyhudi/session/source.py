@@ -16,7 +16,11 @@ from pyspark.sql.types import StructType
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError
-from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import ReadOptions
+from pyhudi.queries.change_rows import CHANGES_SCHEMA
+from pyhudi.queries.plan import ReadPlan, ReadSlice, selected
+from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.spark.failures import spelled_out
 from pyhudi.spark.reader import plan_read, told_of_damage
@@ -26,7 +30,7 @@ from pyhudi.spark.types import spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 
-__all__ = ["read_task", "source_schema", "source_tasks"]
+__all__ = ["hudi_options_of", "read_task", "source_schema", "source_tasks", "storage_of", "tasks_of"]
 
 _TASK_BYTES = 32 << 20  # small files share a task, as a Python task costs some 30 ms
 
@@ -36,14 +40,18 @@ def source_schema(options: Mapping[str, str]) -> StructType:
     named = options.get("columns", "")
     columns = [name.strip() for name in named.split(",") if name.strip()] or None
     with spelled_out():
-        return spark_from_arrow(_plan(options, columns).schema)
+        return spark_from_arrow(_schema(options, columns))
 
 
 def source_tasks(options: Mapping[str, str], schema: StructType) -> list[bytes]:
     """Pickled tasks, each a few files to be read under `schema`."""
     with spelled_out():
-        meta, plan = plan_read(_storage(options), _hudi(options), {}, schema.names)
-        plan = told_of_damage(as_engine(LocalEngine()), plan)
+        return tasks_of(*plan_read(storage_of(options), hudi_options_of(options), {}, schema.names))
+
+
+def tasks_of(meta: MetaClient, plan: ReadPlan) -> list[bytes]:
+    """The files of a plan as pickled tasks."""
+    plan = told_of_damage(as_engine(LocalEngine()), plan)
     bare = replace(plan, slices=())
     tasks: list[list[ReadSlice]] = []
     filled = _TASK_BYTES
@@ -66,16 +74,24 @@ def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
                 yield conform(batch, target)
 
 
-def _plan(options: Mapping[str, str], columns: list[str] | None) -> ReadPlan:
-    return plan_read(_storage(options), _hudi(options), {}, columns)[1]
+def _schema(options: Mapping[str, str], columns: list[str] | None) -> pa.Schema:
+    """Spark doesn't say whether it asks for a stream: an incremental query without a begin may be one."""
+    read_options = ReadOptions.parse(hudi_options_of(options))
+    if read_options.query_type != "incremental" or read_options.begin is not None:
+        return plan_read(storage_of(options), hudi_options_of(options), {}, columns)[1].schema
+    meta = MetaClient.load(storage_of(options))
+    full = CHANGES_SCHEMA if read_options.incremental.returns_changes else read_schema(meta, None)
+    return full if columns is None else selected(full, columns)
 
 
-def _storage(options: Mapping[str, str]) -> Storage:
+def storage_of(options: Mapping[str, str]) -> Storage:
+    """The storage of the table that the options name. Raises ConfigError."""
     path = options.get("path")
     if not path:
         raise ConfigError("load of format hudi takes the path of one table; found none (or several).")
     return open_storage(path, store_options(None, options))
 
 
-def _hudi(options: Mapping[str, str]) -> dict[str, str]:
+def hudi_options_of(options: Mapping[str, str]) -> dict[str, str]:
+    """The options without those of the data source."""
     return {key: value for key, value in options.items() if key not in ("path", "paths", "columns")}

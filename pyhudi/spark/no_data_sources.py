@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyhudi.errors import ConfigError
 from pyhudi.spark.capabilities import NO_DATA_SOURCES
 
-__all__ = ["DataSource", "DataSourceReader", "InputPartition"]
+__all__ = ["DataSource", "DataSourceReader", "DataSourceStreamReader", "InputPartition"]
 
 
 class DataSource:
@@ -17,6 +17,10 @@ class DataSource:
 
 class DataSourceReader:
     """The parent of a reader."""
+
+
+class DataSourceStreamReader:
+    """The parent of a reader of streams."""
 
 
 class InputPartition:

@@ -49,6 +49,7 @@ from pyhudi.model.options.retention import (
     ttl_options,
 )
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
+from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.table import TableOptions, VersionOptions
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class WriteOptions(
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
     metadata: MetadataOptions = part(MetadataOptions, metadata_options)
+    stream: StreamOptions = part(StreamOptions)
     explicit: frozenset[str] = frozenset()
 
     @classmethod
@@ -137,6 +139,7 @@ class ReadOptions(QueryOptions, MergerOptions):
 
     memory: MemoryOptions = part(MemoryOptions)
     damage: DamageOptions = part(DamageOptions)
+    source: SourceOptions = part(SourceOptions)
 
     @classmethod
     def parse(cls, options: Mapping[str, object], session: Mapping[str, object] | None = None) -> ReadOptions:

@@ -151,7 +151,7 @@ CALLS = (
             !datasource.read.table.valued.function.filesystem.relation.subpath=
             !datasource.read.table.valued.function.timeline.relation=false
             datasource.read.table.valued.function.timeline.relation.archived=false
-            datasource.read.use.new.parquet.file.format=false datasource.streaming.startOffset=earliest
+            datasource.read.use.new.parquet.file.format=false
             enable.data.skipping=true file.index.enable=true
             spark.polaris.catalog.class=org.apache.polaris.spark.SparkCatalog
         """,
@@ -166,13 +166,11 @@ CALLS = (
         group="Cleaning",
         doc="Cleaning runs at the end of a write, or when it is called, in all partitions; bootstrapped files stay.",
         keys="""
-            clean.async.enabled=false<clean.async
             clean.delete.bootstrap.base.file=false<cleaner.delete.bootstrap.base.file
             clean.multiple.enabled=false<clean.allow.multiple
             clean.optimize.using.local.engine.context=true clean.parallelism=200<cleaner.parallelism
         """,
         accepted={
-            "clean.async.enabled": "false",
             "clean.delete.bootstrap.base.file": "false",
             "clean.multiple.enabled": "false",
         },
@@ -208,11 +206,10 @@ CALLS = (
             compact.merge.handle.class=org.apache.hudi.io.FileGroupReaderBasedMergeHandle
             compaction.lazy.block.read=true
             compaction.plan.generator=org.apache.hudi.table.action.compact.plan.generators.HoodieCompactionPlanGenerator
-            compaction.reverse.log.read=false datasource.compaction.async.enable=true log.compaction.enable=false
+            compaction.reverse.log.read=false log.compaction.enable=false
         """,
         accepted={
             "log.compaction.enable": "false",
-            "datasource.compaction.async.enable": "false",
         },
     ),
     Family(

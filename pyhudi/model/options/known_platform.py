@@ -245,15 +245,6 @@ PLATFORM = (
         """,
     ),
     Family(
-        group="Structured streaming",
-        doc="This release has no streaming sink.",
-        keys="""
-            datasource.write.streaming.checkpoint.identifier=default_single_writer
-            datasource.write.streaming.disable.compaction=false datasource.write.streaming.ignore.failed.batch=false
-            datasource.write.streaming.retry.count=3 datasource.write.streaming.retry.interval.ms=2000
-        """,
-    ),
-    Family(
         group="Streamer",
         doc="This release has no streamer.",
         keys="""

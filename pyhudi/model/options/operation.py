@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pyhudi.model.options.declare import Values, computed, option, parse, row
 from pyhudi.model.options.keys import RECORD_KEY
 from pyhudi.model.options.spec import text_of
+from pyhudi.model.options.streaming import sink_checkpoint
 
 __all__ = [
     "CommitOptions",
@@ -234,5 +235,6 @@ def operation_options(values: Values, given: Mapping[str, object]) -> OperationO
             key: text_of(value)
             for key, value in given.items()
             if prefix and key.startswith(prefix) and value is not None
-        },
+        }
+        | sink_checkpoint(values),
     )

@@ -23,7 +23,7 @@ from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, run_plan, schedule_plan
 
-__all__ = ["cluster", "cluster_after_write", "commits_since_clustering"]
+__all__ = ["cluster", "cluster_after_write", "cluster_waiting", "commits_since_clustering"]
 
 
 def cluster(
@@ -109,3 +109,9 @@ def cluster_after_write(context: ActionContext) -> tuple[str, ...]:
         if made is not None:
             done.append(_run(context, made[0].requested_time))
     return tuple(run.instant_time for run in done)
+
+
+def cluster_waiting(context: ActionContext) -> tuple[str, ...]:
+    """Execute the clusterings that wait, and plan none. Returns the instants that were completed."""
+    waiting = pending_plans(CLUSTERING, context)
+    return tuple(_run(context, instant.requested_time).instant_time for instant in waiting)

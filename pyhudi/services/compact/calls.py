@@ -18,7 +18,7 @@ from pyhudi.services.compact.service import CompactionService
 from pyhudi.services.plan_call import call_service
 from pyhudi.services.planned import pending_plans, pending_writes, run_plan, schedule_plan
 
-__all__ = ["call", "compact_after_write"]
+__all__ = ["call", "compact_after_write", "compact_waiting"]
 
 
 def call(
@@ -89,3 +89,9 @@ def _scheduled(context: ActionContext) -> tuple[str, ...]:
 
 def _may_plan(context: ActionContext) -> bool:
     return context.meta.config.table_version >= 8 or not pending_writes(context)
+
+
+def compact_waiting(context: ActionContext) -> tuple[str, ...]:
+    """Execute the compactions that wait, and plan none. Returns the instants that were completed."""
+    waiting = pending_plans(COMPACTION, context)
+    return tuple(run_plan(COMPACTION, context, instant.requested_time).instant_time for instant in waiting)

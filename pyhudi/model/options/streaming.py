@@ -1,0 +1,123 @@
+"""Options of streams: how a table takes the batches of one, and how one follows a table.
+
+Source: Hudi's documented keys; docs/formats/incremental.md, "Checkpoint of a sink"; sides taken are in
+docs/compatibility.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from pyhudi.model.options.declare import Values, milliseconds, option, parse
+from pyhudi.model.options.spec import ON_READ, Kind
+
+__all__ = [
+    "BATCH_ID",
+    "DEFAULT_SOURCE",
+    "IDENTIFIER",
+    "MAX_BYTES",
+    "MAX_COMMITS",
+    "SINK_CHECKPOINT",
+    "START_OFFSET",
+    "SourceOptions",
+    "StreamOptions",
+    "sink_checkpoint",
+]
+
+SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"  # a key of extra metadata
+BATCH_ID = "hoodie.internal.spark.streaming.batch.id"
+IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
+START_OFFSET = "hoodie.datasource.streaming.startOffset"
+MAX_COMMITS = "hoodie.pyhudi.streaming.max.commits.per.batch"
+MAX_BYTES = "hoodie.pyhudi.streaming.max.bytes.per.batch"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """Options of a stream's batches, and of the table services next to it. `batch_id` None: no batch of a stream."""
+
+    batch_id: int | None = option(
+        BATCH_ID,
+        None,
+        "The write is this batch of a stream: its commit says so, and it is refused when the batch is in the table. "
+        "The sink sets it.",
+        Kind.INTEGER,
+        minimum=0,
+    )
+    identifier: str = option(
+        IDENTIFIER,
+        "default_single_writer",
+        "Which stream a batch is of. Give each of several streams into one table its own, and a stream with a new "
+        "checkpoint location a new one.",
+    )
+    retry_count: int = option(
+        "hoodie.datasource.write.streaming.retry.count",
+        3,
+        "How often the sink tries to write a batch before the stream fails.",
+        minimum=0,
+    )
+    retry_interval_s: float = milliseconds(
+        "hoodie.datasource.write.streaming.retry.interval.ms",
+        2.0,
+        "Milliseconds between the first two tries to write a batch; they double from try to try.",
+        minimum=0,
+    )
+    ignore_failed_batch: bool = option(
+        "hoodie.datasource.write.streaming.ignore.failed.batch",
+        False,
+        "A batch that can't be written is left out, with a warning, and the stream goes on. Its rows are lost.",
+    )
+    disable_compaction: bool = option(
+        "hoodie.datasource.write.streaming.disable.compaction",
+        False,
+        "A stream into a merge-on-read table neither plans compactions nor runs them; another process does.",
+    )
+    async_compaction: bool = option(
+        "hoodie.datasource.compaction.async.enable",
+        True,
+        "Streams into merge-on-read tables plan a compaction when it is due, and run it next to their batches. With "
+        "false, or `hoodie.compact.inline=true`, a batch compacts when it is complete, as other writes do.",
+    )
+    async_clean: bool = option(
+        "hoodie.clean.async.enabled",
+        False,
+        "Streams clean next to their batches. Other writes clean when they are complete.",
+        aliases=("hoodie.clean.async",),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """Options of a stream that follows a table."""
+
+    start: str = option(
+        START_OFFSET,
+        "earliest",
+        "Where a new stream begins: with the first commit (earliest), with the first one after now (latest), or after "
+        "a time, as `hoodie.datasource.read.begin.instanttime`. A stream with a checkpoint goes on from there.",
+        aliases=(START_OFFSET.lower(),),  # Spark hands options to a Python data source in small letters
+        scopes=ON_READ,
+    )
+    max_commits: int | None = option(
+        MAX_COMMITS, None, "A batch of a stream has at most so many commits.", Kind.INTEGER, minimum=1, scopes=ON_READ
+    )
+    max_bytes: int | None = option(
+        MAX_BYTES,
+        None,
+        "A batch of a stream ends with the commit that brings the files of its commits to so many bytes.",
+        Kind.INTEGER,
+        minimum=1,
+        scopes=ON_READ,
+    )
+
+
+DEFAULT_SOURCE = SourceOptions()
+
+
+def sink_checkpoint(values: Values) -> dict[str, str]:
+    """The extra metadata by which the commit of a batch is known again; none for other writes."""
+    options = parse(StreamOptions, values)
+    if options.batch_id is None:
+        return {}
+    return {SINK_CHECKPOINT: json.dumps({options.identifier: str(options.batch_id)}, separators=(",", ":"))}

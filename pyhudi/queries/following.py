@@ -1,0 +1,98 @@
+"""Following a table: where a stream of its changes begins, and how far its next batch goes.
+
+A batch is an incremental query of a range; where it ends is fixed before its rows are read, so that it can be read
+again. Source: docs/formats/incremental.md, "The range", "Offsets of a stream".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyhudi.errors import ConfigError
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.options.queries import IncrementalOptions
+from pyhudi.model.options.streaming import START_OFFSET, SourceOptions
+from pyhudi.queries.incremental_range import (
+    EARLIEST,
+    IncrementalRange,
+    active_commits,
+    commits_in_range,
+    incremental_range,
+    is_service,
+)
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.readable_history import load_readable_history
+
+__all__ = ["LATEST", "end_of_batch", "first_begin", "followed_range"]
+
+LATEST = "latest"
+
+
+def followed_range(meta: MetaClient, begin: str, end: str | None, options: IncrementalOptions) -> IncrementalRange:
+    """The range of a batch. Raises ConfigError when the table does not allow it; see `incremental_range`."""
+    found = incremental_range(meta, "incremental", begin or EARLIEST, end, None, options)
+    assert found is not None
+    return found
+
+
+def first_begin(meta: MetaClient, start: str, options: IncrementalOptions) -> str:
+    """The begin of a stream's first batch, "" for the first commit on.
+
+    Args:    start: "earliest", "latest", or a moment as `begin` of an incremental query.
+    Raises:  ConfigError.
+    """
+    if start.strip().lower() == LATEST:
+        return end_of_batch(meta, "", options)
+    try:
+        return followed_range(meta, start, None, options).begin
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("begin=", f"{START_OFFSET}=", 1)) from error
+
+
+def end_of_batch(
+    meta: MetaClient,
+    begin: str,
+    options: IncrementalOptions,
+    limits: SourceOptions | None = None,
+    until: str | None = None,
+) -> str:
+    """The end of the batch that begins at `begin`, which is itself where there is nothing new.
+
+    The limits count writes, not table services. A batch has one write at least, and the first one of a table from
+    whose timeline commits were archived or whose files were cleaned has all that is there: its commits can't be told
+    apart.
+
+    Args:    limits: None for all that is there. until: nothing after it.
+    Raises:  RangeNotReadable for a hole in the range, if the options say so.
+    """
+    requested = replace(followed_range(meta, begin, None, options), end=until)
+    active, time_of = active_commits(requested, meta)
+    newest = max((time_of(instant) for instant in active), default=begin)
+    if limits is None or not (limits.max_commits or limits.max_bytes) or newest <= begin:
+        return newest
+    if not begin and _is_incomplete(meta):
+        return newest
+    end, commits, size_bytes = begin, 0, 0
+    found = commits_in_range(replace(requested, end=newest), meta, one_by_one=True)
+    for instant, body in found.writes:
+        time = time_of(instant)
+        if not is_service(instant, body, meta):
+            full = commits == limits.max_commits or (limits.max_bytes is not None and size_bytes >= limits.max_bytes)
+            if commits and full and time > end:
+                return end
+            commits, size_bytes = commits + 1, size_bytes + _bytes(body)
+        end = max(end, time)
+    return max(end, newest) if not found.lost else newest
+
+
+def _is_incomplete(meta: MetaClient) -> bool:
+    """Are the first commits of the table, or their files, not there any more?"""
+    if load_readable_history(meta).earliest is not None:
+        return True
+    history = load_archived_timeline(meta.storage, meta.config)
+    return bool(history.times(None, meta.timeline.active_since))
+
+
+def _bytes(body: CommitMetadata) -> int:
+    return sum(max(0, stat.total_write_bytes or stat.file_size_in_bytes) for stat in body.stats())

@@ -1,0 +1,135 @@
+"""Table services next to a stream: compactions and clusterings that its batches have planned, and cleaning.
+
+Plans are made at the end of a batch, while no write is running; a thread executes them while the next batches are
+written. There is one per table in this process, so that no two run the same plan. It ends when its work is done: a
+stream that is stopped asks for no more, and the process waits for what is running. An error in it fails the next batch
+before anything is written, as in Hudi; the plan waits on the timeline, and the batch is written when the stream starts
+again. Source: docs/streaming.md, "Table services"; docs/formats/table-services.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+
+from pyspark.sql import SparkSession
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.caller_warnings import kept_warnings, warn_caller
+from pyhudi.errors import TableError, WriteConflict
+from pyhudi.model.options import WriteOptions
+from pyhudi.services.clean.cleaning import clean_after_write
+from pyhudi.services.cluster.calls import cluster_waiting
+from pyhudi.services.compact.calls import compact_waiting
+from pyhudi.spark.session import hudi_options
+from pyhudi.storage.base import Storage
+from pyhudi.table.calls import with_engine
+from pyhudi.table.run_service import admit_compactable, admit_writable, serve
+from pyhudi.timeline.table_properties import load_table_config
+
+__all__ = ["check_services", "compacts_beside", "serve_beside", "wait_for_services"]
+
+Service = Callable[[ActionContext], tuple[str, ...]]
+Admit = Callable[[ActionContext], None]
+
+
+class _Running:
+    """The services of one table. `warnings`: what the thread has to say to the caller."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(1, thread_name_prefix="hudi-stream-services")
+        self.future: Future[None] | None = None
+        self.warnings: list[tuple[str, type[Warning]]] = []
+        self.wanted = False  # once more, when what is running is done
+
+
+_TABLES: dict[str, _Running] = {}
+_LOCK = Lock()
+
+
+def check_services(storage: Storage) -> None:
+    """Raises TableError when the services next to the last batch have failed. Their warnings go to the caller."""
+    with _LOCK:
+        running = _TABLES.get(storage.full_path(""))
+        if running is None or running.future is None or not running.future.done():
+            return
+        done, running.future = running.future, None
+        messages, running.warnings = running.warnings, []
+    for message, category in messages:
+        warn_caller(message, category)
+    error = done.exception()
+    if error is None:
+        return
+    raise TableError(
+        f"{storage.root}: a table service next to the stream has failed, so the stream stops before it writes the next "
+        f"batch, which waits for it. Start it again, with hoodie.datasource.compaction.async.enable=false if this is "
+        f"a compaction that fails each time. {type(error).__name__}: {error}"
+    ) from error
+
+
+def serve_beside(spark: SparkSession, storage: Storage, options: Mapping[str, object]) -> None:
+    """Begin the services that the options of a stream want, unless they are running; then they look once more."""
+    parsed = WriteOptions.parse(options, hudi_options(spark), load_table_config(storage))
+    services = _services(parsed)
+    if not services:
+        return
+    with _LOCK:
+        running = _TABLES.setdefault(storage.full_path(""), _Running())
+        if running.future is not None and not running.future.done():
+            running.wanted = True
+            return
+        if running.future is not None and running.future.exception() is not None:
+            return  # the next batch tells it
+        running.future = running.pool.submit(_serve, running, spark, storage, parsed, services)
+
+
+def wait_for_services(storage: Storage, timeout_s: float) -> None:
+    """Return when no service of the table is running next to a stream, or after `timeout_s` seconds."""
+    with _LOCK:
+        running = _TABLES.get(storage.full_path(""))
+        future = None if running is None else running.future
+    if future is not None:
+        future.exception(timeout_s)
+
+
+def compacts_beside(options: WriteOptions) -> bool:
+    """Does a stream with these options run compactions next to its batches? Asked for by name, they run in them."""
+    inline = "hoodie.compact.inline" in options.explicit and options.compaction.inline
+    return options.stream.async_compaction and not options.stream.disable_compaction and not inline
+
+
+def _services(options: WriteOptions) -> tuple[tuple[Service, Admit], ...]:
+    found: list[tuple[Service, Admit]] = []
+    if options.table_type == "MERGE_ON_READ" and compacts_beside(options):
+        found.append((compact_waiting, admit_compactable))
+    if options.clustering.async_enabled and not options.clustering.inline:
+        found.append((cluster_waiting, admit_writable))
+    if options.stream.async_clean and options.cleaning.automatic:
+        found.append((clean_after_write, admit_writable))
+    return tuple(found)
+
+
+def _serve(
+    running: _Running,
+    spark: SparkSession,
+    storage: Storage,
+    options: WriteOptions,
+    services: tuple[tuple[Service, Admit], ...],
+) -> None:
+    """Raises errors of the family."""
+    with kept_warnings(running.warnings):
+        while True:
+            for service, admit in services:
+                _once(service, admit, spark, storage, options)
+            with _LOCK:
+                if not running.wanted:
+                    return
+                running.wanted = False
+
+
+def _once(service: Service, admit: Admit, spark: SparkSession, storage: Storage, options: WriteOptions) -> None:
+    try:
+        with_engine(spark, options, lambda engine: serve(storage, service, options, engine, admit=admit))
+    except WriteConflict:
+        return  # others are at work on the table; after the next batch it is tried again

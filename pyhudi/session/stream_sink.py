@@ -1,0 +1,157 @@
+"""Writing the batches of a stream to a table, each exactly once: `write_batches_to`.
+
+    batch n → is n in the table? ─ yes → nothing to do
+                                 └ no  → the usual write, whose commit says that it is batch n → services next to it
+
+Spark calls the function of `foreachBatch` again with the batch that it can't be sure of. In a classic session that is
+in the driver's process; on Spark Connect it is pickled and called in a process on the server, where this package must
+be installed. Source: Spark's guide to Structured Streaming; docs/formats/incremental.md, "Checkpoint of a sink".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from pyhudi.actions.stream_batches import last_batch
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import ConfigError, CorruptFile, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions, canonical_keys
+from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER
+from pyhudi.session.stream_services import check_services, compacts_beside, serve_beside
+from pyhudi.spark.session import hudi_options, store_options
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.table.writes import write
+from pyhudi.timeline.table_properties import table_exists
+
+__all__ = ["BatchWriter", "write_batches_to"]
+
+_OPERATION = "hoodie.datasource.write.operation"
+_REPLACES_ALL = "insert_overwrite_table"
+_INLINE, _SCHEDULE_INLINE = "hoodie.compact.inline", "hoodie.compact.schedule.inline"
+_CLEANS = "hoodie.clean.automatic"
+# The same rows fail in the same way again.
+_LASTING = (ConfigError, KeyGenError, SchemaMismatch, UnsupportedTable, CorruptFile)
+_SYSTEM_CLOCK = SystemClock()
+
+
+def write_batches_to(
+    path: str | os.PathLike[str],
+    options: Mapping[str, object] | None = None,
+    *,
+    partition_by: str | Sequence[str] = (),
+    complete: bool = False,
+) -> BatchWriter:
+    """The function that `df.writeStream.foreachBatch(...)` takes: it writes each batch to the table exactly once.
+
+    Args:
+        path: of the table, which the first batch makes when there is none.
+        options: Hudi's write options, as `df.write.format("hudi")` takes them, those of streams among them
+            (`hoodie.datasource.write.streaming.*`), and Hadoop's for the store (`fs.*`).
+        partition_by: the partition fields, if the options don't name them.
+        complete: each batch is the whole result (output mode complete) and takes the place of all rows, in one commit.
+    Raises: ConfigError. The function raises errors of the family, and the stream fails with them; nothing of the batch
+        is visible then, and the stream writes it when it is started again.
+    """
+    columns = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    return BatchWriter(os.fspath(path), dict(options or {}), columns, complete)
+
+
+class BatchWriter:
+    """What `write_batches_to` returns. Picklable."""
+
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, object],
+        partition_by: Sequence[str] = (),
+        complete: bool = False,
+        clock: Clock = _SYSTEM_CLOCK,
+    ) -> None:
+        if not path.strip():
+            raise ConfigError("A stream of format hudi takes the path of one table, found none.")
+        self._path, self._options, self._partition_by = path, dict(options), tuple(partition_by)
+        self._complete, self._clock = complete, clock
+        if complete:
+            self._options = _replacing_all(self._options)
+
+    def __call__(self, df: DataFrame, batch_id: int) -> None:
+        """Write a batch, unless it is in the table."""
+        session = hudi_options(df.sparkSession)
+        options = WriteOptions.parse(self._options, session, None)
+        storage = open_storage(self._path, store_options(df.sparkSession, self._options))
+        check_services(storage)
+        wait_s = options.stream.retry_interval_s
+        for attempt in range(1, max(1, options.stream.retry_count) + 1):
+            try:
+                self._write(df, batch_id, storage, options)
+                break
+            except HudiError as error:
+                if attempt < options.stream.retry_count and not isinstance(error, _LASTING):
+                    self._clock.sleep_s(wait_s)
+                    wait_s *= 2
+                    continue
+                if not options.stream.ignore_failed_batch:
+                    raise
+                warn_caller(
+                    f"{storage.root}: batch {batch_id} of the stream {options.stream.identifier!r} is left out, as "
+                    f"hoodie.datasource.write.streaming.ignore.failed.batch=true says; its rows are lost. "
+                    f"{type(error).__name__}: {error}"
+                )
+                return
+        serve_beside(df.sparkSession, storage, self._options)
+
+    def _write(self, df: DataFrame, batch_id: int, storage: Storage, options: WriteOptions) -> None:
+        if not _is_written(storage, options.stream.identifier, batch_id):
+            given = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id}
+            write(storage, df, given, "append", df.sparkSession, self._partition_by)
+
+
+def _is_written(storage: Storage, identifier: str, batch_id: int) -> bool:
+    """Raises ConfigError when a later batch of the stream is in the table.
+
+    Spark asks again only for the newest batch, so these are batches of another checkpoint that have the same numbers.
+    Hudi takes them for those that it has, and loses their rows.
+    """
+    if not table_exists(storage):
+        return False
+    last = last_batch(MetaClient.load(storage), identifier)
+    if last is None or last < batch_id:
+        return False
+    if last == batch_id:
+        return True
+    raise ConfigError(
+        f"{storage.root}: the stream {identifier!r} begins batch {batch_id}, but the table has its batch {last}: its "
+        "checkpoint location is new, or an older copy, or two streams have this name. Nothing was written. Go on with "
+        f"the checkpoint that wrote batch {last}, or give this stream a name of its own ({IDENTIFIER})."
+    )
+
+
+def _beside_the_batch(options: WriteOptions) -> dict[str, object]:
+    """Options by which a batch leaves work to the services next to it."""
+    stream, compaction = options.stream, options.compaction
+    given: dict[str, object] = {}
+    if stream.disable_compaction:
+        given |= {_INLINE: False, _SCHEDULE_INLINE: False}
+    elif compacts_beside(options):
+        given |= {_INLINE: False, _SCHEDULE_INLINE: compaction.inline or compaction.schedule_inline}
+    if stream.async_clean:
+        given[_CLEANS] = False
+    return given
+
+
+def _replacing_all(options: Mapping[str, object]) -> dict[str, object]:
+    """The options of a batch that takes the place of all rows."""
+    named = [key for key in options if canonical_keys([key]) == {_OPERATION}]
+    for key in named:
+        if str(options[key]).lower() not in ("upsert", "insert", "bulk_insert", _REPLACES_ALL):
+            raise ConfigError(
+                f"{key}={options[key]} with output mode complete: each batch is the whole result and takes the place "
+                "of all rows. Leave the operation out, or use output mode append."
+            )
+    return {**{key: value for key, value in options.items() if key not in named}, _OPERATION: _REPLACES_ALL}

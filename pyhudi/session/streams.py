@@ -1,0 +1,204 @@
+"""Streams after `enable`: `spark.readStream.format("hudi")` and `df.writeStream.format("hudi")`.
+
+Spark's Python data source is the only stream that Python can give to Spark, so reading stays what it is without
+`enable` (`pyspark_hudi`), with the session's options as well. Writing becomes `foreachBatch` with PyHudi's own writer;
+triggers, names, checkpoints and output modes stay with Spark. Source: Spark's guide to Structured Streaming.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+from pyspark.sql.types import StructType
+
+from pyhudi.errors import ConfigError
+from pyhudi.session.spark_calls import FORMATS
+from pyhudi.session.stream_sink import write_batches_to
+from pyhudi.spark.session import hudi_options, store_options
+
+if TYPE_CHECKING:
+    from pyspark.sql._typing import OptionalPrimitiveType
+
+__all__ = ["HudiAwareStreamReader", "HudiAwareStreamWriter"]
+
+_OF_SPARK = frozenset({"checkpointlocation", "asyncprogresstrackingenabled"})  # keys of writeStream that are not Hudi's
+
+
+RealT = TypeVar("RealT", DataStreamReader, DataStreamWriter)
+CallsT = TypeVar("CallsT", bound="_StreamCalls[DataStreamReader] | _StreamCalls[DataStreamWriter]")
+
+
+class _StreamCalls(Generic[RealT]):
+    """A stand-in for Spark's reader or writer of streams, which says to be of Spark's own class."""
+
+    def __init__(self, real: RealT) -> None:
+        self._real: RealT = real
+        self._format: str | None = None
+        self._options: dict[str, OptionalPrimitiveType] = {}
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._real)
+
+    def __getattr__(self, name: str) -> object:
+        if name == "_real":  # read before it is set, as copying does
+            raise AttributeError(name)
+        return getattr(self._real, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(self._real)
+
+    def option(self: CallsT, key: str, value: OptionalPrimitiveType) -> CallsT:
+        self._options[key] = value
+        self._real.option(key, value)
+        return self
+
+    def options(self: CallsT, **options: OptionalPrimitiveType) -> CallsT:
+        self._options.update(options)
+        self._real.options(**options)
+        return self
+
+    def _is_hudi(self, given: str | None) -> bool:
+        name = given or self._format
+        return isinstance(name, str) and name.lower() in FORMATS
+
+
+class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
+    """`spark.readStream` after `enable`."""
+
+    def __init__(self, owner: SparkSession, real: DataStreamReader) -> None:
+        super().__init__(real)
+        self._owner = owner
+
+    def format(self, source: str) -> HudiAwareStreamReader:
+        self._format = source
+        self._real.format("hudi" if self._is_hudi(None) else source)
+        return self
+
+    def schema(self, schema: StructType | str) -> HudiAwareStreamReader:
+        self._real.schema(schema)
+        return self
+
+    def load(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        schema: StructType | str | None = None,
+        **options: OptionalPrimitiveType,
+    ) -> DataFrame:
+        if not self._is_hudi(format):
+            return self._real.load(path, format, schema, **options)
+        given = {key.lower() for key in (*self._options, *options)}
+        session = {**hudi_options(self._owner), **store_options(self._owner, {})}
+        for key, value in session.items():
+            if key.lower() not in given:
+                self._real.option(key, value)
+        return self._real.load(path, "hudi", schema, **options)
+
+
+class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
+    """`df.writeStream` after `enable`. What only one of the two roads may hear is kept until it is known which."""
+
+    def __init__(self, owner: DataFrame, real: DataStreamWriter) -> None:
+        super().__init__(real)
+        self._output_mode = "append"
+        self._partition_by: tuple[str, ...] = ()
+        self._cluster_by: tuple[str, ...] = ()
+
+    def format(self, source: str) -> HudiAwareStreamWriter:
+        self._format = source
+        if not self._is_hudi(None):
+            self._real.format(source)
+        return self
+
+    def outputMode(self, outputMode: str) -> HudiAwareStreamWriter:  # noqa: N802, N803
+        self._output_mode = outputMode
+        self._real.outputMode(outputMode)
+        return self
+
+    def queryName(self, queryName: str) -> HudiAwareStreamWriter:  # noqa: N802, N803
+        self._real.queryName(queryName)
+        return self
+
+    def trigger(self, **when: object) -> HudiAwareStreamWriter:
+        getattr(self._real, "trigger")(**when)  # noqa: B009 - its overloads take one keyword each
+        return self
+
+    def partitionBy(self, *cols: str | list[str]) -> HudiAwareStreamWriter:  # noqa: N802
+        self._partition_by = _names(cols)
+        return self
+
+    def clusterBy(self, *cols: str | list[str]) -> HudiAwareStreamWriter:  # noqa: N802
+        self._cluster_by = _names(cols)
+        return self
+
+    def foreach(self, f: object) -> DataStreamWriter:
+        return cast("DataStreamWriter", getattr(self._told(), "foreach")(f))  # noqa: B009
+
+    def foreachBatch(self, func: object) -> DataStreamWriter:  # noqa: N802
+        return cast("DataStreamWriter", getattr(self._told(), "foreachBatch")(func))  # noqa: B009
+
+    def start(
+        self,
+        path: str | None = None,
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803
+        partitionBy: str | list[str] | None = None,  # noqa: N803
+        queryName: str | None = None,  # noqa: N803
+        **options: OptionalPrimitiveType,
+    ) -> StreamingQuery:
+        if not self._is_hudi(format):
+            return self._told().start(path, format, outputMode, partitionBy, queryName, **options)
+        mode = (outputMode or self._output_mode).lower()
+        if self._cluster_by:
+            raise ConfigError("clusterBy has no meaning for format hudi; sort with hoodie.clustering.* options.")
+        if mode not in ("append", "complete"):
+            raise ConfigError(
+                f"Output mode {mode} with format hudi: Hudi's sink would replace the table by the rows that changed. "
+                "To upsert them say so: writeStream.outputMode('update').foreachBatch(pyhudi.write_batches_to(path, "
+                "options))."
+            )
+        table, given = _split_path(path, {**self._options, **options})
+        columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
+        hudi = {key: value for key, value in given.items() if key.lower() not in _OF_SPARK}
+        write = write_batches_to(table, hudi, partition_by=columns, complete=mode == "complete")
+        real = self._real.options(**options).outputMode(mode)
+        return real.foreachBatch(write).start(queryName=queryName)
+
+    def toTable(self, tableName: str, **more: object) -> StreamingQuery:  # noqa: N802, N803
+        if self._is_hudi(cast("str | None", more.get("format"))):
+            raise ConfigError(
+                f"toTable({tableName!r}) with format hudi is not possible: Spark's catalog keeps no path for a table "
+                "of a Python format. Use .start(path)."
+            )
+        return cast("StreamingQuery", getattr(self._told(), "toTable")(tableName, **more))  # noqa: B009
+
+    def _told(self) -> DataStreamWriter:
+        """Spark's own writer, told what was kept."""
+        if self._partition_by:
+            self._real.partitionBy(*self._partition_by)
+        if self._cluster_by:
+            self._real.clusterBy(*self._cluster_by)
+        return self._real
+
+
+def _split_path(
+    path: str | None, options: Mapping[str, OptionalPrimitiveType]
+) -> tuple[str, dict[str, OptionalPrimitiveType]]:
+    """The path of the table, and the options without it. Raises ConfigError."""
+    rest = dict(options)
+    named = [rest.pop(key) for key in options if key.lower() == "path"]
+    found = path if path is not None else (named[-1] if named else None)
+    if not isinstance(found, str) or not found.strip():
+        raise ConfigError(f"start of format hudi takes the path of one table, found {found!r}.")
+    return found, rest
+
+
+def _names(cols: Sequence[object]) -> tuple[str, ...]:
+    if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
+        cols = cols[0]
+    return tuple(str(name) for name in cols)

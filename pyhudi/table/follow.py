@@ -1,0 +1,226 @@
+"""Several tables followed at once: `follow` gives steps, each with what changed in all of them until one moment.
+
+    <n>.step    which range of each table step n is       made before the first of its rows is read
+    <n>.done    step n has been worked through            made by commit()
+
+A step is read again as it was until it is committed, whatever was written meanwhile. Source: docs/streaming.md,
+"Several tables"; docs/formats/incremental.md, "The range".
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from pyhudi.errors import ConfigError, CorruptFile, PathExists, WriteConflict
+from pyhudi.formats.json_text import parse_json
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.instant import format_instant_time
+from pyhudi.model.options import ReadOptions, canonical_keys
+from pyhudi.model.options.queries import IncrementalOptions
+from pyhudi.queries.as_of import AsOf
+from pyhudi.queries.following import end_of_batch, first_begin
+from pyhudi.queries.incremental_range import EARLIEST
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.table.calls import Options, open_place
+from pyhudi.table.hudi_table import HudiTable
+from pyhudi.table.scan import Scan
+
+if TYPE_CHECKING:
+    from pyhudi.spark.names import SparkSession
+
+__all__ = ["ChangeFeed", "ChangeStep", "follow"]
+
+_FILE = re.compile(r"(\d{1,18})\.(step|done)", re.ASCII)
+_TIME = re.compile(r"\d{0,17}", re.ASCII)
+_STEPS_KEPT = 10  # so many committed steps stay, to look at
+_LOOKS = 5  # how often the tables are looked at in the hope that nobody writes to them meanwhile
+_FORMAT = "hoodie.datasource.query.incremental.format"
+_HOLES = "hoodie.read.timeline.holes.resolution.policy"
+_SYSTEM_CLOCK = SystemClock()
+_Ranges = dict[str, tuple[str, str]]  # name of a table → begin, "" for the first commit on, and end
+
+
+def follow(
+    tables: Mapping[str, str | os.PathLike[str]],
+    *,
+    checkpoint: str | os.PathLike[str],
+    since: str = EARLIEST,
+    format: str | None = None,
+    spark: SparkSession | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    clock: Clock = _SYSTEM_CLOCK,
+) -> ChangeFeed:
+    """Follow several tables with one checkpoint.
+
+    Args:
+        tables: a name for each table → its path.
+        checkpoint: a folder of its own, in which the steps are noted; one process at a time uses it.
+        since: where a table begins that the checkpoint doesn't know yet: "earliest", "latest", or a moment as `begin`
+            of an incremental query.
+        format, options: as `format` and `options` of `HudiTable.changes`.
+        spark: a session for `to_spark` of the changes. storage_options: Hadoop's keys for remote stores.
+    Raises: TableNotFound, ConfigError.
+    """
+    if not tables:
+        raise ConfigError("follow takes the paths of one table at least, by name: {'orders': path, ...}. Found none.")
+    given = dict(options or {})
+    if _HOLES not in canonical_keys(given):
+        given[_HOLES] = "BLOCK"  # go on when the write is complete, as streams do
+    if format is not None:
+        given[_FORMAT] = format
+    opened = {name: HudiTable.open(path, spark=spark, storage_options=storage_options) for name, path in tables.items()}
+    return ChangeFeed(opened, open_place(checkpoint, storage_options, spark), since, given, clock)
+
+
+class ChangeStep(Mapping[str, Scan]):
+    """What changed: name of a table → its changes, for the tables that have new commits.
+
+    `number`: of the step, from 0; a step that is given again has the same one.
+    """
+
+    def __init__(self, number: int, changes: Mapping[str, Scan], feed: ChangeFeed) -> None:
+        self.number = number
+        self._changes, self._feed = dict(changes), feed
+
+    def __getitem__(self, name: str) -> Scan:
+        return self._changes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def commit(self) -> None:
+        """The step has been worked through: the next one begins where it ends. Raises WriteConflict."""
+        self._feed._commit(self.number)
+
+    def __repr__(self) -> str:
+        return f"ChangeStep({self.number}, {self._changes!r})"
+
+
+class ChangeFeed:
+    """What `follow` returns. Iterate over its steps; the iteration ends when nothing is new."""
+
+    def __init__(
+        self, tables: Mapping[str, HudiTable], checkpoint: Storage, since: str, options: Options, clock: Clock
+    ) -> None:
+        self._tables, self._checkpoint, self._since = dict(tables), checkpoint, since
+        self._options, self._clock = dict(options), clock
+        self._incremental: IncrementalOptions = ReadOptions.parse(options).incremental
+
+    def next(self) -> ChangeStep | None:
+        """The step that is not committed, else a new one; None when nothing is new.
+
+        Raises: ConfigError when the checkpoint knows of a table that is not followed, or a table does not allow
+            changes; CorruptFile for a damaged checkpoint.
+        """
+        files = self._files()
+        last = max((number for number, kind in files if kind == "step"), default=None)
+        earlier = {} if last is None else self._read(last)
+        if last is not None and (last, "done") not in files:
+            return self._step(last, earlier)
+        ranges = self._new_ranges({name: end for name, (_, end) in earlier.items()})
+        if all(begin == end for begin, end in ranges.values()):
+            return None
+        number = 0 if last is None else last + 1
+        try:
+            self._checkpoint.create_synced(f"{number}.step", _text(ranges))
+        except PathExists:
+            ranges = self._read(number)
+        return self._step(number, ranges)
+
+    def __iter__(self) -> Iterator[ChangeStep]:
+        """Steps until nothing is new. Raises ConfigError where one was not committed before the next is wanted."""
+        before = -1
+        while (step := self.next()) is not None:
+            if step.number == before:
+                raise ConfigError(f"Step {step.number} was not committed: call step.commit() before the next one.")
+            before = step.number
+            yield step
+
+    def _step(self, number: int, ranges: _Ranges) -> ChangeStep:
+        changed = {name: times for name, times in ranges.items() if times[0] != times[1]}
+        scans = {name: self._scan(name, begin, end) for name, (begin, end) in changed.items()}
+        return ChangeStep(number, scans, self)
+
+    def _scan(self, name: str, begin: AsOf, end: AsOf) -> Scan:
+        if name not in self._tables:
+            raise ConfigError(
+                f"{self._checkpoint.root}: the checkpoint follows the table {name!r}, which is not among "
+                f"{', '.join(sorted(self._tables))}. Follow it, too, or begin a new checkpoint."
+            )
+        return self._tables[name].changes(begin or EARLIEST, end, options=self._options)
+
+    def _commit(self, number: int) -> None:
+        try:
+            self._checkpoint.create_synced(f"{number}.done", b"")
+        except PathExists as error:
+            raise WriteConflict(
+                f"{self._checkpoint.root}: step {number} is committed already: another process follows with the same "
+                "checkpoint, or commit was called twice. Its changes may have been worked through twice."
+            ) from error
+        for old, kind in self._files():
+            if old < number - _STEPS_KEPT:
+                self._checkpoint.delete(f"{old}.{kind}")
+
+    # ---- where a step ends
+
+    def _new_ranges(self, begins: Mapping[str, str]) -> _Ranges:
+        """All tables as they were at one moment.
+
+        When none has changed from the look at it to the look at the last one, that is such a moment. Where somebody
+        writes all the time, it is the time before the first look, by the clocks of those who write.
+        """
+        now_ms = self._clock.now_ms()
+        for _ in range(_LOOKS):
+            metas = {name: MetaClient.load(table._meta.storage) for name, table in self._tables.items()}
+            if len(metas) == 1 or all(meta.is_current() for meta in metas.values()):
+                return {name: self._range(name, meta, begins, None) for name, meta in metas.items()}
+        return {name: self._range(name, meta, begins, now_ms) for name, meta in metas.items()}
+
+    def _range(self, name: str, meta: MetaClient, begins: Mapping[str, str], until_ms: int | None) -> tuple[str, str]:
+        known = begins.get(name)
+        begin = first_begin(meta, self._since, self._incremental) if known is None else known
+        until = None
+        if until_ms is not None:
+            moment = datetime.fromtimestamp(until_ms / 1000, timezone.utc)
+            until = format_instant_time(moment, meta.config.timeline_zone)
+            if until <= begin:
+                return begin, begin
+        return begin, end_of_batch(meta, begin, self._incremental, None, until)
+
+    # ---- the checkpoint
+
+    def _files(self) -> frozenset[tuple[int, str]]:
+        found = (_FILE.fullmatch(entry.name) for entry in self._checkpoint.list(""))
+        return frozenset((int(match[1]), match[2]) for match in found if match is not None)
+
+    def _read(self, number: int) -> _Ranges:
+        where = f"{self._checkpoint.root}: {number}.step"
+        expected = "a JSON object: name of a table to begin and end"
+        found = parse_json(self._checkpoint.read(f"{number}.step"), where, expected)
+        ranges: _Ranges = {}
+        if isinstance(found, dict):
+            for name, times in found.items():
+                if not (isinstance(times, list) and len(times) == 2 and all(map(_is_time, times))):
+                    break
+                ranges[name] = (times[0], times[1])
+            else:
+                return ranges
+        raise CorruptFile(f"{where}: expected {expected}, found {found!r:.200}. Begin a new checkpoint.")
+
+
+def _text(ranges: _Ranges) -> bytes:
+    return json.dumps(ranges, indent=1).encode()
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None

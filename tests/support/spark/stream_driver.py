@@ -1,0 +1,60 @@
+"""A driver that follows two tables into two others, until it is killed: `stream_driver <folder> [finish]`.
+
+orders → copy      rows that are updated, upserted into a merge-on-read table with compactions next to
+ledger → entries   rows that come once, inserted into a table without keys, so that a doubled batch shows
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+COPY = {
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    "hoodie.compact.inline.max.delta.commits": "2",
+    "hoodie.clean.async.enabled": "true",
+}
+ENTRIES = {"hoodie.datasource.write.operation": "insert"}
+LIMIT = {"hoodie.pyhudi.streaming.max.commits.per.batch": "2"}
+
+
+def main(folder: Path, *, finish: bool) -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    import pyhudi
+    from tests.support.spark.sessions import CONF
+
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in {**CONF, "spark.local.dir": str(folder / "local")}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    pyhudi.enable(spark)
+    trigger: dict[str, Any] = {"availableNow": True} if finish else {"processingTime": "50 milliseconds"}
+    roads = (("orders", "copy", COPY), ("ledger", "entries", ENTRIES))
+
+    def start(source: str, target: str, options: dict[str, str]) -> Any:
+        rows = spark.readStream.format("hudi").options(**LIMIT).load(str(folder / source)).select("id", "v", "ts")
+        writer = rows.writeStream.format("hudi").options(**options).trigger(**trigger)
+        return writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")).start(str(folder / target))
+
+    running = [start(*road) for road in roads]
+    print("running", flush=True)
+    for query, road in zip(running, roads, strict=True):
+        while True:
+            try:
+                query.awaitTermination()
+                break
+            except Exception as error:
+                # Spark waits ten seconds for the Python of a stream; a busy machine takes longer.
+                if "failed to connect back" not in str(error):
+                    raise
+                query = start(*road)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), finish=sys.argv[2:] == ["finish"])
