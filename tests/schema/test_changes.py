@@ -9,14 +9,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.changes import (
+    FIRST,
     AddColumn,
-    ChangeColumn,
+    ChangeType,
     DropColumn,
-    Place,
+    MoveColumn,
     RenameColumn,
     SchemaChange,
+    SetComment,
     changed_schema,
     with_ids,
 )
@@ -24,11 +26,11 @@ from pyhudi.schema.internal import InternalSchema, MapType, StructType, decode_h
 from pyhudi.schema.internal_json import history_json, schema_json
 
 BY_HUDI: list[SchemaChange] = [
-    RenameColumn(("name",), "title"),
-    ChangeColumn(("v",), pa.int64()),
-    DropColumn(("extra",)),
-    AddColumn(("extra",), pa.string(), "again", Place("title")),
-    ChangeColumn(("v",), place=Place("title")),
+    RenameColumn("name", "title"),
+    ChangeType("v", pa.int64()),
+    DropColumn("extra"),
+    AddColumn("extra", pa.string(), comment="again", after="title"),
+    MoveColumn("v", "title"),
 ]
 NESTED = pa.schema(
     [
@@ -78,10 +80,11 @@ def test_fields_inside_structs_arrays_and_maps_are_changed() -> None:
     schema = changed_schema(
         with_ids(NESTED),
         [
-            AddColumn(("S", "c"), pa.string(), place=Place()),
-            RenameColumn(("s", "b", "element", "x"), "z"),
-            ChangeColumn(("m", "value", "y"), pa.float64(), "wide"),
-            AddColumn(("first",), pa.date32(), place=Place()),
+            AddColumn("S.c", pa.string(), after=FIRST),
+            RenameColumn("s.b.element.x", "z"),
+            ChangeType("m.value.y", pa.float64()),
+            AddColumn("first", pa.date32(), after=FIRST),
+            SetComment("first", "said"),
         ],
     )
 
@@ -91,44 +94,44 @@ def test_fields_inside_structs_arrays_and_maps_are_changed() -> None:
 
 
 def test_a_column_that_comes_back_is_another_one() -> None:
-    schema = changed_schema(with_ids(NESTED), [DropColumn(("last",)), AddColumn(("last",), pa.int32())])
+    schema = changed_schema(with_ids(NESTED), [DropColumn("last"), AddColumn("last", pa.int32())])
 
     assert schema.columns[-1].id == 16
-    assert changed_schema(schema, [DropColumn(("last",))]).max_column_id == 16
+    assert changed_schema(schema, [DropColumn("last")]).max_column_id == 16
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (DropColumn(("id",)), "id can't be dropped: id is a key"),
-        (RenameColumn(("s",), "t"), "s can't be renamed: s.a is a key"),
-        (ChangeColumn(("s", "a"), pa.int64()), r"s\.a can't be given another type"),
-        (AddColumn(("LAST",), pa.int32()), "a column LAST already"),
-        (RenameColumn(("last",), "M"), "a column M already"),
-        (DropColumn(("nope",)), "no column nope; there are id, s, m, last"),
-        (ChangeColumn(("last",), pa.int16()), "last can't become int16"),
-        (ChangeColumn(("last",), pa.date32()), "last can't become date32"),
-        (ChangeColumn(("m",), pa.string()), "m is nested"),
-        (ChangeColumn(("last",), nullable=False), "can't become NOT NULL"),
-        (DropColumn(("_hoodie_record_key",)), "Hudi's own"),
-        (RenameColumn(("m", "value"), "v"), "only the type and comment of value"),
-        (AddColumn(("last", "x"), pa.int32()), "no field inside"),
-        (AddColumn(("x",), pa.int32(), place=Place("nope")), "no column nope"),
+        (DropColumn("id"), "id can't be dropped: id is a key"),
+        (RenameColumn("s", "t"), "s can't be renamed: s.a is a key"),
+        (ChangeType("s.a", pa.int64()), r"s\.a can't be given another type"),
+        (AddColumn("LAST", pa.int32()), "a column LAST already"),
+        (RenameColumn("last", "M"), "a column M already"),
+        (DropColumn("nope"), "no column nope; there are id, s, m, last"),
+        (ChangeType("last", pa.int16()), "last can't become int16"),
+        (ChangeType("last", pa.date32()), "last can't become date32"),
+        (ChangeType("m", pa.string()), "m is nested"),
+        (AddColumn("new", pa.int32(), nullable=False), "new is required"),
+        (DropColumn("_hoodie_record_key"), "Hudi's own"),
+        (RenameColumn("m.value", "v"), "only the type and comment of value"),
+        (AddColumn("last.x", pa.int32()), "no field inside"),
+        (AddColumn("x", pa.int32(), after="nope"), "no column nope"),
     ],
 )
 def test_what_a_table_does_not_take_is_said(change: SchemaChange, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(SchemaMismatch, match=message):
         changed_schema(with_ids(NESTED), [change], protected=("id", "s.a"))
 
 
 def test_an_ordering_column_becomes_a_wider_number_and_nothing_else() -> None:
     schema = with_ids(NESTED)
 
-    wide = changed_schema(schema, [ChangeColumn(("last",), pa.int64())], ordering_fields=("last",))
+    wide = changed_schema(schema, [ChangeType("last", pa.int64())], ordering_fields=("last",))
 
     assert wide.to_arrow().field("last").type == pa.int64()
-    with pytest.raises(ConfigError, match="only become a wider number"):
-        changed_schema(schema, [ChangeColumn(("last",), pa.string())], ordering_fields=("last",))
+    with pytest.raises(SchemaMismatch, match="only become a wider number"):
+        changed_schema(schema, [ChangeType("last", pa.string())], ordering_fields=("last",))
 
 
 def test_every_type_comes_back_from_its_json() -> None:
