@@ -6,6 +6,7 @@ drops the views that it needs, on Connect too. Source: Spark's documentation of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ __all__ = ["READS", "with_names"]
 
 # First words of statements that read tables; a view's text is read when the view is.
 READS = keywords("SELECT WITH FROM TABLE ( INSERT CREATE REPLACE EXPLAIN CACHE MERGE UPDATE DELETE VALUES")
+_MAY_READ = re.compile(r"\b(?:FROM|JOIN|TABLE|USING)\b", re.IGNORECASE)
 _MAX_VIEW_DEPTH = 100  # Spark's own limit: views of views are opened one in another
 
 
@@ -47,27 +49,37 @@ def with_names(
     from pyhudi.session.spark_calls import spark_sql
 
     given = given or {}
-    tokens = tokens_of(text)
+    tokens, found = _read(text)
     frames: dict[str, DataFrame] = {}
     edits: list[_Edit] = []
-    if tokens and not _defines_view(tokens):
-        for reference in references(text, tokens):
-            frame = _frame(session, reference, depth)
-            if frame is None:
-                continue
-            key = f"pyhudi_{len(frames)}"
-            frames[key] = frame
-            edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
-            if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
-                edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
-            edits += _qualifiers(tokens, reference)
+    for reference in found:
+        frame = _frame(session, reference, depth)
+        if frame is None:
+            continue
+        key = f"pyhudi_{len(frames)}"
+        frames[key] = frame
+        edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
+        if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
+            edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
+        edits += _qualifiers(tokens, reference)
     if not frames:
         return spark_sql(session.spark, text, args, **given)
     return spark_sql(session.spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
 
 
+def _read(text: str) -> tuple[Sequence[Token], Sequence[Reference]]:
+    """Tokens and references of a text; none of a text that is wrong, which Spark will say."""
+    if _MAY_READ.search(text) is None:
+        return (), ()
+    try:
+        tokens = tokens_of(text)
+        return tokens, () if _defines_view(tokens) else references(text, tokens)
+    except ConfigError:
+        return (), ()
+
+
 def _defines_view(tokens: Sequence[Token]) -> bool:
-    if not tokens[0].is_word("CREATE", "ALTER"):
+    if not (tokens and tokens[0].is_word("CREATE", "ALTER")):
         return False
     return any(token.is_word("VIEW") for token in tokens[1:6])
 
@@ -138,7 +150,7 @@ def _frame_of_view(session: SparkSqlSession, text: str, reference: Reference, de
 def _reads_ours(session: SparkSqlSession, text: str, depth: int) -> bool:
     if depth >= _MAX_VIEW_DEPTH:
         return True
-    for reference in references(text, tokens_of(text)):
+    for reference in _read(text)[1]:
         if reference.arguments is not None or session.find_table(reference.name) is not None:
             return True
         entry = session.catalog.find(reference.name) if reference.name.path is None else None

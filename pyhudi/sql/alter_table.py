@@ -45,15 +45,13 @@ Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPart
 
 @dataclass(frozen=True, slots=True)
 class NewColumn:
-    """A column as it is written; its type is read when the statement runs. `after`: the column before it, or FIRST;
-    `name`: its new one, in CHANGE COLUMN old new type.
-    """
+    """A column as it is written; its type is read when the statement runs. `renames`: CHANGE COLUMN old new type."""
 
-    path: str
+    path: tuple[str, ...]
     text: str | None = None
     comment: str | None = None
     after: str | None = None
-    nullable: bool | None = None
+    nullable: bool = False
     is_new: bool = False
     name: str | None = None
 
@@ -61,22 +59,24 @@ class NewColumn:
         """The changes of the schema. Raises ConfigError for a type that can't be read."""
         field = None
         if self.text is not None:
-            schema = session.schema_of(f"{quoted(self.path.rpartition('.')[2])} {self.text}")
+            schema = session.schema_of(f"{quoted(self.path[-1])} {self.text}")
             if len(schema) != 1:
                 raise ConfigError(f"SQL: {self.text!r:.200} is not the type of one column.")
             field = schema.field(0)
         comment = self.comment if field is None else comment_of(field) or self.comment
+        path = ".".join(self.path)
         if self.is_new:
             assert field is not None
-            return [AddColumn(self.path, field.type, field.nullable, comment or "", self.after)]
-        if self.nullable is False:
-            raise ConfigError(f"SQL: rows may have no {self.path} already, so it can't become NOT NULL.")
-        changes: list[SchemaChange] = [] if field is None else [ChangeType(self.path, field.type)]
-        changes += [] if comment is None else [SetComment(self.path, comment)]
-        changes += [DropNotNull(self.path)] if self.nullable else []
-        changes += [] if self.after is None else [MoveColumn(self.path, self.after)]
-        if self.name is not None and self.name != self.path.rpartition(".")[2]:
-            changes.append(RenameColumn(self.path, self.name))
+            return [AddColumn(path, field.type, field.nullable, comment or "", self.after)]
+        changes: list[SchemaChange] = [] if field is None else [ChangeType(path, field.type)]
+        if comment is not None:
+            changes.append(SetComment(path, comment))
+        if self.nullable:
+            changes.append(DropNotNull(path))
+        if self.after is not None:
+            changes.append(MoveColumn(path, self.after))
+        if self.name is not None and self.name != self.path[-1]:
+            changes.append(RenameColumn(path, self.name))
         return changes
 
 
@@ -93,8 +93,9 @@ class AlterColumns:
         named = our_table(session, self.name)
         settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
         changes = [*(change for column in self.columns for change in column.changes(session)), *self.ready]
-        by_id = settings.pop(_BY_ID, "").lower()
-        named.table.alter(*changes, schema_on_read=None if not by_id else by_id == "true", options=settings)
+        said = settings.pop(_BY_ID, None)
+        by_id = None if said is None else said.lower() == "true"
+        named.table.alter(*changes, schema_on_read=by_id, options=settings)
         _update(session, self.name)
         return session.frame_from(_NO_ROWS)
 
@@ -220,7 +221,7 @@ def _joined(parts: Sequence[Reader]) -> list[Reader]:
 
 
 def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
-    path = ".".join(reader.dotted("a column"))
+    path = reader.dotted("a column")
     return _typed(reader, NewColumn(path, is_new=is_new))
 
 
@@ -229,10 +230,11 @@ def _typed(reader: Reader, column: NewColumn) -> NewColumn:
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")
-    return replace(column, text=text, after=_after(reader))
+    return replace(column, text=text, after=_place(reader))
 
 
-def _after(reader: Reader) -> str | None:
+def _place(reader: Reader) -> str | None:
+    """The column before, or FIRST; None when the statement does not say."""
     if reader.accept("FIRST"):
         return FIRST
     return reader.identifier("the column before") if reader.accept("AFTER") else None
@@ -240,7 +242,8 @@ def _after(reader: Reader) -> str | None:
 
 def _change(reader: Reader, name: TableName) -> AlterColumns:
     """ALTER COLUMN and CHANGE COLUMN in the forms of Spark and of Hive."""
-    column = NewColumn(".".join(reader.dotted("a column")))
+    path = reader.dotted("a column")
+    column = NewColumn(path)
     if reader.accept("TYPE"):
         column = _typed(reader, column)
     elif reader.accept("COMMENT"):
@@ -248,18 +251,18 @@ def _change(reader: Reader, name: TableName) -> AlterColumns:
     elif reader.accept("DROP NOT NULL"):
         column = replace(column, nullable=True)
     elif reader.accept("SET NOT NULL"):
-        column = replace(column, nullable=False)
+        raise ConfigError(f"SQL: {'.'.join(path)} can't become NOT NULL: older rows may be null.")
     elif reader.sees("FIRST") or reader.sees("AFTER"):
-        column = replace(column, after=_after(reader))
+        column = replace(column, after=_place(reader))
     else:
         column = _typed(reader, replace(column, name=reader.identifier("TYPE, COMMENT, FIRST, AFTER or a new name")))
     return AlterColumns(name, columns=(column,))
 
 
 def _rename_column(reader: Reader, name: TableName) -> AlterColumns:
-    path = ".".join(reader.dotted("a column"))
+    path = reader.dotted("a column")
     reader.expect("TO")
-    return AlterColumns(name, ready=(RenameColumn(path, reader.identifier("the new name")),))
+    return AlterColumns(name, ready=(RenameColumn(".".join(path), reader.identifier("the new name")),))
 
 
 def _drop_columns(reader: Reader, name: TableName) -> AlterColumns:
