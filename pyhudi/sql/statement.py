@@ -29,7 +29,13 @@ class Statement(Protocol):
 Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
-_ROWS: Mapping[str, str] = {}
+_ROWS: Mapping[str, str] = {
+    "DELETE FROM": "pyhudi.sql.dml.update:parse_delete",
+    "INSERT INTO": "pyhudi.sql.dml.insert:parse_insert",
+    "INSERT OVERWRITE": "pyhudi.sql.dml.insert:parse_insert",
+    "MERGE INTO": "pyhudi.sql.dml.merge:parse_merge",
+    "UPDATE": "pyhudi.sql.dml.update:parse_update",
+}
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
 _LONGEST = 4  # words of the longest row

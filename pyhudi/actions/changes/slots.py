@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause, When
+from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader
 from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
@@ -18,10 +19,11 @@ from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.formats.valid_text import check_text_column
-from pyhudi.merge import merge_mode
+from pyhudi.keygen.base import read_field
+from pyhudi.merge import combine, merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, COMMIT_SEQNO, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.queries.plan import ReadSlice
 
 __all__ = ["ChangeSlot"]
@@ -34,16 +36,17 @@ class ChangeSlot:
     """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
 
     `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
-    deletes; `merging`: there is a source.
+    deletes; `merging`: there is a source, `computed`: from a query of the table.
     """
 
     write: WriteSlot
     stored: SliceReader
     reads: Mapping[int, ReadSlice]
-    clauses: tuple[BoundClause, ...]
+    clauses: tuple[BoundClause | NumberedClause, ...]
     schema: pa.Schema
     rules: MergeRules
     merging: bool
+    computed: bool = False
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
@@ -67,8 +70,8 @@ class ChangeSlot:
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+        arrived = self._one_per_key(arrived)
         keys = single_array(arrived.column(RECORD_KEY))
-        _check_unique(keys)
         own = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in own])
         found = np.zeros(len(arrived), np.bool_)
@@ -87,6 +90,29 @@ class ChangeSlot:
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
+    def _one_per_key(self, arrived: pa.Table) -> pa.Table:
+        """The source rows of a slot, one for each key.
+
+        Of several the one with the greatest ordering value stays, as Hudi does; without ordering values it is an error,
+        but for rows that the table has under one key, which become one.
+        """
+        keys = single_array(arrived.column(RECORD_KEY))
+        if pc.count_distinct(keys).as_py() == len(keys):
+            return arrived
+        fields = self.rules.ordering_fields if self.rules.by_ordering else ()
+        if not self.computed:
+            raise _not_unique(keys)
+        if fields and all(read_field(arrived, name) is not None for name in fields):
+            return combine(arrived, self.rules.mode, fields, (RECORD_KEY, PARTITION_PATH))
+        if COMMIT_SEQNO not in arrived.column_names:
+            raise _not_unique(keys)
+        rows = arrived.select([RECORD_KEY, COMMIT_SEQNO]).filter(pc.is_valid(arrived.column(COMMIT_SEQNO)))
+        counted = rows.group_by([RECORD_KEY, COMMIT_SEQNO]).aggregate([([], "count_all")])
+        twice = counted.filter(pc.greater(counted.column("count_all"), 1))
+        if len(twice) or not len(rows):
+            raise _not_unique(keys)
+        return combine(arrived, "COMMIT_TIME_ORDERING", (), (RECORD_KEY, PARTITION_PATH))
+
     def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
         left = np.ones(len(rows), np.bool_)
@@ -102,7 +128,7 @@ class ChangeSlot:
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
     def _made(
-        self, number: int, clause: BoundClause, rows: pa.Table, clause_rows: ClauseRows
+        self, number: int, clause: BoundClause | NumberedClause, rows: pa.Table, clause_rows: ClauseRows
     ) -> Iterator[pa.RecordBatch]:
         count = len(rows)
         values = {assigned.column.name: assigned.of(clause_rows) for assigned in clause.assignments}
@@ -157,12 +183,10 @@ def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:
     return stored.set_column(stored.schema.get_field_index(PARTITION_PATH), PARTITION_PATH, path)
 
 
-def _check_unique(keys: pa.Array) -> None:
-    if pc.count_distinct(keys).as_py() == len(keys):
-        return
+def _not_unique(keys: pa.Array) -> ConfigError:
     counts = pc.value_counts(keys)
     key = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
-    raise ConfigError(
+    return ConfigError(
         f"Several rows of the source have the key {key!r}, so it is not clear what the row of the table becomes. Make "
         "keys unique in the source; nothing was written."
     )

@@ -1,0 +1,338 @@
+-- case: insert into adds rows of a key that is there
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1);
+INSERT INTO t VALUES (1, 'c', 30.0, 2);
+SELECT id, name, price, ts FROM t ORDER BY id, ts;
+
+-- case: insert into with a list of columns leaves the others null
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t (id, price, name, ts) VALUES (1, 10.0, 'a', 1), (2, 20.0, 'b', 1);
+INSERT INTO t (ts, id) VALUES (5, 3);
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: insert into with too few values
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+SELECT id, name, ts FROM t;
+
+-- case: insert into casts as an assignment does
+CREATE TABLE t (id INT, name STRING, price DECIMAL(10,2), day DATE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1L, 'a', 12.345, DATE '2024-01-02');
+INSERT INTO t SELECT 2.7D, 5, 7, TIMESTAMP '2024-01-03 04:05:06';
+SELECT id, name, CAST(price AS STRING) AS price, CAST(day AS STRING) AS day FROM t ORDER BY id;
+
+-- case: insert into refuses a text for a number
+CREATE TABLE t (id INT, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'x');
+SELECT id, price FROM t;
+
+-- case: insert into a partitioned table takes partition columns last
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING, hh STRING) USING hudi PARTITIONED BY (dt, hh) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t PARTITION (dt = '2024-01-01', hh = '10') SELECT 1, 'a', 1;
+INSERT INTO t PARTITION (dt = '2024-01-01', hh) SELECT 2, 'b', 1, '11';
+INSERT INTO t PARTITION (dt, hh) SELECT 3, 'c', 1, '2024-01-02', '12';
+INSERT INTO t VALUES (4, 'd', 1, '2024-01-03', '13');
+SELECT id, name, ts, dt, hh FROM t ORDER BY id;
+
+-- case: insert overwrite replaces partitions
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y'), (3, 'c', 1, 'z');
+INSERT OVERWRITE t PARTITION (dt = 'x') SELECT 4, 'd', 1;
+SELECT id, name, ts, dt FROM t ORDER BY id;
+INSERT OVERWRITE TABLE t PARTITION (dt) SELECT 5, 'e', 1, 'y';
+SELECT id, name, ts, dt FROM t ORDER BY id;
+INSERT OVERWRITE t SELECT 6, 'f', 1, 'z';
+SELECT id, name, ts, dt FROM t ORDER BY id;
+
+-- case: insert overwrite of a table without partitions replaces all rows
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+INSERT OVERWRITE t VALUES (3, 'c');
+SELECT id, name FROM t ORDER BY id;
+
+-- case: insert by name matches columns by name
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t BY NAME SELECT 1.5D AS price, 1 AS id, 'a' AS name;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: insert into a table without a key
+CREATE TABLE t (id INT, name STRING) USING hudi;
+INSERT INTO t VALUES (1, 'a'), (1, 'a');
+INSERT INTO t SELECT id + 1, name FROM t;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: insert as upsert by the table's settings
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.spark.sql.insert.into.operation = 'upsert');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2), (3, 'd', 1);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: insert with the policy drop leaves out keys that are there
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.datasource.insert.dup.policy = 'drop');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2), (3, 'd', 1);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: insert with the policy fail refuses keys that are there
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.datasource.insert.dup.policy = 'fail');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2), (3, 'd', 1);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: insert in the old strict mode refuses keys that are there
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id', hoodie.sql.insert.mode = 'strict');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+INSERT INTO t VALUES (1, 'c');
+SELECT id, name FROM t ORDER BY id;
+
+-- case: insert in the old upsert mode replaces rows
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.sql.insert.mode = 'upsert');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+SELECT id, name FROM t ORDER BY id, name;
+
+-- case: bulk insert by the old setting
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id', hoodie.sql.bulk.insert.enable = 'true', hoodie.sql.insert.mode = 'non-strict');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+INSERT INTO t VALUES (1, 'c');
+SELECT id, name FROM t ORDER BY id, name;
+
+-- case: update changes the rows that the condition is true for
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, NULL, NULL, 1);
+UPDATE t SET price = price * 2, name = concat(name, '!') WHERE id <= 2;
+SELECT id, name, price, ts FROM t ORDER BY id;
+UPDATE t SET ts = 5 WHERE price IS NULL;
+UPDATE t SET name = 'all';
+UPDATE t AS x SET x.price = 1 WHERE x.id IN (SELECT 2);
+UPDATE t SET price = NULL WHERE id = 1;
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: update of an older ordering value
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 5);
+UPDATE t SET name = 'b', ts = 1 WHERE id = 1;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: update casts as an assignment does
+CREATE TABLE t (id INT, name STRING, price INT) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20);
+UPDATE t SET price = 7.9D WHERE id = 1;
+UPDATE t SET name = 12 WHERE id = 2;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: update with a text for a number
+CREATE TABLE t (id INT, price INT) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 10);
+UPDATE t SET price = '12' WHERE id = 1;
+SELECT id, price FROM t ORDER BY id;
+
+-- case: update of the key is refused
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+UPDATE t SET id = 2 WHERE id = 1;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: update of a partition column
+CREATE TABLE t (id INT, name STRING, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'y');
+UPDATE t SET dt = 'z' WHERE id = 1;
+SELECT id, name, dt FROM t ORDER BY id, dt;
+
+-- case: update of a merge on read table
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1, 'x'), (2, 'b', 20.0, 1, 'x'), (3, 'c', 30.0, 1, 'y');
+UPDATE t SET price = price + 1 WHERE dt = 'x';
+UPDATE t SET name = upper(name), ts = ts + 1 WHERE id > 1;
+SELECT id, name, price, ts, dt FROM t ORDER BY id;
+
+-- case: update of a table without a key
+CREATE TABLE t (id INT, name STRING) USING hudi;
+INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, 'b');
+UPDATE t SET name = 'c' WHERE id = 1;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: update of a field of a struct
+CREATE TABLE t (id INT, s STRUCT<a: INT, b: STRING>) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t SELECT 1, named_struct('a', 1, 'b', 'x');
+UPDATE t SET s = named_struct('a', s.a + 1, 'b', s.b) WHERE s.b = 'x';
+SELECT id, s.a AS a, s.b AS b FROM t ORDER BY id;
+
+-- case: delete takes the rows that the condition is true for
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, NULL, NULL, 1), (4, 'd', 40.0, 9);
+DELETE FROM t WHERE price > 15 AND id < 4;
+SELECT id, name, price, ts FROM t ORDER BY id;
+DELETE FROM t WHERE id IN (SELECT 4) OR name IS NULL;
+SELECT id, name, price, ts FROM t ORDER BY id;
+DELETE FROM t;
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: delete from a partitioned merge on read table
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'x'), (3, 'c', 1, 'y');
+UPDATE t SET name = 'z' WHERE id = 2;
+DELETE FROM t AS o WHERE o.name = 'z';
+DELETE FROM t WHERE dt = 'y';
+SELECT id, name, ts, dt FROM t ORDER BY id;
+
+-- case: delete where a key stands twice
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+DELETE FROM t WHERE name = 'a';
+SELECT id, name, ts FROM t ORDER BY id, ts;
+
+-- case: update where a key stands twice
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+UPDATE t SET name = concat(name, '!');
+SELECT id, name, ts FROM t ORDER BY id, ts, name;
+
+-- case: delete from a table without a key
+CREATE TABLE t (id INT, name STRING) USING hudi;
+INSERT INTO t VALUES (1, 'a'), (1, 'a'), (2, 'b');
+DELETE FROM t WHERE id = 1;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge updates, deletes and inserts
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
+MERGE INTO t USING (SELECT 1 AS id, 'a2' AS name, 11.0D AS price, 2L AS ts, 'u' AS op UNION ALL SELECT 2, 'b2', 21.0D, 2L, 'd' UNION ALL SELECT 4, 'd2', 41.0D, 2L, 'i' UNION ALL SELECT 5, 'e2', 51.0D, 2L, 'd') s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND s.op <> 'd' THEN INSERT *;
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: merge with expressions of both sides
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
+MERGE INTO t AS o USING (SELECT 1 AS id, 5.0D AS extra, 2L AS ts UNION ALL SELECT 3, 7.0D, 2L UNION ALL SELECT 9, 9.0D, 2L) AS n ON o.id = n.id WHEN MATCHED AND o.price + n.extra > 20 THEN UPDATE SET o.price = o.price + n.extra, ts = n.ts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (n.id, concat('n', n.id), n.ts);
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: merge with a table as the source
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+CREATE TABLE u (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO u VALUES (2, 'B', 2), (3, 'C', 2);
+MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN UPDATE SET name = u.name, ts = u.ts WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with an older ordering value leaves the row
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 5), (2, 'b', 5);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1L AS ts UNION ALL SELECT 2, 'y', 7L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge deletes with an older ordering value
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 5), (2, 'b', 5);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1L AS ts UNION ALL SELECT 2, 'y', 7L) s ON t.id = s.id WHEN MATCHED THEN DELETE;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with two source rows of one key and an ordering column
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 3L AS ts UNION ALL SELECT 1, 'y', 2L UNION ALL SELECT 2, 'p', 1L UNION ALL SELECT 2, 'q', 2L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with two source rows of one key and no ordering column
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 1, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+SELECT id, length(name) AS letters FROM t ORDER BY id;
+
+-- case: merge without the key in its condition is refused
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+MERGE INTO t USING (SELECT 1 AS id, 'a' AS name) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET *;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge by an expression for the key
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+MERGE INTO t USING (SELECT 0 AS sid, 'x' AS name) s ON t.id = s.sid + 1 WHEN MATCHED THEN UPDATE SET name = s.name;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge with a source that names the key otherwise
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+MERGE INTO t USING (SELECT 1 AS sid, 'x' AS sname, 2L AS sts UNION ALL SELECT 3, 'z', 2L) s ON t.id = s.sid WHEN MATCHED THEN UPDATE SET name = s.sname, ts = s.sts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (s.sid, s.sname, s.sts);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with a source without the ordering column
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 5), (2, 'b', 5);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with more than the key in its condition
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 2L AS ts UNION ALL SELECT 2, 'y', 2L UNION ALL SELECT 3, 'z', 2L) s ON t.id = s.id AND t.name = 'a' WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts FROM t ORDER BY id, ts;
+
+-- case: merge of some columns into a merge on read table
+CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
+MERGE INTO t USING (SELECT 1 AS id, 99.0D AS price, 2L AS ts UNION ALL SELECT 2, 98.0D, 2L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = s.price, ts = s.ts;
+MERGE INTO t USING (SELECT 1 AS id, 'n' AS name, 3L AS ts UNION ALL SELECT 3, 'm', 3L) s ON t.id = s.id WHEN MATCHED AND s.name = 'm' THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name, ts = s.ts;
+SELECT id, name, price, ts FROM t ORDER BY id;
+
+-- case: merge of a partitioned table by key and partition
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'x' AS dt UNION ALL SELECT 3, 'C', 2L, 'z') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts, dt FROM t ORDER BY id;
+
+-- case: merge of a partitioned table by key alone
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'z' AS dt UNION ALL SELECT 2, 'B', 2L, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts, dt FROM t ORDER BY id, dt;
+
+-- case: merge that moves rows by a global index
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.index.type = 'GLOBAL_SIMPLE', hoodie.simple.index.update.partition.path = 'true');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'z' AS dt UNION ALL SELECT 3, 'C', 2L, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts, dt FROM t ORDER BY id, dt;
+
+-- case: merge of rows that the source does not have
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1);
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.name = 'gone';
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge of a table without a key
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi;
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+MERGE INTO t USING (SELECT 'a' AS name, 9 AS id, 7L AS ts UNION ALL SELECT 'q', 8, 8L) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET id = s.id WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge that sets the key to what it is
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id, name = s.name;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge that sets the key to another value
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.id + 1, name = s.name;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge star with a source that lacks a column
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 10.0);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 2, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: merge casts as an assignment does
+CREATE TABLE t (id INT, name STRING, price INT) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 10);
+MERGE INTO t USING (SELECT 1L AS id, 5 AS name, 7.9D AS price UNION ALL SELECT 2L, 6, 8.9D) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: merge with a clause that is only for some rows
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 10.0), (2, 'b', 20.0), (3, 'c', 30.0);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1.0D AS price UNION ALL SELECT 2, 'y', 2.0D UNION ALL SELECT 3, 'z', 3.0D) s ON s.id = t.id WHEN MATCHED AND t.price < 15 THEN UPDATE SET price = s.price + t.price WHEN MATCHED AND t.price < 25 THEN UPDATE SET name = s.name;
+SELECT id, name, price FROM t ORDER BY id;
