@@ -15,7 +15,7 @@ from pyhudi.sql.tokens import Token, tokens_of
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlFrame, SqlSession
 
-__all__ = ["STATEMENTS", "Parse", "Statement", "parse_statement"]
+__all__ = ["STATEMENTS", "Parse", "Statement", "is_known", "parse_statement"]
 
 
 class Statement(Protocol):
@@ -35,6 +35,9 @@ _ROWS: Mapping[str, str] = {
     "INSERT OVERWRITE": "pyhudi.sql.dml.insert:parse_insert",
     "MERGE INTO": "pyhudi.sql.dml.merge:parse_merge",
     "UPDATE": "pyhudi.sql.dml.update:parse_update",
+    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
@@ -59,6 +62,12 @@ def parse_statement(text: str, session: SqlSession) -> Statement | None:
     return None
 
 
+def is_known(text: str) -> bool:
+    """Whether a text begins as one of our statements; `parse_statement` may still find that it is not."""
+    first = _first_words(text)
+    return any(" ".join(first[:count]) in STATEMENTS.entries for count in range(1, len(first) + 1))
+
+
 def _first_words(text: str) -> list[str]:
     """The first words in capitals, of a look at the beginning only: most statements are not ours."""
-    return [token.text.upper() for token in tokens_of(text)[:_LONGEST]]
+    return [token.text.upper() for token in tokens_of(text, _LONGEST)]

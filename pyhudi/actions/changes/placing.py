@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
-from pyhudi.actions.changes.computed import Computed, PlaceRows, check_places, placed_schema
+from pyhudi.actions.changes.computed import CLAUSE, Computed, PlaceRows, check_places, placed_schema
 from pyhudi.actions.partitioner import RowCount, SlotPlan, profile_of
 from pyhudi.actions.rows import AssignSlots, batch_by_partition
 from pyhudi.actions.table_keys import table_keygen
@@ -49,7 +49,7 @@ def placed_write(
     index = table_index(context)
     kept: tuple[Frame, ...] = ()
     if computed.looks_up or index.places_inserts:
-        rows, kept = _looked_up(rows, index, keygen, context)
+        rows, kept = _looked_up(rows, computed, index, keygen, context)
     rows = engine.cache(rows)
     counts = count_groups(engine, rows)
     view = FileSystemView.load(context.meta, partitions={path for path, _ in counts})
@@ -65,7 +65,7 @@ def placed_write(
 
 
 def _looked_up(
-    rows: Frame, index: Index, keygen: KeyGenerator, context: ActionContext
+    rows: Frame, computed: Computed, index: Index, keygen: KeyGenerator, context: ActionContext
 ) -> tuple[Frame, tuple[Frame, ...]]:
     """Rows without a place get that of their key, if the table has it."""
     engine = context.engine
@@ -76,7 +76,7 @@ def _looked_up(
     view = FileSystemView.load(context.meta, partitions=None if index.is_global else batch)
     lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=False)
     tagged = index.tag(waiting, lookup)
-    return engine.map(tagged.rows, _Settled(schema), schema), (waiting, *tagged.kept)
+    return engine.map(tagged.rows, _Settled(schema, computed.arrives), schema), (waiting, *tagged.kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +92,22 @@ class _Renamed:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Stream work: the place by meta columns, else the index's; a global index says the partition, too."""
+    """Stream work: the place by meta columns, else the index's; a global index says the partition, too.
+
+    `arrives`: the number of rows that come from another partition, where a global index still finds them.
+    """
 
     schema: pa.Schema
+    arrives: int
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             place, found = batch.column(_PLACE), batch.column(LOCATION)
             made = {LOCATION: pc.coalesce(place, found)}
             if LOCATION_PARTITION in batch.schema.names:
+                comes = pc.fill_null(pc.equal(batch.column(CLAUSE), self.arrives), False)
+                found = pc.if_else(comes, pa.scalar(None, pa.string()), found)
+                made[LOCATION] = pc.coalesce(place, found)
                 elsewhere = pc.and_(pc.is_null(place), pc.is_valid(found))
                 path = batch.column(PARTITION_PATH)
                 made[PARTITION_PATH] = pc.if_else(elsewhere, batch.column(LOCATION_PARTITION), path)

@@ -5,46 +5,44 @@ Source: docs/sql-dml.md, "INSERT"; Hudi's configuration, "Spark SQL".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.dml.target import Target
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.statements import INSERT_INTO_OPERATION, OLD_BULK_INSERT, OLD_INSERT_MODE
+from pyhudi.sql.dml.target import Target, options_of
 from pyhudi.sql.session import SqlSession
 
 __all__ = ["insert_operation"]
 
-_OPERATION = "hoodie.spark.sql.insert.into.operation"
-_OLD_MODE, _OLD_BULK = "hoodie.sql.insert.mode", "hoodie.sql.bulk.insert.enable"
-_OVERWRITE_MODE = "hoodie.datasource.overwrite.mode"
 _POLICY = "hoodie.datasource.insert.dup.policy"
-_OPERATIONS = ("insert", "upsert", "bulk_insert")
-_OLD_MODES = ("upsert", "strict", "non-strict")
 
 
 def insert_operation(
-    overwrites: bool, static: Mapping[str, object], target: Target, session: SqlSession
+    overwrites: bool, static: Collection[str], target: Target, session: SqlSession
 ) -> tuple[str, dict[str, object]]:
     """The operation, and the options that it needs. `static`: partition columns with a value in PARTITION.
 
-    Raises: ConfigError for words that none of the options knows.
+    Raises: ConfigError for values that the options don't have.
     """
-    settings = {**session.settings, **target.named.properties}
+    options = WriteOptions.parse(options_of(session, target.named), {}, target.config)
     if overwrites:
-        mode = _word(settings, _OVERWRITE_MODE, ("static", "dynamic"), "static")
-        in_partitions = bool(static) or (mode == "dynamic" and bool(target.config.partition_fields))
+        is_dynamic = (options.replacing.overwrite_mode or "STATIC").upper() == "DYNAMIC"
+        in_partitions = bool(static) or (is_dynamic and bool(target.config.partition_fields))
         return ("insert_overwrite" if in_partitions else "insert_overwrite_table"), {}
-    if _OPERATION in settings or _OLD_MODE not in settings and _OLD_BULK not in settings:
-        return _for(target, _word(settings, _OPERATION, _OPERATIONS, "insert")), {}
-    return _by_old_options(settings, target)
+    says_old = {OLD_INSERT_MODE, OLD_BULK_INSERT} & options.explicit
+    if INSERT_INTO_OPERATION in options.explicit or not says_old:
+        return _for(target, options.statements.insert_into_operation), {}
+    return _by_old_options(options, target)
 
 
-def _by_old_options(settings: Mapping[str, str], target: Target) -> tuple[str, dict[str, object]]:
-    mode = _word(settings, _OLD_MODE, _OLD_MODES, "upsert")
-    if settings.get(_OLD_BULK, "false").strip().lower() == "true":
+def _by_old_options(options: WriteOptions, target: Target) -> tuple[str, dict[str, object]]:
+    mode = options.statements.old_insert_mode
+    if options.statements.old_bulk_insert:
         if target.keys and mode != "non-strict":
             raise ConfigError(
-                f"{_OLD_BULK}=true needs {_OLD_MODE}=non-strict for a table with a key: a bulk insert does not look "
-                "for keys that are there."
+                f"{OLD_BULK_INSERT}=true needs {OLD_INSERT_MODE}=non-strict for a table with a key: a bulk insert does "
+                "not look for keys that are there."
             )
         return "bulk_insert", {}
     if mode == "strict" and target.keys:
@@ -55,10 +53,3 @@ def _by_old_options(settings: Mapping[str, str], target: Target) -> tuple[str, d
 def _for(target: Target, operation: str) -> str:
     """A table without a key has nothing to upsert by."""
     return "insert" if operation == "upsert" and not target.keys else operation
-
-
-def _word(settings: Mapping[str, str], key: str, words: tuple[str, ...], default: str) -> str:
-    found = settings.get(key, default).strip().lower()
-    if found not in words:
-        raise ConfigError(f"{key}={found!r}: expected {', '.join(words)}.")
-    return found

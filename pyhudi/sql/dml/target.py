@@ -35,7 +35,6 @@ _TYPE_NAMES: Mapping[pa.DataType, str] = {
     pa.timestamp("us", "UTC"): "TIMESTAMP",
     pa.timestamp("ms", "UTC"): "TIMESTAMP",
 }
-_OWN_OPTIONS = ("hoodie.spark.sql.", "hoodie.sql.")  # what only statements read
 
 
 @dataclass(frozen=True)
@@ -125,8 +124,7 @@ def cast(expression: str, field: pa.Field) -> str:
 
 def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
     """Options of a write: those of the table's definition come before those of the session."""
-    given = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
-    return {key: value for key, value in given.items() if not key.startswith(_OWN_OPTIONS)}
+    return {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
 
 
 def named_words(tokens: Sequence[Token], place: int) -> tuple[list[str], int]:

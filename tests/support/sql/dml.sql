@@ -17,8 +17,8 @@ SELECT id, name, ts FROM t;
 
 -- case: insert into casts as an assignment does
 CREATE TABLE t (id INT, name STRING, price DECIMAL(10,2), day DATE) USING hudi TBLPROPERTIES (primaryKey = 'id');
-INSERT INTO t VALUES (1L, 'a', 12.345, DATE '2024-01-02');
-INSERT INTO t SELECT 2.7D, 5, 7, TIMESTAMP '2024-01-03 04:05:06';
+INSERT INTO t VALUES (CAST(1 AS BIGINT), 'a', 12.345, DATE '2024-01-02');
+INSERT INTO t SELECT CAST(2.2 AS DOUBLE), 5, 7, TIMESTAMP '2024-01-03 04:05:06';
 SELECT id, name, CAST(price AS STRING) AS price, CAST(day AS STRING) AS day FROM t ORDER BY id;
 
 -- case: insert into refuses a text for a number
@@ -52,7 +52,7 @@ SELECT id, name FROM t ORDER BY id;
 
 -- case: insert by name matches columns by name
 CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
-INSERT INTO t BY NAME SELECT 1.5D AS price, 1 AS id, 'a' AS name;
+INSERT INTO t BY NAME SELECT CAST(1.5 AS DOUBLE) AS price, 1 AS id, 'a' AS name;
 SELECT id, name, price FROM t ORDER BY id;
 
 -- case: insert into a table without a key
@@ -117,7 +117,7 @@ SELECT id, name, ts FROM t ORDER BY id;
 -- case: update casts as an assignment does
 CREATE TABLE t (id INT, name STRING, price INT) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a', 10), (2, 'b', 20);
-UPDATE t SET price = 7.9D WHERE id = 1;
+UPDATE t SET price = CAST(7.2 AS DOUBLE) WHERE id = 1;
 UPDATE t SET name = 12 WHERE id = 2;
 SELECT id, name, price FROM t ORDER BY id;
 
@@ -199,13 +199,13 @@ SELECT id, name FROM t ORDER BY id;
 -- case: merge updates, deletes and inserts
 CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
-MERGE INTO t USING (SELECT 1 AS id, 'a2' AS name, 11.0D AS price, 2L AS ts, 'u' AS op UNION ALL SELECT 2, 'b2', 21.0D, 2L, 'd' UNION ALL SELECT 4, 'd2', 41.0D, 2L, 'i' UNION ALL SELECT 5, 'e2', 51.0D, 2L, 'd') s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND s.op <> 'd' THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'a2' AS name, CAST(11.0 AS DOUBLE) AS price, CAST(2 AS BIGINT) AS ts, 'u' AS op UNION ALL SELECT 2, 'b2', CAST(21.0 AS DOUBLE), CAST(2 AS BIGINT), 'd' UNION ALL SELECT 4, 'd2', CAST(41.0 AS DOUBLE), CAST(2 AS BIGINT), 'i' UNION ALL SELECT 5, 'e2', CAST(51.0 AS DOUBLE), CAST(2 AS BIGINT), 'd') s ON t.id = s.id WHEN MATCHED AND s.op = 'd' THEN DELETE WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND s.op <> 'd' THEN INSERT *;
 SELECT id, name, price, ts FROM t ORDER BY id;
 
 -- case: merge with expressions of both sides
 CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
-MERGE INTO t AS o USING (SELECT 1 AS id, 5.0D AS extra, 2L AS ts UNION ALL SELECT 3, 7.0D, 2L UNION ALL SELECT 9, 9.0D, 2L) AS n ON o.id = n.id WHEN MATCHED AND o.price + n.extra > 20 THEN UPDATE SET o.price = o.price + n.extra, ts = n.ts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (n.id, concat('n', n.id), n.ts);
+MERGE INTO t AS o USING (SELECT 1 AS id, CAST(5.0 AS DOUBLE) AS extra, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 3, CAST(7.0 AS DOUBLE), CAST(2 AS BIGINT) UNION ALL SELECT 9, CAST(9.0 AS DOUBLE), CAST(2 AS BIGINT)) AS n ON o.id = n.id WHEN MATCHED AND o.price + n.extra > 20 THEN UPDATE SET o.price = o.price + n.extra, ts = n.ts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (n.id, concat('n', n.id), n.ts);
 SELECT id, name, price, ts FROM t ORDER BY id;
 
 -- case: merge with a table as the source
@@ -219,19 +219,19 @@ SELECT id, name, ts FROM t ORDER BY id;
 -- case: merge with an older ordering value leaves the row
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 5), (2, 'b', 5);
-MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1L AS ts UNION ALL SELECT 2, 'y', 7L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(1 AS BIGINT) AS ts UNION ALL SELECT 2, 'y', CAST(7 AS BIGINT)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge deletes with an older ordering value
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 5), (2, 'b', 5);
-MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1L AS ts UNION ALL SELECT 2, 'y', 7L) s ON t.id = s.id WHEN MATCHED THEN DELETE;
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(1 AS BIGINT) AS ts UNION ALL SELECT 2, 'y', CAST(7 AS BIGINT)) s ON t.id = s.id WHEN MATCHED THEN DELETE;
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge with two source rows of one key and an ordering column
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1);
-MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 3L AS ts UNION ALL SELECT 1, 'y', 2L UNION ALL SELECT 2, 'p', 1L UNION ALL SELECT 2, 'q', 2L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(3 AS BIGINT) AS ts UNION ALL SELECT 1, 'y', CAST(2 AS BIGINT) UNION ALL SELECT 2, 'p', CAST(1 AS BIGINT) UNION ALL SELECT 2, 'q', CAST(2 AS BIGINT)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge with two source rows of one key and no ordering column
@@ -255,7 +255,7 @@ SELECT id, name FROM t ORDER BY id;
 -- case: merge with a source that names the key otherwise
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
-MERGE INTO t USING (SELECT 1 AS sid, 'x' AS sname, 2L AS sts UNION ALL SELECT 3, 'z', 2L) s ON t.id = s.sid WHEN MATCHED THEN UPDATE SET name = s.sname, ts = s.sts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (s.sid, s.sname, s.sts);
+MERGE INTO t USING (SELECT 1 AS sid, 'x' AS sname, CAST(2 AS BIGINT) AS sts UNION ALL SELECT 3, 'z', CAST(2 AS BIGINT)) s ON t.id = s.sid WHEN MATCHED THEN UPDATE SET name = s.sname, ts = s.sts WHEN NOT MATCHED THEN INSERT (id, name, ts) VALUES (s.sid, s.sname, s.sts);
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge with a source without the ordering column
@@ -267,44 +267,44 @@ SELECT id, name, ts FROM t ORDER BY id;
 -- case: merge with more than the key in its condition
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
-MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 2L AS ts UNION ALL SELECT 2, 'y', 2L UNION ALL SELECT 3, 'z', 2L) s ON t.id = s.id AND t.name = 'a' WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 2, 'y', CAST(2 AS BIGINT) UNION ALL SELECT 3, 'z', CAST(2 AS BIGINT)) s ON t.id = s.id AND t.name = 'a' WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts FROM t ORDER BY id, ts;
 
 -- case: merge of some columns into a merge on read table
 CREATE TABLE t (id INT, name STRING, price DOUBLE, ts BIGINT) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 10.0, 1), (2, 'b', 20.0, 1), (3, 'c', 30.0, 1);
-MERGE INTO t USING (SELECT 1 AS id, 99.0D AS price, 2L AS ts UNION ALL SELECT 2, 98.0D, 2L) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = s.price, ts = s.ts;
-MERGE INTO t USING (SELECT 1 AS id, 'n' AS name, 3L AS ts UNION ALL SELECT 3, 'm', 3L) s ON t.id = s.id WHEN MATCHED AND s.name = 'm' THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name, ts = s.ts;
+MERGE INTO t USING (SELECT 1 AS id, CAST(99.0 AS DOUBLE) AS price, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 2, CAST(98.0 AS DOUBLE), CAST(2 AS BIGINT)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET price = s.price, ts = s.ts;
+MERGE INTO t USING (SELECT 1 AS id, 'n' AS name, CAST(3 AS BIGINT) AS ts UNION ALL SELECT 3, 'm', CAST(3 AS BIGINT)) s ON t.id = s.id WHEN MATCHED AND s.name = 'm' THEN DELETE WHEN MATCHED THEN UPDATE SET name = s.name, ts = s.ts;
 SELECT id, name, price, ts FROM t ORDER BY id;
 
 -- case: merge of a partitioned table by key and partition
 CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
-MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'x' AS dt UNION ALL SELECT 3, 'C', 2L, 'z') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, CAST(2 AS BIGINT) AS ts, 'x' AS dt UNION ALL SELECT 3, 'C', CAST(2 AS BIGINT), 'z') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts, dt FROM t ORDER BY id;
 
 -- case: merge of a partitioned table by key alone
 CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
-MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'z' AS dt UNION ALL SELECT 2, 'B', 2L, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, CAST(2 AS BIGINT) AS ts, 'z' AS dt UNION ALL SELECT 2, 'B', CAST(2 AS BIGINT), 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts, dt FROM t ORDER BY id, dt;
 
 -- case: merge that moves rows by a global index
 CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.index.type = 'GLOBAL_SIMPLE', hoodie.simple.index.update.partition.path = 'true');
 INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
-MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts, 'z' AS dt UNION ALL SELECT 3, 'C', 2L, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, CAST(2 AS BIGINT) AS ts, 'z' AS dt UNION ALL SELECT 3, 'C', CAST(2 AS BIGINT), 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts, dt FROM t ORDER BY id, dt;
 
 -- case: merge of rows that the source does not have
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1), (3, 'c', 1);
-MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, 2L AS ts) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.name = 'gone';
+MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, CAST(2 AS BIGINT) AS ts) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE WHEN NOT MATCHED BY SOURCE THEN UPDATE SET t.name = 'gone';
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge of a table without a key
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi;
 INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
-MERGE INTO t USING (SELECT 'a' AS name, 9 AS id, 7L AS ts UNION ALL SELECT 'q', 8, 8L) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET id = s.id WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 'a' AS name, 9 AS id, CAST(7 AS BIGINT) AS ts UNION ALL SELECT 'q', 8, CAST(8 AS BIGINT)) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET id = s.id WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, ts FROM t ORDER BY id;
 
 -- case: merge that sets the key to what it is
@@ -328,11 +328,11 @@ SELECT id, name, price FROM t ORDER BY id;
 -- case: merge casts as an assignment does
 CREATE TABLE t (id INT, name STRING, price INT) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a', 10);
-MERGE INTO t USING (SELECT 1L AS id, 5 AS name, 7.9D AS price UNION ALL SELECT 2L, 6, 8.9D) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT CAST(1 AS BIGINT) AS id, 5 AS name, CAST(7.2 AS DOUBLE) AS price UNION ALL SELECT CAST(2 AS BIGINT), 6, CAST(8.2 AS DOUBLE)) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 SELECT id, name, price FROM t ORDER BY id;
 
 -- case: merge with a clause that is only for some rows
 CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a', 10.0), (2, 'b', 20.0), (3, 'c', 30.0);
-MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, 1.0D AS price UNION ALL SELECT 2, 'y', 2.0D UNION ALL SELECT 3, 'z', 3.0D) s ON s.id = t.id WHEN MATCHED AND t.price < 15 THEN UPDATE SET price = s.price + t.price WHEN MATCHED AND t.price < 25 THEN UPDATE SET name = s.name;
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(1.0 AS DOUBLE) AS price UNION ALL SELECT 2, 'y', CAST(2.0 AS DOUBLE) UNION ALL SELECT 3, 'z', CAST(3.0 AS DOUBLE)) s ON s.id = t.id WHEN MATCHED AND t.price < 15 THEN UPDATE SET price = s.price + t.price WHEN MATCHED AND t.price < 25 THEN UPDATE SET name = s.name;
 SELECT id, name, price FROM t ORDER BY id;

@@ -1,0 +1,66 @@
+"""Cases of statements in a session on DuckDB."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import pyhudi
+from pyhudi.errors import HudiError
+from tests.support.sql.statements import Case, new_table
+
+_TYPES = {
+    "INT": pa.int32(), "BIGINT": pa.int64(), "STRING": pa.string(), "DOUBLE": pa.float64(), "DATE": pa.date32(),
+    "DECIMAL(10,2)": pa.decimal128(10, 2), "STRUCT<a: INT, b: STRING>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "BOOLEAN": pa.bool_(), "TIMESTAMP": pa.timestamp("us", "UTC"),
+}  # fmt: skip
+_OPTIONS = {
+    "primaryKey": "hoodie.datasource.write.recordkey.field",
+    "preCombineField": "hoodie.datasource.write.precombine.field",
+}
+
+
+def run_case(case: Case, folder: Path) -> list[list[dict[str, Any]] | str]:
+    """The rows of each SELECT, "refused" for each error; nothing for the other statements."""
+    tables: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    found: list[list[dict[str, Any]] | str] = []
+    for statement, _ in case.statements:
+        made = new_table(statement)
+        if made is not None:
+            tables[made.name] = str(folder / made.name)
+            settings |= create(statement, tables[made.name])
+            continue
+        session = pyhudi.DuckDbSession(tables, options=settings)
+        try:
+            rows = session.sql(statement).to_arrow()
+        except HudiError as error:
+            found.append(f"refused: {error}")
+            continue
+        if statement.startswith("SELECT"):
+            found.append(rows.to_pylist())
+    return found
+
+
+def create(statement: str, place: str) -> dict[str, str]:
+    """Make the table of a CREATE TABLE; the options among its properties that are no properties of the table here."""
+    made = new_table(statement)
+    assert made is not None, statement
+    fields = []
+    depth = start = 0
+    for at, letter in enumerate(made.columns + ","):
+        depth += (letter in "(<") - (letter in ")>")
+        if letter == "," and depth == 0:
+            name, _, kind = made.columns[start:at].strip().partition(" ")
+            fields.append(pa.field(name, _TYPES[kind]))
+            start = at + 1
+    options = {_OPTIONS[key]: value for key, value in made.properties.items() if key in _OPTIONS}
+    if made.partitions:
+        options["hoodie.datasource.write.partitionpath.field"] = ",".join(made.partitions)
+        options["hoodie.datasource.write.hive_style_partitioning"] = "true"
+    if made.properties.get("type") == "mor":
+        options["hoodie.datasource.write.table.type"] = "MERGE_ON_READ"
+    pyhudi.HudiTable.create(place, pa.schema(fields), options=options)
+    return {key: value for key, value in made.properties.items() if key.startswith("hoodie.")}
