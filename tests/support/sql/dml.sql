@@ -153,6 +153,7 @@ UPDATE t SET name = 'c' WHERE id = 1;
 SELECT id, name FROM t ORDER BY id;
 
 -- case: update of a field of a struct
+-- only: spark
 CREATE TABLE t (id INT, s STRUCT<a: INT, b: STRING>) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t SELECT 1, named_struct('a', 1, 'b', 'x');
 UPDATE t SET s = named_struct('a', s.a + 1, 'b', s.b) WHERE s.b = 'x';
@@ -240,7 +241,7 @@ INSERT INTO t VALUES (1, 'a');
 MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 1, 'y') s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *;
 SELECT id, length(name) AS letters FROM t ORDER BY id;
 
--- case: merge without the key in its condition is refused
+-- case: merge without the key in its condition
 CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a');
 MERGE INTO t USING (SELECT 1 AS id, 'a' AS name) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET *;
@@ -336,3 +337,192 @@ CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (pri
 INSERT INTO t VALUES (1, 'a', 10.0), (2, 'b', 20.0), (3, 'c', 30.0);
 MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(1.0 AS DOUBLE) AS price UNION ALL SELECT 2, 'y', CAST(2.0 AS DOUBLE) UNION ALL SELECT 3, 'z', CAST(3.0 AS DOUBLE)) s ON s.id = t.id WHEN MATCHED AND t.price < 15 THEN UPDATE SET price = s.price + t.price WHEN MATCHED AND t.price < 25 THEN UPDATE SET name = s.name;
 SELECT id, name, price FROM t ORDER BY id;
+
+-- case: insert by the old upsert mode of the session
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+SET hoodie.sql.insert.mode = upsert;
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+RESET hoodie.sql.insert.mode;
+SELECT id, name FROM t ORDER BY id, name;
+
+-- case: insert by the old strict mode of the session
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+SET hoodie.sql.insert.mode = strict;
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+RESET hoodie.sql.insert.mode;
+SELECT id, name FROM t ORDER BY id, name;
+
+-- case: insert by the new operation of the session
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+SET hoodie.spark.sql.insert.into.operation = upsert;
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+INSERT INTO t VALUES (1, 'c', 2);
+RESET hoodie.spark.sql.insert.into.operation;
+SELECT id, name FROM t ORDER BY id, name;
+
+-- case: insert overwrite by the mode dynamic
+CREATE TABLE t (id INT, name STRING, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'y');
+SET hoodie.datasource.overwrite.mode = dynamic;
+INSERT OVERWRITE t SELECT 3, 'c', 'y';
+RESET hoodie.datasource.overwrite.mode;
+SELECT id, name, dt FROM t ORDER BY id;
+
+-- case: insert overwrite of a partition with no rows
+CREATE TABLE t (id INT, name STRING, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 'x'), (2, 'b', 'y');
+INSERT OVERWRITE t PARTITION (dt = 'x') SELECT 3, 'c' WHERE false;
+SELECT id, name, dt FROM t ORDER BY id;
+
+-- case: insert overwrite of some partition columns
+CREATE TABLE t (id INT, name STRING, dt STRING, hh STRING) USING hudi PARTITIONED BY (dt, hh) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 'x', '1'), (2, 'b', 'x', '2'), (3, 'c', 'y', '1');
+INSERT OVERWRITE t PARTITION (dt = 'x', hh) SELECT 4, 'd', '1';
+SELECT id, name, dt, hh FROM t ORDER BY id;
+
+-- case: insert of a query with names and comments
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t WITH q AS (SELECT 1 AS id, 'a;b' AS name /* one row */) SELECT id, name FROM q;
+INSERT INTO `t` (`id`, `name`) SELECT id + 1, 'it''s' FROM t;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: insert into with a column that the table lacks
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t (id, colour) VALUES (1, 'red');
+SELECT id, name FROM t;
+
+-- case: insert into with too many values
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 2);
+SELECT id, name FROM t;
+
+-- case: insert into with a null key
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (NULL, 'a');
+SELECT id, name FROM t;
+
+-- case: insert of a partition's value that is no text
+CREATE TABLE t (id INT, name STRING, hh INT) USING hudi PARTITIONED BY (hh) TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t PARTITION (hh = 7) SELECT 1, 'a';
+INSERT OVERWRITE t PARTITION (hh = 7) SELECT 2, 'b';
+SELECT id, name, hh FROM t ORDER BY id;
+
+-- case: insert into two keys
+CREATE TABLE t (id INT, part INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id,part', preCombineField = 'ts', hoodie.spark.sql.insert.into.operation = 'upsert');
+INSERT INTO t VALUES (1, 1, 'a', 1), (1, 2, 'b', 1);
+INSERT INTO t VALUES (1, 2, 'c', 2);
+UPDATE t SET name = 'd' WHERE part = 1;
+DELETE FROM t WHERE id = 1 AND part = 2;
+SELECT id, part, name, ts FROM t ORDER BY id, part;
+
+-- case: update with a column that the table lacks
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+UPDATE t SET colour = 'red';
+SELECT id, name FROM t;
+
+-- case: update by a query of another table
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+CREATE TABLE u (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c');
+INSERT INTO u VALUES (2, 'B'), (3, 'C');
+UPDATE t SET name = 'in u' WHERE id IN (SELECT id FROM u WHERE name = 'B');
+DELETE FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.id = t.id AND u.name = 'C');
+SELECT id, name FROM t ORDER BY id;
+
+-- case: update with other letters in names
+CREATE TABLE t (id INT, Name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+UPDATE t SET NAME = concat(nAmE, '!') WHERE ID = 1;
+SELECT id, Name FROM t ORDER BY id;
+
+-- case: delete with other letters in names
+CREATE TABLE t (id INT, Name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+DELETE FROM t WHERE ID = 1;
+SELECT id, Name FROM t ORDER BY id;
+
+-- case: update of a table without an ordering column
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 1.0), (2, 'b', 2.0);
+UPDATE t SET name = 'c' WHERE id = 1;
+UPDATE t SET price = price + 0.5;
+DELETE FROM t WHERE id = 2;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: update of no rows
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+UPDATE t SET name = 'b' WHERE id = 9;
+DELETE FROM t WHERE id = 9;
+SELECT id, name FROM t;
+
+-- case: update and delete of an empty table
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+UPDATE t SET name = 'b';
+DELETE FROM t;
+MERGE INTO t USING (SELECT 1 AS id, 'a' AS name) s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name FROM t;
+
+-- case: merge without the key in its condition and another key in the source
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+MERGE INTO t USING (SELECT 5 AS id, 'a' AS name) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET t.name = 'found' WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge that only inserts
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a');
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 2, 'y') s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name FROM t ORDER BY id;
+
+-- case: merge that only deletes
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1), (2, 'b', 1);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 3, 'y', 2) s ON t.id = s.id WHEN MATCHED AND s.ts = 2 THEN DELETE;
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with two insert clauses
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1);
+MERGE INTO t USING (SELECT 2 AS id, 'x' AS name, CAST(1 AS BIGINT) AS ts UNION ALL SELECT 3, 'y', 1 UNION ALL SELECT 4, 'z', 1) s ON t.id = s.id WHEN NOT MATCHED AND s.name = 'x' THEN INSERT (id, name, ts) VALUES (s.id, 'first', s.ts) WHEN NOT MATCHED AND s.name = 'y' THEN INSERT (id, name, ts) VALUES (s.id, 'second', s.ts);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge with names that need no alias
+CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 'a', 1);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 2, 'y', 2) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET name = s.name, ts = s.ts WHEN NOT MATCHED AND name = 'y' THEN INSERT (id, name, ts) VALUES (id, upper(name), ts);
+SELECT id, name, ts FROM t ORDER BY id;
+
+-- case: merge of two keys
+CREATE TABLE t (id INT, part INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id,part', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 1, 'a', 1), (1, 2, 'b', 1);
+MERGE INTO t USING (SELECT 1 AS id, 2 AS part, 'x' AS name, CAST(2 AS BIGINT) AS ts UNION ALL SELECT 1, 3, 'y', 2) s ON t.id = s.id AND t.part = s.part WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, part, name, ts FROM t ORDER BY id, part;
+
+-- case: merge of two partitions with expressions of both sides
+CREATE TABLE t (id INT, total DOUBLE, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
+INSERT INTO t VALUES (1, 10.0, 1, 'x'), (2, 20.0, 1, 'y');
+MERGE INTO t USING (SELECT 1 AS id, CAST(5 AS DOUBLE) AS total, CAST(2 AS BIGINT) AS ts, 'x' AS dt UNION ALL SELECT 2, 6.0, 2, 'y' UNION ALL SELECT 3, 7.0, 2, 'x') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET total = t.total + s.total, ts = s.ts WHEN NOT MATCHED THEN INSERT *;
+MERGE INTO t USING (SELECT 3 AS id, CAST(1 AS DOUBLE) AS total, CAST(3 AS BIGINT) AS ts, 'x' AS dt) s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET total = t.total * 10, ts = s.ts;
+SELECT id, total, ts, dt FROM t ORDER BY id;
+
+-- case: merge with nulls in the source
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', 1.0), (2, 'b', 2.0);
+MERGE INTO t USING (SELECT 1 AS id, CAST(NULL AS STRING) AS name, CAST(NULL AS DOUBLE) AS price UNION ALL SELECT 3, NULL, NULL) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: merge with a condition that is null
+CREATE TABLE t (id INT, name STRING, price DOUBLE) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a', NULL), (2, 'b', 2.0);
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name, CAST(1 AS DOUBLE) AS price UNION ALL SELECT 2, 'y', 5.0) s ON t.id = s.id WHEN MATCHED AND t.price < s.price THEN UPDATE SET name = s.name;
+SELECT id, name, price FROM t ORDER BY id;
+
+-- case: merge with a case expression in a condition
+CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 2, 'y') AS s ON (t.id = s.id) WHEN MATCHED AND CASE WHEN t.name = 'a' THEN true ELSE false END THEN UPDATE SET name = CASE WHEN s.name = 'x' THEN 'when matched then' ELSE s.name END;
+SELECT id, name FROM t ORDER BY id;

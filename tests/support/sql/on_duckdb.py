@@ -23,7 +23,7 @@ _OPTIONS = {
 
 
 def run_case(case: Case, folder: Path) -> list[list[dict[str, Any]] | str]:
-    """The rows of each SELECT, "refused" for each error; nothing for the other statements."""
+    """For each statement its rows, "ok" without rows, or "refused: " and why."""
     tables: dict[str, str] = {}
     settings: dict[str, str] = {}
     found: list[list[dict[str, Any]] | str] = []
@@ -32,6 +32,7 @@ def run_case(case: Case, folder: Path) -> list[list[dict[str, Any]] | str]:
         if made is not None:
             tables[made.name] = str(folder / made.name)
             settings |= create(statement, tables[made.name])
+            found.append("ok")
             continue
         session = pyhudi.DuckDbSession(tables, options=settings)
         try:
@@ -39,8 +40,7 @@ def run_case(case: Case, folder: Path) -> list[list[dict[str, Any]] | str]:
         except HudiError as error:
             found.append(f"refused: {error}")
             continue
-        if statement.startswith("SELECT"):
-            found.append(rows.to_pylist())
+        found.append(rows.to_pylist() if statement.startswith("SELECT") else "ok")
     return found
 
 

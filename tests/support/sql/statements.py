@@ -30,6 +30,19 @@ class Case:
     differs: str = ""
     refused: frozenset[int] = frozenset()
 
+    def check(self, found: list[list[dict[str, Any]] | str]) -> None:
+        """Assert that the statements did what the case says. `found`: what a runner returns."""
+        for number, ((statement, rows), result) in enumerate(zip(self.statements, found, strict=True)):
+            is_refused = isinstance(result, str) and result.startswith("refused: ")
+            assert is_refused == (number in self.refused), f"{statement}\n{result}"
+            if rows is not None:
+                assert isinstance(result, list)
+                assert as_json(result) == as_json(rows), statement
+
+def as_json(rows: list[dict[str, Any]]) -> list[str]:
+    """Rows in one spelling and order."""
+    return sorted(json.dumps(row, sort_keys=True, default=str) for row in rows)
+
 
 @dataclass(frozen=True)
 class NewTable:
