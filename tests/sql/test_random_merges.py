@@ -1,4 +1,4 @@
-"""MERGE INTO against the same change row by row: clauses, conditions and rows are random, the seed is the test's name."""
+"""MERGE INTO against the same change row by row: clauses, conditions and rows are random, by the test's seed."""
 
 from __future__ import annotations
 

@@ -82,10 +82,11 @@ class _FromRows:
 class Computed:
     """How the rows of a change were computed.
 
-    `read`: the completed commits of the table that the query saw, None for one that did not look. `is_placed`: rows have the meta columns of their row
-    of the table; else they are found by their keys. `moving`: numbers of updates that can change the partition of a
-    row, which is then deleted where it was (`leaves`) and inserted anew (`arrives`). `looks_up`: new rows may have a
-    key that is there; then they update it. `only_deletes`: a DELETE, which wins over any ordering value.
+    `read`: the completed commits of the table that the query saw, None for one that did not look.
+    `is_placed`: rows have the meta columns of their row of the table; else they are found by their keys. `moving`:
+    numbers of updates that can change the partition of a row, which is then deleted where it was (`leaves`) and
+    inserted anew (`arrives`). `looks_up`: new rows may have a key that is there; then they update it. `only_deletes`: a
+    DELETE, which wins over any ordering value.
     """
 
     read: Timeline | None = None

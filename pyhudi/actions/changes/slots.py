@@ -115,7 +115,7 @@ class ChangeSlot:
         changed_keys = single_array(changed.column(RECORD_KEY))
         if not by_ordering and pc.count_distinct(changed_keys).as_py() != len(changed_keys):
             raise _not_unique(changed_keys)
-        mode: ModeName = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
+        mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
         return combine(arrived, mode, fields if by_ordering else (), (RECORD_KEY, PARTITION_PATH))
 
     def _deletes(self, arrived: pa.Table) -> pa.ChunkedArray | None:
@@ -139,7 +139,9 @@ class ChangeSlot:
         others = stored.select([RECORD_KEY, COMMIT_SEQNO]).filter(differs)
         deletes = self._deletes(arrived)
         gone = arrived.slice(0, 0) if deletes is None else arrived.filter(deletes)
-        missing = others.join(gone.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti")
+        missing = others.join(
+            gone.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti"
+        )
         if len(missing):
             raise _stored_twice(missing.column(RECORD_KEY)[0].as_py())
 
@@ -224,7 +226,7 @@ def _not_unique(keys: pa.Array) -> ConfigError:
 
 def _stored_twice(key: object) -> ConfigError:
     return ConfigError(
-        f"The table has the key {key!r} twice in one file group, as INSERT INTO makes it, and the statement changes its "
-        "rows differently, which files that are rewritten by key can't hold. Nothing was written. Delete all rows of "
-        "the key, or take out one of them with CALL repair_deduplicate."
+        f"The table has the key {key!r} twice in one file group, as INSERT INTO makes it, and the statement changes "
+        "its rows differently, which files that are rewritten by key can't hold. Nothing was written. Delete all rows "
+        "of the key, or take out one of them with CALL repair_deduplicate."
     )

@@ -18,7 +18,7 @@ from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.table.arrow_input import TableInput
 from pyhudi.table.changes import change_computed
 
-__all__ = ["ChangeQuery", "NO_ROWS", "change"]
+__all__ = ["NO_ROWS", "ChangeQuery", "change"]
 
 # Writers that commit every few seconds overtake a query of minutes again and again; it is then better to say so.
 MAX_QUERY_RUNS = 5

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast as cast_
 
 import pyarrow as pa
 
@@ -101,9 +102,11 @@ class Insert:
         static = self._static(target)
         if operation != "insert_overwrite" or not static or len(static) < len(target.config.partition_fields):
             return {}
-        wanted = {name: Reader(value.text, value.tokens, value.at, value.stop).value() for name, value in static.items()}
+        wanted = {
+            name: Reader(value.text, value.tokens, value.at, value.stop).value() for name, value in static.items()
+        }
         config = target.config
-        for path in self.named.table.partitions().column("partition_path").to_pylist():
+        for path in cast_("list[str]", self.named.table.partitions().column("partition_path").to_pylist()):
             stored = partition_values(
                 path, config.partition_fields, config.hive_style_partitioning, config.url_encode_partitioning
             )
@@ -113,9 +116,9 @@ class Insert:
 
 
 def _check_assignable(given: pa.Field, column: pa.Field, table: str) -> None:
-    """Raises ConfigError for what Spark's ANSI rules of assignment refuse: texts for other types, booleans for numbers."""
+    """Raises ConfigError for what Spark's ANSI rules of assignment refuse, such as texts for numbers."""
     found, wanted = _family(given.type), _family(column.type)
-    if found in (wanted, "null") or wanted == "text" and found not in ("nested", "binary"):
+    if found in (wanted, "null") or (wanted == "text" and found not in ("nested", "binary")):
         return
     if {found, wanted} == {"time"} or wanted == "nested" or found == "nested":
         return

@@ -148,7 +148,7 @@ class MergeStatement:
             moving=told.moving,
             leaves=count,
             arrives=count + 1,
-            looks_up=bool(told.target.keys) and told.inserts and unknown or bool(told.moving),
+            looks_up=(bool(told.target.keys) and told.inserts and unknown) or bool(told.moving),
         )
 
 

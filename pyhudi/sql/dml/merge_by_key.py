@@ -145,7 +145,9 @@ def _by_column(told: Described, does: str) -> dict[str, dict[int, str]]:
 def _numbered(told: Described, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
     for number, (clause, values) in enumerate(zip(told.clauses, told.values, strict=True)):
         if clause.does == "insert":
-            columns = {name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in told.target.schema.names}
+            columns = {
+                name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in told.target.schema.names
+            }
             yield NumberedClause(When.NOT_MATCHED, "insert", number, columns, NEW_CLAUSE)
         else:
             yield NumberedClause(When.MATCHED, clause.does, number, {name: name for name in values})

@@ -36,9 +36,12 @@ def bindings_of(condition: Reader, target: Target, scope: Scope, source_columns:
     pure = True
     for part in _conjuncts(condition):
         sides = _sides(part)
+        if sides is None:
+            pure = False
+            continue
         found = None
         for mine, other in ((0, 1), (1, 0)):
-            name, is_cast = _column(sides[mine], target, scope, source_columns) if sides else (None, False)
+            name, is_cast = _column(sides[mine], target, scope, source_columns)
             if name is None or _column(sides[other], target, scope, source_columns)[0] is not None:
                 continue
             if not is_cast and name not in values:

@@ -126,8 +126,8 @@ def _is_same(field: str, value: Reader, target: Target, bound: Bindings) -> bool
     if field in target.partitions:
         return False
     raise ConfigError(
-        f"MERGE INTO {target.named.name} sets the record key field {field} of rows that are there: it says which row it "
-        "is. Leave it out, or delete the row and insert it anew."
+        f"MERGE INTO {target.named.name} sets the record key field {field} of rows that are there: it says which row "
+        "it is. Leave it out, or delete the row and insert it anew."
     )
 
 
@@ -147,4 +147,3 @@ def chosen(texts: Mapping[int, str], number: str) -> str:
         return next(iter(texts.values()))
     rows = " ".join(f"WHEN {clause} THEN {text}" for clause, text in texts.items())
     return f"CASE {quoted(number)} {rows} END"
-

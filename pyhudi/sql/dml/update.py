@@ -38,8 +38,8 @@ class Assigned:
         name = scope.without_table(self.name)
         if len(name) > 1:
             raise ConfigError(
-                f"SET {'.'.join(self.name)}: only whole columns can be set. Set {name[0]} to named_struct(...) with the "
-                "other fields as they are."
+                f"SET {'.'.join(self.name)}: only whole columns can be set. Set {name[0]} to named_struct(...) with "
+                "the other fields as they are."
             )
         return target.column(name[0])
 

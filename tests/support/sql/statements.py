@@ -1,11 +1,11 @@
 """Lists of statements by case: files `*.sql` beside this one, to be run on real Hudi and here.
 
-    -- case: a sentence              a case begins; its tables are its own
-    -- only: spark                   words that only this engine has
-    -- differs: why                  real Hudi does something else; what is right here stands behind `expect`
-    SELECT ... ;                     its rows are compared
-    -- expect: [{"id": 1}, ...]      the rows that are right, where Hudi has others or where no Hudi is asked
-    -- refused                       the statement before is an error
+-- case: a sentence              a case begins; its tables are its own
+-- only: spark                   words that only this engine has
+-- differs: why                  real Hudi does something else; what is right here stands behind `expect`
+SELECT ... ;                     its rows are compared
+-- expect: [{"id": 1}, ...]      the rows that are right, where Hudi has others or where no Hudi is asked
+-- refused                       the statement before is an error
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).parent
-_TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\) USING hudi(?: PARTITIONED BY \(([^)]*)\))?(?: TBLPROPERTIES \((.*)\))?")
+_TABLE = re.compile(
+    r"CREATE TABLE (\w+) \((.*)\) USING hudi(?: PARTITIONED BY \(([^)]*)\))?(?: TBLPROPERTIES \((.*)\))?"
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Case:
             if rows is not None:
                 assert isinstance(result, list)
                 assert as_json(result) == as_json(rows), statement
+
 
 def as_json(rows: list[dict[str, Any]]) -> list[str]:
     """Rows in one spelling and order."""
