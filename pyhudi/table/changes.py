@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When
 from pyhudi.actions.changes.computed import Computed, NumberedClause
@@ -74,7 +76,13 @@ def change_computed(
         return change_table(storage, ChangeRows(clauses, source=frame, computed=computed), engine, parsed)
 
     if not is_spark_frame(rows):
-        return replace(run(*in_this_process(to_arrow_rows(rows))), operation=word)
+        arrived = to_arrow_rows(rows)
+        try:
+            return replace(run(*in_this_process(arrived)), operation=word)
+        finally:
+            # Of rows that were not taken their engine would keep the query open, and run no other.
+            if isinstance(arrived, pa.RecordBatchReader):
+                arrived.close()
     from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
     from pyhudi.spark.frame_input import FrameInput
 
