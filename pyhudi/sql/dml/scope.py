@@ -41,6 +41,8 @@ class Scope:
         tokens, at, pieces = reader.tokens, reader.at, []
         if at >= reader.stop:
             return ""
+        if any(token.is_word("SELECT") for token in tokens[at : reader.stop]):
+            owner = None  # a name in a query may be that query's
         copied = tokens[at].start
         while at < reader.stop:
             token = tokens[at]

@@ -576,6 +576,7 @@ SELECT id, name FROM t;
 -- expect: [{"id": 1, "name": "a"}]
 
 -- case: merge without the key in its condition and another key in the source
+-- differs: Hudi looks for the source row's key, whatever the condition says.
 CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a'), (2, 'b');
 MERGE INTO t USING (SELECT 5 AS id, 'a' AS name) s ON t.name = s.name WHEN MATCHED THEN UPDATE SET t.name = 'found' WHEN NOT MATCHED THEN INSERT *;
@@ -583,6 +584,7 @@ SELECT id, name FROM t ORDER BY id;
 -- expect: [{"id": 1, "name": "found"}, {"id": 2, "name": "b"}]
 
 -- case: merge that only inserts
+-- differs: Hudi does not look for keys then, and adds rows of keys that are there.
 CREATE TABLE t (id INT, name STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
 INSERT INTO t VALUES (1, 'a');
 MERGE INTO t USING (SELECT 1 AS id, 'x' AS name UNION ALL SELECT 2, 'y') s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *;
@@ -618,6 +620,7 @@ SELECT id, part, name, ts FROM t ORDER BY id, part;
 -- expect: [{"id": 1, "part": 1, "name": "a", "ts": 1}, {"id": 1, "part": 2, "name": "x", "ts": 2}, {"id": 1, "part": 3, "name": "y", "ts": 2}]
 
 -- case: merge of two partitions with expressions of both sides
+-- differs: Hudi refuses values of the table's own columns in a merge-on-read table.
 CREATE TABLE t (id INT, total DOUBLE, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (type = 'mor', primaryKey = 'id', preCombineField = 'ts');
 INSERT INTO t VALUES (1, 10.0, 1, 'x'), (2, 20.0, 1, 'y');
 MERGE INTO t USING (SELECT 1 AS id, CAST(5 AS DOUBLE) AS total, CAST(2 AS BIGINT) AS ts, 'x' AS dt UNION ALL SELECT 2, 6.0, 2, 'y' UNION ALL SELECT 3, 7.0, 2, 'x') s ON t.id = s.id AND t.dt = s.dt WHEN MATCHED THEN UPDATE SET total = t.total + s.total, ts = s.ts WHEN NOT MATCHED THEN INSERT *;
