@@ -31,6 +31,11 @@ Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
 _ROWS: Mapping[str, str] = {
     "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
+    "DELETE FROM": "pyhudi.sql.dml.update:parse_delete",
+    "INSERT INTO": "pyhudi.sql.dml.insert:parse_insert",
+    "INSERT OVERWRITE": "pyhudi.sql.dml.insert:parse_insert",
+    "MERGE INTO": "pyhudi.sql.dml.merge:parse_merge",
+    "UPDATE": "pyhudi.sql.dml.update:parse_update",
     "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",

@@ -49,6 +49,7 @@ from pyhudi.model.options.retention import (
     ttl_options,
 )
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
+from pyhudi.model.options.statements import StatementOptions
 from pyhudi.model.options.streaming import SourceOptions, StreamOptions
 from pyhudi.model.options.table import TableOptions, VersionOptions
 
@@ -94,6 +95,7 @@ class WriteOptions(
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
     metadata: MetadataOptions = part(MetadataOptions, metadata_options)
+    statements: StatementOptions = part(StatementOptions)
     stream: StreamOptions = part(StreamOptions)
     explicit: frozenset[str] = frozenset()
 

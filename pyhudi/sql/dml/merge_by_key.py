@@ -1,0 +1,153 @@
+"""A MERGE INTO whose condition is the key, and whose clauses look at the source alone: the index does the matching.
+
+The source's rows get two numbers: of the clause that takes them when the table has their key, and when it has not.
+
+Source: docs/sql-dml.md, "How a statement becomes a commit".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from pyhudi.actions.changes.clauses import When
+from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NEW_VALUE, Computed, NumberedClause
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.dml.changed_rows import ChangeQuery
+from pyhudi.sql.dml.merge_on import same_words
+from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
+from pyhudi.sql.dml.target import cast, named_words, quoted
+from pyhudi.sql.session import SqlSession
+from pyhudi.sql.tokens import Kind
+
+__all__ = ["query_by_key"]
+
+
+def query_by_key(told: Described, session: SqlSession) -> ChangeQuery | None:
+    """The change without a join; None when the statement needs one."""
+    if not _fits(told) or not _keys_compare(told, session):
+        return None
+    values = _texts(told)
+    columns = [
+        f"{by_clause(told, When.MATCHED) or 'NULL'} AS {quoted(CLAUSE)}",
+        f"{by_clause(told, When.NOT_MATCHED) or 'NULL'} AS {quoted(NEW_CLAUSE)}",
+        *(f"{text} AS {quoted(name)}" for name, text in values.items()),
+    ]
+    text = (
+        f"SELECT * FROM (SELECT {', '.join(columns)} FROM {told.source.text}) AS q "
+        f"WHERE {quoted(CLAUSE)} IS NOT NULL OR {quoted(NEW_CLAUSE)} IS NOT NULL"
+    )
+    clauses = tuple(_numbered(told, values))
+    return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
+
+
+def _fits(told: Described) -> bool:
+    """Whether the index pairs the same rows as the condition does."""
+    target, bound = told.target, told.bound.values
+    if not target.keys or any("." in name for name in target.keys) or not told.bound.only_these or told.moving:
+        return False
+    if set(bound) != set(target.fixed) or set(target.fixed) < set(target.config.partition_fields):
+        return False
+    if any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in told.clauses):
+        return False
+    if any(_reads_table(reader, told) for reader in bound.values()):
+        return False
+    for clause in told.clauses:
+        if clause.when is When.MATCHED and any(_reads_table(reader, told) for reader in clause.readers):
+            return False
+        if clause.does == "insert" and not _inserts_its_key(told, clause.star, clause.assigned):
+            return False
+    return True
+
+
+def _inserts_its_key(told: Described, star: bool, assigned: object) -> bool:
+    """Whether new rows get the key by which they were looked for."""
+    if star:
+        sources = {name: quoted(told.source.alias, name) for name in told.columns.names}
+        given = {told.target.find(name): text for name, text in sources.items()}
+        return all(_same_text(given.get(name), told.bound.values[name], told) for name in told.target.fixed)
+    assert isinstance(assigned, tuple)
+    values = {one.column(told.target, told.scope).name: one.value for one in assigned}
+    return all(name in values and same_words(values[name], told.bound.values[name]) for name in told.target.fixed)
+
+
+def _same_text(text: str | None, reader: Reader, told: Described) -> bool:
+    if text is None:
+        return False
+    written = reader.cut(reader.at, reader.stop).replace("`", "").lower()
+    plain = text.replace("`", "").lower()
+    return written in (plain, plain.removeprefix(f"{told.source.alias.lower()}."))
+
+
+def _reads_table(reader: Reader, told: Described) -> bool:
+    """Whether an expression may name a column of the table, or a query that does."""
+    source = {name.lower() for name in told.columns.names}
+    tokens, at = reader.tokens[: reader.stop], reader.at
+    while at < reader.stop:
+        token = tokens[at]
+        if token.is_word("SELECT") or token.is_symbol("*"):
+            return True
+        if token.kind not in (Kind.WORD, Kind.NAME):
+            at += 1
+            continue
+        parts, at = named_words(tokens, at)
+        if len(told.scope.without_table(tuple(parts))) < len(parts):
+            return True
+        if parts[0].lower() not in source and told.target.find(parts[0]) is not None:
+            return True
+    return False
+
+
+def _keys_compare(told: Described, session: SqlSession) -> bool:
+    """Whether the key fields are of the types that they are compared with, so that equal values make equal keys."""
+    pairs = [(name, reader.cut(reader.at, reader.stop)) for name, reader in told.bound.values.items()]
+    texts = ", ".join(f"({text}) AS {quoted(name)}" for name, text in pairs)
+    found = session.columns_of(session.query(f"SELECT {texts} FROM {told.source.text}"))
+    return all(_alike(found.field(n).type, told.target.schema.field(name).type) for n, (name, _) in enumerate(pairs))
+
+
+def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_integer(found) and pa.types.is_integer(wanted):
+        return found.bit_width <= wanted.bit_width
+    return found == wanted or (pa.types.is_large_string(found) and pa.types.is_string(wanted))
+
+
+def _texts(told: Described) -> dict[str, str]:
+    """The columns of the computed rows: keys, what rows that are there get, what new rows get where that differs."""
+    target = told.target
+    texts: dict[str, str] = {}
+    for name, reader in told.bound.values.items():
+        texts[name] = cast(f"({reader.cut(reader.at, reader.stop)}\n)", target.schema.field(name))
+    stored, fresh = _by_column(told, "update"), _by_column(told, "insert")
+    if fresh:
+        inserts = [n for n, clause in enumerate(told.clauses) if clause.does == "insert"]
+        for field in target.schema:
+            given = fresh.setdefault(field.name, {})
+            given |= {number: cast("NULL", field) for number in inserts if number not in given}
+    made = {name: chosen(numbers, CLAUSE) for name, numbers in stored.items()}
+    for name, numbers in fresh.items():
+        text = chosen(numbers, NEW_CLAUSE)
+        if name not in texts:
+            made[name if made.get(name, text) == text else NEW_VALUE + name] = text
+    return texts | made
+
+
+def _by_column(told: Described, does: str) -> dict[str, dict[int, str]]:
+    found: dict[str, dict[int, str]] = {}
+    for number, (clause, values) in enumerate(zip(told.clauses, told.values, strict=True)):
+        if clause.does == does:
+            for name, text in values.items():
+                found.setdefault(name, {})[number] = text
+    return found
+
+
+def _numbered(told: Described, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
+    for number, (clause, values) in enumerate(zip(told.clauses, told.values, strict=True)):
+        if clause.does == "insert":
+            columns = {
+                name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in told.target.schema.names
+            }
+            yield NumberedClause(When.NOT_MATCHED, "insert", number, columns, NEW_CLAUSE)
+        else:
+            yield NumberedClause(When.MATCHED, clause.does, number, {name: name for name in values})
