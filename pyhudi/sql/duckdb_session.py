@@ -170,9 +170,10 @@ class DuckDbSession:
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         """A snapshot of a table, meta columns among its columns when they are named."""
         named = list(columns) if columns is not None else table.table.schema.names
-        return self._frame_of_scan(table.table.scan(named))
+        return self.frame_of_scan(table.table.scan(named))
 
-    def _frame_of_scan(self, scan: Scan) -> SqlFrame:
+    def frame_of_scan(self, scan: Scan) -> SqlFrame:
+        """The rows of a query of a table, lazily."""
         name = self._register(scan)
         with _told():
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
@@ -185,6 +186,22 @@ class DuckDbSession:
         with _told():
             self._connection.register(name, rows)
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+
+    def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
+        """Name a frame in the session; a global name is one of this session, too, which is the only one."""
+        with _told():
+            _relation(frame).create_view(name, replace=replace)
+
+    def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
+        """Save a frame as a table of DuckDB's, which lasts as long as the session."""
+        quoted = quoted_name(name)
+        with self.view_of(frame) as rows, _told():
+            if mode == "append":
+                self._connection.execute(f"CREATE TABLE IF NOT EXISTS {quoted} AS FROM {rows} LIMIT 0").fetchall()
+                self._connection.execute(f"INSERT INTO {quoted} FROM {rows}").fetchall()
+                return
+            how = {"overwrite": "OR REPLACE TABLE", "ignore": "TABLE IF NOT EXISTS"}.get(mode, "TABLE")
+            self._connection.execute(f"CREATE {how} {quoted} AS FROM {rows}").fetchall()
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
         """The frame's columns, without running it."""

@@ -29,7 +29,13 @@ class Statement(Protocol):
 Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
-_ROWS: Mapping[str, str] = {}
+_ROWS: Mapping[str, str] = {
+    "CALL": "pyhudi.sql.procedures.calling:parse",
+    "CREATE INDEX": "pyhudi.sql.index_statements:parse",
+    "DROP INDEX": "pyhudi.sql.index_statements:parse",
+    "SHOW INDEXES": "pyhudi.sql.index_statements:parse",
+    "REFRESH INDEX": "pyhudi.sql.index_statements:parse",
+}
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
 _LONGEST = 4  # words of the longest row
