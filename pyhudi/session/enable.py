@@ -1,21 +1,24 @@
 """The switch for unchanged scripts: `pyhudi.enable(spark)`.
 
-From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, in every session of
-this flavour (classic or Connect) in this process, also inside `foreachBatch` of a classic session. It replaces two
-public properties, `SparkSession.read` and `DataFrame.write`, and `disable(spark)` puts them back; every other format
-goes to Spark's own reader and writer untouched. Source: tried on Spark 4.3, classic and Connect.
+From then on `spark.read.format("hudi")` and `df.write.format("hudi")` are PyHudi's native plan, and `spark.sql` takes
+Hudi's statements, in every session of this flavour (classic or Connect) in this process, also inside `foreachBatch` of
+a classic session. It replaces public properties and methods (`SparkSession.read`, `.sql` and `.table`,
+`DataFrame.write`), and `disable(spark)` puts them back; every other format and statement goes to Spark's own
+untouched. Source: tried on Spark 4.3, classic and Connect.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
+from pyhudi.session.spark_calls import ORIGINALS
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
@@ -30,8 +33,6 @@ RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter)
 RecorderT = TypeVar(
     "RecorderT", bound="_Recorder[SparkSession, DataFrameReader] | _Recorder[DataFrame, DataFrameWriter]"
 )
-_Property = tuple[type, str]
-_originals: dict[_Property, property] = {}
 _lock = threading.Lock()
 
 
@@ -39,17 +40,21 @@ def enable(spark: SparkSession) -> None:
     """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
     session_class, frame_class = _classes(spark)
     name_own_python(spark)
+    from pyhudi.session.sql_methods import hudi_aware_sql, hudi_aware_table
+
     with _lock:
         _replace(session_class, "read", HudiAwareReader)
         _replace(frame_class, "write", HudiAwareWriter)
+        _replace_method(session_class, "sql", hudi_aware_sql)
+        _replace_method(session_class, "table", hudi_aware_table)
 
 
 def disable(spark: SparkSession) -> None:
     """Undo `enable` for this session's flavour; nothing happens when it is not enabled."""
     session_class, frame_class = _classes(spark)
     with _lock:
-        for place in ((session_class, "read"), (frame_class, "write")):
-            original = _originals.pop(place, None)
+        for place in [place for place in ORIGINALS if place[0] in (session_class, frame_class)]:
+            original = ORIGINALS.pop(place, None)
             if original is not None:
                 setattr(*place, original)
 
@@ -69,11 +74,24 @@ def _classes(spark: object) -> tuple[type, type]:
 
 
 def _replace(owner: type, name: str, wrap: type[HudiAwareReader] | type[HudiAwareWriter]) -> None:
-    if (owner, name) in _originals:
+    if (owner, name) in ORIGINALS:
         return
     original = owner.__dict__[name]
-    _originals[owner, name] = original
+    ORIGINALS[owner, name] = original
     setattr(owner, name, property(lambda self: wrap(self, original.__get__(self)), doc=original.__doc__))
+
+
+def _replace_method(owner: type, name: str, ours: Callable[..., DataFrame]) -> None:
+    if (owner, name) in ORIGINALS:
+        return
+    original = owner.__dict__[name]
+    ORIGINALS[owner, name] = original
+
+    @functools.wraps(original)
+    def method(self: object, *args: object, **more: object) -> DataFrame:
+        return ours(self, *args, **more)
+
+    setattr(owner, name, method)
 
 
 class _Recorder(Generic[OwnerT, RealT]):

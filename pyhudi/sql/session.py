@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable
     from pyhudi.table.scan import Scan
 
-__all__ = ["NamedTable", "SqlFrame", "SqlSession", "TableName"]
+__all__ = ["CatalogEntry", "NamedTable", "SqlCatalog", "SqlFrame", "SqlSession", "TableName"]
 
 # A lazy result of the session's engine: a Spark DataFrame, a DuckDB relation.
 SqlFrame = NewType("SqlFrame", object)
@@ -51,8 +51,57 @@ class NamedTable:
     properties: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """What a catalog says of a name. `view_text`: the query of a view; None for a table.
+
+    `is_managed`: made without LOCATION, so that its rows go when the name goes.
+    """
+
+    name: TableName
+    is_hudi: bool = False
+    location: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    is_managed: bool = False
+    view_text: str | None = None
+
+
+class SqlCatalog(Protocol):
+    """Where names are kept."""
+
+    def find(self, name: TableName) -> CatalogEntry | None:
+        """What is there under this name; None when there is nothing, or only a temporary view without a text."""
+        ...
+
+    def place_of(self, name: TableName) -> str:
+        """The folder of a new table without LOCATION."""
+        ...
+
+    def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        """Keep a Hudi table under a name that is free. `columns`: the table's own and Hudi's meta columns."""
+        ...
+
+    def forget(self, name: TableName) -> None:
+        """Take a name out; files stay."""
+        ...
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Keep an entry under another name of the same database; files stay."""
+        ...
+
+
 class SqlSession(Protocol):
     """A session: names, settings, and the engine that evaluates expressions and queries."""
+
+    @property
+    def catalog(self) -> SqlCatalog:
+        """Where the session's names are kept."""
+        ...
+
+    def schema_of(self, columns: str) -> pa.Schema:
+        """Columns as a CREATE TABLE lists them: names, types, NOT NULL, comments."""
+        ...
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -61,6 +110,14 @@ class SqlSession(Protocol):
 
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name, or None when the name is not one of ours (a view, another format, nothing)."""
+        ...
+
+    def open(self, location: str) -> HudiTable | None:
+        """The table in a folder; None when there is none."""
+        ...
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
         ...
 
     def query(self, text: str) -> SqlFrame:
@@ -97,6 +154,16 @@ class SqlSession(Protocol):
         """The frame's columns, without running it."""
         ...
 
-    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
-        """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...)."""
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
+        """Write a frame's rows to a table by an operation of Hudi's (`upsert`, `insert_overwrite`, ...).
+
+        Args: mode: a save mode; `overwrite` makes the table anew by the options.
+        """
         ...

@@ -15,7 +15,7 @@ from pyhudi.sql.tokens import Token, tokens_of
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlFrame, SqlSession
 
-__all__ = ["STATEMENTS", "Parse", "Statement", "parse_statement"]
+__all__ = ["STATEMENTS", "Parse", "Statement", "is_known", "parse_statement"]
 
 
 class Statement(Protocol):
@@ -31,10 +31,22 @@ Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
 _ROWS: Mapping[str, str] = {
     "CALL": "pyhudi.sql.procedures.calling:parse",
+    "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE INDEX": "pyhudi.sql.index_statements:parse",
+    "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
+    "DESC": "pyhudi.sql.show:parse_describe",
+    "DESCRIBE": "pyhudi.sql.show:parse_describe",
     "DROP INDEX": "pyhudi.sql.index_statements:parse",
-    "SHOW INDEXES": "pyhudi.sql.index_statements:parse",
+    "DROP TABLE": "pyhudi.sql.drop_table:parse_drop",
     "REFRESH INDEX": "pyhudi.sql.index_statements:parse",
+    "REFRESH TABLE": "pyhudi.sql.drop_table:parse_refresh",
+    "SHOW COLUMNS": "pyhudi.sql.show:parse_show",
+    "SHOW CREATE TABLE": "pyhudi.sql.show:parse_show",
+    "SHOW INDEXES": "pyhudi.sql.index_statements:parse",
+    "SHOW PARTITIONS": "pyhudi.sql.show:parse_show",
+    "SHOW TBLPROPERTIES": "pyhudi.sql.show:parse_show",
+    "TRUNCATE TABLE": "pyhudi.sql.drop_table:parse_truncate",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)
@@ -59,6 +71,12 @@ def parse_statement(text: str, session: SqlSession) -> Statement | None:
     return None
 
 
+def is_known(text: str) -> bool:
+    """Whether a text begins as one of our statements; `parse_statement` may still find that it is not."""
+    first = _first_words(text)
+    return any(" ".join(first[:count]) in STATEMENTS.entries for count in range(1, len(first) + 1))
+
+
 def _first_words(text: str) -> list[str]:
     """The first words in capitals, of a look at the beginning only: most statements are not ours."""
-    return [token.text.upper() for token in tokens_of(text)[:_LONGEST]]
+    return [token.text.upper() for token in tokens_of(text, _LONGEST)]

@@ -6,12 +6,14 @@ Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Kind", "Token", "tokens_of", "unquoted"]
+__all__ = ["Kind", "Token", "keywords", "tokens_of", "unquoted"]
 
 # A generated MERGE of some thousand columns has about 1 MB; each token is a Python object of some 100 bytes.
 MAX_STATEMENT_CHARACTERS = 4 << 20
@@ -56,8 +58,8 @@ _TOKEN = re.compile(
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
-def tokens_of(text: str) -> list[Token]:
-    """The tokens of a statement, comments left out.
+def tokens_of(text: str, most: int | None = None) -> list[Token]:
+    """The tokens of a statement, comments left out. `most`: look no further than at so many.
 
     Raises: ConfigError for a text that is too long, or ends inside a comment or a quotation.
     """
@@ -66,20 +68,24 @@ def tokens_of(text: str) -> list[Token]:
             f"The statement has {len(text):,} characters; at most {MAX_STATEMENT_CHARACTERS:,} are taken. Put its rows "
             "into a table or a view."
         )
-    tokens: list[Token] = []
+    return list(islice(_tokens(text), most))
+
+
+def _tokens(text: str) -> Iterator[Token]:
     at = 0
     while at < len(text):
         if text.startswith("/*", at) and not text.startswith("/*+", at):
             at = _after_comment(text, at)
             continue
         found = _TOKEN.match(text, at)
-        assert found is not None and found.lastgroup is not None
-        if found.lastgroup == "symbol" and found[0] in "'\"`":
+        assert found is not None
+        kind = found.lastgroup
+        assert kind is not None
+        if kind == "symbol" and found[0] in "'\"`":
             raise ConfigError(f"The quotation that begins at character {at} of the statement does not end.")
-        if found.lastgroup != "space":
-            tokens.append(Token(Kind(found.lastgroup), found[0], at, found.end()))
+        if kind != "space":
+            yield Token(Kind(kind), found[0], at, found.end())
         at = found.end()
-    return tokens
 
 
 def _after_comment(text: str, start: int) -> int:
@@ -95,3 +101,8 @@ def _after_comment(text: str, start: int) -> int:
 def unquoted(name: str) -> str:
     """An identifier without its backticks."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def keywords(listed: str) -> frozenset[str]:
+    """The words of a list, in capitals."""
+    return frozenset(listed.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from pyhudi.actions.overwrite import remove_table
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
 from pyhudi.actions.undo.rollback_to import roll_back
@@ -17,7 +18,7 @@ __all__ = ["TableLifecycle"]
 
 
 class TableLifecycle(TableCalls):
-    """rollback, savepoint, restore, upgrade."""
+    """rollback, savepoint, restore, drop, upgrade."""
 
     def rollback(
         self, instant_time: str | None = None, *, to: str | None = None, options: Options | None = None, **more: object
@@ -69,6 +70,13 @@ class TableLifecycle(TableCalls):
             write.
         """
         return self._serve(partial(restore, to=to), options, more)
+
+    def drop(self) -> None:
+        """Delete the table: its rows, its history, and all else in its folder. Nobody may use it meanwhile.
+
+        A call that died leaves no table; what is left of its files goes by deleting the folder. Raises StorageError.
+        """
+        remove_table(self._meta.storage)
 
     def upgrade(self, to: int = 9, *, options: Options | None = None, **more: object) -> VersionChange:
         """Take the table to a higher version (4 → 5 → 6 → 8 → 9), in place. Nobody may write to it meanwhile.

@@ -1,0 +1,173 @@
+"""Names of tables in the session's own catalog, by statements that every Spark understands.
+
+A Hudi table is an entry with provider `hudi`, a location and properties, as Hudi's own jar makes it: Spark's catalog
+keeps it (in memory, or in a Hive metastore where the session has one), and either finds what the other made. Only the
+provider's name says what it is, so nothing of Hudi has to be on Spark's class path to make or find an entry.
+Source: tried on Spark 4.3, classic and Connect; docs/decisions/0013-names-live-in-sparks-catalog.md.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Row, SparkSession
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.sql.column_texts import columns_text, literal, quoted
+from pyhudi.sql.session import CatalogEntry, TableName
+from pyhudi.storage.clock import SystemClock
+
+__all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
+
+MANAGED_KEY = "hoodie.pyhudi.managed"
+# How long an answer of the catalog counts: names change by other processes too, and asking costs as much as a query.
+_REMEMBERED_S = 3.0
+_SESSION_CATALOG = "spark_catalog"
+_PLAIN = re.compile(r"\w+", re.ASCII)
+_FIELD = re.compile(r"^(Type|Provider|Comment|Location|Table Properties|View Text): (.*)$", re.MULTILINE)
+_VIEW_TEXT = re.compile(
+    r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
+    re.MULTILINE | re.DOTALL,
+)
+_PROPERTY = re.compile(r", (?=[^=,\s\[\]]+=)")
+_OF_SPARK = frozenset({"owner", "provider", "location", "external"})
+_CLOCK = SystemClock()
+
+
+class SparkCatalog:
+    """The catalog of one session. Source: docs/decisions/0013-names-live-in-sparks-catalog.md."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._known: dict[tuple[str, str], tuple[float, CatalogEntry | None]] = {}
+        self._lock = threading.Lock()
+
+    def find(self, name: TableName) -> CatalogEntry | None:
+        parts = name.parts
+        if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
+            parts = parts[1:]
+        if len(parts) > 2 or not all(_PLAIN.fullmatch(part) for part in parts):
+            return None
+        database = parts[0] if len(parts) == 2 else self._spark.catalog.currentDatabase()
+        key = (database.lower(), f"{len(parts)} {parts[-1].lower()}")
+        now = _CLOCK.monotonic_s()
+        with self._lock:
+            at, entry = self._known.get(key, (-_REMEMBERED_S, None))
+        if now - at >= _REMEMBERED_S:
+            entry = self._look_up(name, database, parts[-1], is_qualified=len(parts) == 2)
+            with self._lock:
+                self._known[key] = (now, entry)
+        return None if entry is None else replace(entry, name=name)
+
+    def forget_all(self) -> None:
+        """Names are looked up anew from here on."""
+        with self._lock:
+            self._known.clear()
+
+    def place_of(self, name: TableName) -> str:
+        database = name.parts[-2] if len(name.parts) > 1 else self._spark.catalog.currentDatabase()
+        folder = self._spark.catalog.getDatabase(database).locationUri
+        return f"{folder.rstrip('/')}/{name.parts[-1].lower()}"
+
+    def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        assert entry.location is not None
+        names = columns.names
+        # Spark wants partition columns last.
+        ordered = [name for name in names if name not in partition_fields]
+        ordered += [name for name in partition_fields if name in names]
+        meta = [pa.field(name, pa.string()) for name in META_COLUMNS if name not in names]
+        shown = pa.schema([*meta, *(columns.field(name) for name in ordered)])
+        properties = {**entry.properties, **({MANAGED_KEY: "true"} if entry.is_managed else {})}
+        listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+        fields = [name for name in partition_fields if name in names]
+        self._run(
+            f"CREATE TABLE {_sql_name(entry.name)} ({columns_text(shown)}) USING hudi"
+            + (f" PARTITIONED BY ({', '.join(map(quoted, fields))})" if fields else "")
+            + f" LOCATION {literal(entry.location)}"
+            + (f" COMMENT {literal(entry.comment)}" if entry.comment else "")
+            + (f" TBLPROPERTIES ({listed})" if listed else "")
+        )
+
+    def forget(self, name: TableName) -> None:
+        self._run(f"DROP TABLE IF EXISTS {_sql_name(name)}")
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        self._run(f"ALTER TABLE {_sql_name(name)} RENAME TO {_sql_name(new)}")
+
+    def _run(self, text: str) -> None:
+        """A statement of Spark's own, past what `enable` put before it."""
+        from pyhudi.session.spark_calls import spark_sql
+
+        try:
+            spark_sql(self._spark, text).collect()
+        except PySparkException as error:
+            raise ConfigError(f"Spark's catalog refused: {error}") from error
+        finally:
+            self.forget_all()
+
+    def _look_up(self, name: TableName, database: str, table: str, *, is_qualified: bool) -> CatalogEntry | None:
+        from pyhudi.session.spark_calls import spark_sql
+
+        try:
+            rows = spark_sql(
+                self._spark, f"SHOW TABLE EXTENDED IN {quoted(database)} LIKE {literal(table.lower())}"
+            ).collect()
+        except PySparkException:  # no such database
+            return None
+        found = {bool(row["isTemporary"]): row for row in rows if row["tableName"].lower() == table.lower()}
+        if True in found and not is_qualified:
+            return _entry(name, found[True])
+        return _entry(name, found[False]) if False in found else None
+
+
+def _entry(name: TableName, row: Row) -> CatalogEntry:
+    """An entry from what SHOW TABLE EXTENDED says of it."""
+    said: dict[str, str] = {}
+    information = row["information"]
+    for key, value in _FIELD.findall(information):
+        said.setdefault(key, value)
+    if said.get("Type") == "VIEW":
+        text = _VIEW_TEXT.search(information)
+        return CatalogEntry(name, view_text=text[1] if text else None)
+    listed = said.get("Table Properties", "[]")[1:-1]
+    pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
+    properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
+    properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
+    is_managed = properties.pop(MANAGED_KEY, "") == "true" or said.get("Type") == "MANAGED"
+    return CatalogEntry(
+        name,
+        is_hudi=said.get("Provider", "").lower() == "hudi",
+        location=said.get("Location"),
+        properties=properties,
+        comment=said.get("Comment"),
+        is_managed=is_managed,
+    )
+
+
+def _sql_name(name: TableName) -> str:
+    return ".".join(quoted(part) for part in name.parts)
+
+
+_CATALOGS: WeakKeyDictionary[SparkSession, SparkCatalog] = WeakKeyDictionary()
+_CATALOGS_LOCK = threading.Lock()
+
+
+def catalog_of(spark: SparkSession) -> SparkCatalog:
+    """The one catalog of a session, which remembers names for a moment."""
+    with _CATALOGS_LOCK:
+        catalog = _CATALOGS.get(spark)
+        if catalog is None:
+            catalog = _CATALOGS[spark] = SparkCatalog(spark)
+        return catalog
+
+
+def forget_names(spark: SparkSession) -> None:
+    """Names of this session are looked up anew: a statement may have changed them."""
+    catalog_of(spark).forget_all()

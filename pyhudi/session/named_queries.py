@@ -1,0 +1,163 @@
+"""Queries with names of Hudi tables in them: each name is given to Spark as a DataFrame of the table's native plan.
+
+The user's text stays as it is but for the names. Spark's own way to say a DataFrame in a text, `{name}`, makes and
+drops the views that it needs, on Connect too. Source: Spark's documentation of `SparkSession.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.references import Reference, references
+from pyhudi.sql.tokens import Kind, Token, keywords, tokens_of, unquoted
+
+if TYPE_CHECKING:
+    from pyhudi.session.spark_sql import SparkSqlSession
+
+__all__ = ["READS", "with_names"]
+
+# First words of statements that read tables; a view's text is read when the view is.
+READS = keywords("SELECT WITH FROM TABLE ( INSERT CREATE REPLACE EXPLAIN CACHE MERGE UPDATE DELETE VALUES")
+_MAX_VIEW_DEPTH = 100  # Spark's own limit: views of views are opened one in another
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    start: int
+    end: int
+    text: str
+
+
+def with_names(
+    session: SparkSqlSession, text: str, args: object = None, given: Mapping[str, object] | None = None, depth: int = 0
+) -> DataFrame:
+    """Run a statement in which Hudi tables may be named.
+
+    Args:
+        args: Spark's parameters, as given to `spark.sql`.
+        given: its keywords; with them the text is a template, in which braces have a meaning.
+    """
+    from pyhudi.session.spark_calls import spark_sql
+
+    given = given or {}
+    tokens = tokens_of(text)
+    frames: dict[str, DataFrame] = {}
+    edits: list[_Edit] = []
+    if tokens and not _defines_view(tokens):
+        for reference in references(text, tokens):
+            frame = _frame(session, reference, depth)
+            if frame is None:
+                continue
+            key = f"pyhudi_{len(frames)}"
+            frames[key] = frame
+            edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
+            if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
+                edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
+            edits += _qualifiers(tokens, reference)
+    if not frames:
+        return spark_sql(session.spark, text, args, **given)
+    return spark_sql(session.spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
+
+
+def _defines_view(tokens: Sequence[Token]) -> bool:
+    if not tokens[0].is_word("CREATE", "ALTER"):
+        return False
+    return any(token.is_word("VIEW") for token in tokens[1:6])
+
+
+def _edited(text: str, edits: Sequence[_Edit], *, is_template: bool) -> str:
+    """The text with its edits; the user's own braces stand for themselves unless the text was a template already."""
+
+    def own(part: str) -> str:
+        return part if is_template else part.replace("{", "{{").replace("}", "}}")
+
+    parts, at = [], 0
+    for edit in sorted(set(edits), key=lambda edit: (edit.start, edit.end)):
+        parts += [own(text[at : edit.start]), edit.text]
+        at = edit.end
+    return "".join([*parts, own(text[at:])])
+
+
+def _qualifiers(tokens: Sequence[Token], reference: Reference) -> list[_Edit]:
+    """`db.t.column` becomes `t.column`: the relation in `db.t`'s place has a name of one part."""
+    parts = [part.lower() for part in reference.name.parts]
+    if len(parts) < 2 or reference.name.path is not None:
+        return []
+    width = 2 * len(parts)
+    edits = []
+    for place in range(len(tokens) - width):
+        if place and tokens[place - 1].is_symbol("."):
+            continue
+        run = tokens[place : place + width]
+        names, dots = run[::2], run[1::2]
+        if all(dot.is_symbol(".") for dot in dots) and all(
+            token.kind in (Kind.WORD, Kind.NAME) and unquoted(token.text).lower() == part
+            for token, part in zip(names, parts, strict=True)
+        ):
+            edits.append(_Edit(names[0].start, names[-1].end, quoted(reference.name.parts[-1])))
+    return edits
+
+
+def _frame(session: SparkSqlSession, reference: Reference, depth: int) -> DataFrame | None:
+    """The rows that a reference means; None when it is none of ours."""
+    if reference.arguments is not None:
+        from pyhudi.session.function_frames import function_frame
+
+        return function_frame(session, reference.name.parts[0].lower(), reference.arguments)
+    if reference.name.path is None:
+        entry = session.catalog.find(reference.name)
+        if entry is None:
+            return None
+        if entry.view_text is not None:
+            return _frame_of_view(session, entry.view_text, reference, depth)
+    table = session.find_table(reference.name)
+    if table is None:
+        return None
+    as_of = None if reference.as_of is None else _moment(session, reference.as_of)
+    return table.table.scan(as_of=as_of).to_spark(session.spark)
+
+
+def _frame_of_view(session: SparkSqlSession, text: str, reference: Reference, depth: int) -> DataFrame | None:
+    """The rows of a view that reads Hudi tables; None for one that does not."""
+    if depth >= _MAX_VIEW_DEPTH:
+        raise ConfigError(f"The view {reference.name} is {depth} views deep. Views must not read themselves.")
+    if not _reads_ours(session, text, depth):
+        return None
+    if reference.as_of is not None:
+        raise ConfigError(f"{reference.name} is a view; only tables can be read as of an earlier moment.")
+    return with_names(session, text, depth=depth + 1)
+
+
+def _reads_ours(session: SparkSqlSession, text: str, depth: int) -> bool:
+    if depth >= _MAX_VIEW_DEPTH:
+        return True
+    for reference in references(text, tokens_of(text)):
+        if reference.arguments is not None or session.find_table(reference.name) is not None:
+            return True
+        entry = session.catalog.find(reference.name) if reference.name.path is None else None
+        if entry is not None and entry.view_text is not None and _reads_ours(session, entry.view_text, depth + 1):
+            return True
+    return False
+
+
+def _moment(session: SparkSqlSession, expression: str) -> str:
+    """The moment of a time travel: a quotation or a number as it is, anything else as Spark evaluates it."""
+    from pyhudi.session.spark_calls import spark_sql
+
+    reader = Reader(expression, tokens_of(expression))
+    token = reader.peek()
+    if token is not None and token.kind in (Kind.TEXT, Kind.NUMBER):
+        text = reader.value()
+        if reader.at_end:
+            return text
+    row = spark_sql(session.spark, f"SELECT CAST({expression} AS STRING) AS moment").collect()[0]
+    if row["moment"] is None:
+        raise ConfigError(f"The time to travel to, {expression}, is null.")
+    return str(row["moment"])

@@ -1,0 +1,33 @@
+"""Spark's own methods, past those that `enable` puts in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["ORIGINALS", "Original", "spark_sql", "spark_table"]
+
+Original = property | Callable[..., object]
+ORIGINALS: dict[tuple[type, str], Original] = {}
+
+
+def spark_sql(spark: SparkSession, text: str, args: object = None, **given: object) -> DataFrame:
+    """`SparkSession.sql` as Spark has it."""
+    return cast("DataFrame", _own(spark, "sql")(spark, text, args, **given))
+
+
+def spark_table(spark: SparkSession, name: str) -> DataFrame:
+    """`SparkSession.table` as Spark has it."""
+    return cast("DataFrame", _own(spark, "table")(spark, name))
+
+
+def _own(spark: SparkSession, name: str) -> Callable[..., object]:
+    for owner in type(spark).__mro__:
+        original = ORIGINALS.get((owner, name))
+        if original is not None:
+            return cast("Callable[..., object]", original)
+        if name in owner.__dict__:
+            return cast("Callable[..., object]", owner.__dict__[name])
+    raise AttributeError(name)

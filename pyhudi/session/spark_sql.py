@@ -1,0 +1,126 @@
+"""A Spark session as what SQL statements run in: names of its catalog, its settings, its evaluation of expressions.
+
+Source: tried on Spark 4.3, classic and Connect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from pyhudi.actions.result import WriteResult
+from pyhudi.errors import ConfigError
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.session.catalog import SparkCatalog, catalog_of
+from pyhudi.session.column_texts import schema_of
+from pyhudi.session.named_queries import with_names
+from pyhudi.session.writer import write_frame
+from pyhudi.spark.engine import SparkEngine
+from pyhudi.spark.session import hudi_options
+from pyhudi.spark.types import arrow_from_spark
+from pyhudi.sql.session import NamedTable, SqlFrame, TableName
+from pyhudi.storage.clock import SystemClock
+from pyhudi.table import HudiTable
+from pyhudi.table.calls import open_place
+from pyhudi.timeline.table_properties import table_exists
+
+__all__ = ["SparkSqlSession", "as_frame"]
+
+_CLOCK = SystemClock()
+
+
+def as_frame(frame: SqlFrame) -> DataFrame:
+    """A frame of this session as what it is."""
+    return cast("DataFrame", frame)
+
+
+class SparkSqlSession:
+    """`SqlSession` on Spark, classic or Connect."""
+
+    def __init__(self, spark: SparkSession, args: object = None, given: Mapping[str, object] | None = None) -> None:
+        """`args`, `given`: parameters of the statement, which every text that it lets Spark evaluate may name."""
+        self.spark = spark
+        self._args, self._given = args, given
+        self._catalog = catalog_of(spark)
+
+    @property
+    def catalog(self) -> SparkCatalog:
+        return self._catalog
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session."""
+        conf = self.spark.conf.getAll
+        return {**hudi_options(self.spark), **{key: text for key, text in conf.items() if key.startswith("hoodie.")}}
+
+    def find_table(self, name: TableName) -> NamedTable | None:
+        path = name.path
+        if path is not None:
+            table = self.open(path)
+            return None if table is None else NamedTable(name, path, table)
+        entry = self.catalog.find(name)
+        if entry is None or not entry.is_hudi:
+            return None
+        if entry.location is None:
+            raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
+        return NamedTable(name, entry.location, HudiTable.open(entry.location, self.spark), entry.properties)
+
+    def open(self, location: str) -> HudiTable | None:
+        exists = table_exists(open_place(location, None, self.spark))
+        return HudiTable.open(location, self.spark) if exists else None
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        there = [entry.name for entry in open_place(location, None, self.spark).list("")]
+        if there:
+            raise ConfigError(
+                f"{location} holds {', '.join(sorted(there)[:3])} and no Hudi table; a new table needs an empty folder."
+            )
+        return HudiTable.create(location, schema, spark=self.spark, options=options)
+
+    def query(self, text: str) -> SqlFrame:
+        return SqlFrame(with_names(self, text, self._args, self._given))
+
+    @contextmanager
+    def view_of(self, frame: SqlFrame) -> Iterator[str]:
+        name = f"pyhudi_{_CLOCK.new_uuid().replace('-', '')}"
+        as_frame(frame).createOrReplaceTempView(name)
+        try:
+            yield name
+        finally:
+            self.spark.catalog.dropTempView(name)
+
+    def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
+        return SqlFrame(table.table.scan(columns).to_spark(self.spark))
+
+    def frame_from(self, rows: pa.Table) -> SqlFrame:
+        return SqlFrame(SparkEngine(self.spark).from_arrow(rows))
+
+    def columns_of(self, frame: SqlFrame) -> pa.Schema:
+        return arrow_from_spark(as_frame(frame).schema)
+
+    def schema_of(self, columns: str) -> pa.Schema:
+        return schema_of(self.spark, columns)
+
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
+        df = as_frame(frame)
+        own = [name for name in META_COLUMNS if name in df.columns]
+        given = {
+            **self.settings,
+            **{key: text for key, text in table.properties.items() if key.startswith("hoodie.")},
+            **options,
+            "hoodie.datasource.write.operation": operation,
+        }
+        result = write_frame(df.drop(*own) if own else df, table.location, given, mode)
+        assert result is not None
+        return result

@@ -1,0 +1,242 @@
+"""CREATE TABLE … USING hudi: a table's folder and its name, with rows when there is a query.
+
+    CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name [(columns)] USING hudi [OPTIONS (…)] [PARTITIONED BY (…)]
+        [COMMENT '…'] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
+
+The folder may hold a table already: then its columns and properties count, and the name is new.
+Source: Hudi's documentation, "SQL DDL"; Spark's SQL reference, "CREATE TABLE".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from pyhudi.actions.create import check_fields, new_table
+from pyhudi.errors import ConfigError, TableExists
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.model.new_table import new_table_properties
+from pyhudi.model.options import WriteOptions
+from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.table_options import sql_properties, write_options
+from pyhudi.sql.tokens import Kind, Token
+from pyhudi.table import HudiTable
+
+__all__ = ["CreateTable", "parse_create"]
+
+_FORMATS = ("HUDI", "ORG.APACHE.HUDI")
+_CLAUSES = ("USING", "OPTIONS", "PARTITIONED BY", "COMMENT", "LOCATION", "TBLPROPERTIES", "AS")
+_SQL_DEFAULTS: Mapping[str, object] = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+_TABLE_NAME, _DATABASE = "hoodie.table.name", "hoodie.database.name"
+_NO_ROWS = pa.table({})
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """A CREATE TABLE. `columns`: their text, None without a list; `partitions`: names, or columns with types."""
+
+    name: TableName
+    columns: str | None = None
+    partitions: tuple[str, ...] = ()
+    partition_columns: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    location: str | None = None
+    query: str | None = None
+    or_replace: bool = False
+    if_not_exists: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Make the table and its name.
+
+        Raises: TableExists for a name that is taken, ConfigError, SchemaMismatch; then nothing was made.
+        """
+        if self.name.path is not None:
+            raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
+        there = session.catalog.find(self.name)
+        if there is not None:
+            if self.if_not_exists:
+                return session.frame_from(_NO_ROWS)
+            if not self.or_replace:
+                raise TableExists(f"There is a table or view {self.name} already. Drop it, or say IF NOT EXISTS.")
+            if not there.is_hudi:
+                raise TableExists(f"{self.name} is no Hudi table; CREATE OR REPLACE leaves it alone. Drop it first.")
+        location = self.location or (there.location if there is not None else None)
+        place = location or session.catalog.place_of(self.name)
+        frame = None if self.query is None else session.query(self.query)
+        existing = session.open(place)
+        if there is not None:
+            self._replace(session, place, existing, frame)
+        elif existing is None:
+            self._make(session, place, frame)
+        elif frame is not None:
+            raise TableExists(f"{place} holds a Hudi table already; CREATE TABLE … AS SELECT makes a new one.")
+        else:
+            self._register_existing(session, place, existing)
+        return session.frame_from(_NO_ROWS)
+
+    # ---- the table
+
+    def _schema(self, session: SqlSession, frame: SqlFrame | None) -> pa.Schema:
+        """The columns of the table, those that PARTITIONED BY brings last."""
+        if frame is not None:
+            if self.columns is not None:
+                raise ConfigError("SQL: CREATE TABLE … AS SELECT takes the columns of its query; leave the list out.")
+            columns = session.columns_of(frame)
+        else:
+            columns = session.schema_of(", ".join(filter(None, (self.columns, self.partition_columns))))
+        return pa.schema([column for column in columns if column.name not in META_COLUMNS])
+
+    def _options(self, session: SqlSession) -> dict[str, object]:
+        given = write_options(self.properties)
+        settings = {key: text for key, text in session.settings.items() if key.startswith("hoodie.")}
+        options: dict[str, object] = {**_SQL_DEFAULTS, **settings, **given, _TABLE_NAME: self.name.parts[-1]}
+        if len(self.name.parts) > 1:
+            options[_DATABASE] = self.name.parts[-2]
+        if self.partitions:
+            options.setdefault(PARTITION_FIELDS, ",".join(self.partitions))
+        return options
+
+    def _make(self, session: SqlSession, place: str, frame: SqlFrame | None) -> None:
+        schema, options = self._planned(session, place, frame)
+        table = session.create(place, schema, options)
+        try:
+            if frame is not None:
+                session.write(NamedTable(self.name, place, table, self.properties), frame, "bulk_insert", {})
+            self._register(session, place, schema)
+        except BaseException:
+            table.drop()
+            raise
+
+    def _replace(self, session: SqlSession, place: str, old: HudiTable | None, frame: SqlFrame | None) -> None:
+        """OR REPLACE: another table under the name. What can be refused is refused before the old one goes."""
+        schema, options = self._planned(session, place, frame)
+        if frame is not None and old is not None:
+            session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
+            session.catalog.forget(self.name)
+            self._register(session, place, schema)
+            return
+        if old is not None:
+            old.drop()
+        session.catalog.forget(self.name)
+        self._make(session, place, frame)
+
+    def _planned(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
+        """Columns and options of a new table, checked."""
+        schema, options = self._schema(session, frame), self._options(session)
+        if not len(schema):
+            raise ConfigError(f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}.")
+        parsed = WriteOptions.parse(options, {}, None)
+        new_table_properties(new_table(parsed))
+        check_fields(parsed, schema.names)
+        return schema, options
+
+    def _register(self, session: SqlSession, place: str, schema: pa.Schema) -> None:
+        session.catalog.register(self._entry(place, self.properties), schema, self.partitions)
+
+    def _entry(self, place: str, properties: Mapping[str, str]) -> CatalogEntry:
+        return CatalogEntry(
+            self.name,
+            is_hudi=True,
+            location=place,
+            properties=properties,
+            comment=self.comment,
+            is_managed=self.location is None,
+        )
+
+    def _register_existing(self, session: SqlSession, place: str, table: HudiTable) -> None:
+        """A name for a table that is there: what the statement says of it must be so."""
+        schema, config = table.schema, table.config
+        fields = tuple(name.partition(":")[0] for name in config.partition_fields)
+        if self.columns is not None:
+            missing = [name for name in self._schema(session, None).names if name not in schema.names]
+            if missing:
+                raise ConfigError(
+                    f"SQL: the Hudi table at {place} has no column {', '.join(missing)}; its columns are "
+                    f"{', '.join(schema.names)}. Leave the list of columns out."
+                )
+        if self.partitions and self.partitions != fields:
+            raise ConfigError(
+                f"SQL: the Hudi table at {place} is partitioned by {', '.join(fields) or 'nothing'}, "
+                f"not by {', '.join(self.partitions)}."
+            )
+        wanted = str(write_options(self.properties).get(RECORD_KEY) or "")
+        if wanted and tuple(key.strip() for key in wanted.split(",")) != config.record_key_fields:
+            keys = ", ".join(config.record_key_fields) or "generated"
+            raise ConfigError(f"SQL: the record key of the Hudi table at {place} is {keys}, not {wanted}.")
+        properties = {**sql_properties(config), **self.properties}
+        session.catalog.register(self._entry(place, properties), schema, fields)
+
+
+def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> CreateTable | None:
+    """CREATE TABLE and CREATE OR REPLACE TABLE; None for another format's."""
+    reader = Reader(text, tokens)
+    reader.expect("CREATE")
+    or_replace = reader.accept("OR REPLACE")
+    reader.accept("EXTERNAL")
+    reader.expect("TABLE")
+    if not _uses_hudi(reader):
+        return None
+    if_not_exists = reader.accept("IF NOT EXISTS")
+    if or_replace and if_not_exists:
+        raise ConfigError("SQL: OR REPLACE and IF NOT EXISTS contradict each other.")
+    name = reader.table_name()
+    columns = reader.parenthesised().words() if reader.sees_symbol("(") else None
+    table = CreateTable(name, columns or None, or_replace=or_replace, if_not_exists=if_not_exists)
+    while not reader.at_end:
+        table = _with_clause(reader, table)
+    return table
+
+
+def _uses_hudi(reader: Reader) -> bool:
+    using = reader.find("USING")
+    query = reader.find("AS")
+    if using is None or (query is not None and query < using):
+        return False
+    named = Reader(reader.text, reader.tokens, using + 1)
+    token = named.peek()
+    if token is None or token.kind not in (Kind.WORD, Kind.NAME):
+        return False
+    return ".".join(named.dotted()).upper() in _FORMATS
+
+
+def _with_clause(reader: Reader, table: CreateTable) -> CreateTable:
+    """The table with what the next clause says."""
+    if reader.accept("USING"):
+        reader.dotted()
+        return table
+    if reader.accept("OPTIONS") or reader.accept("TBLPROPERTIES"):
+        return replace(table, properties={**table.properties, **reader.properties()})
+    if reader.accept("PARTITIONED BY"):
+        return _partitioned(reader, table)
+    if reader.accept("COMMENT"):
+        return replace(table, comment=reader.value("the comment"))
+    if reader.accept("LOCATION"):
+        return replace(table, location=reader.value("the location"))
+    reader.accept("AS")
+    if any(reader.sees(word) for word in ("SELECT", "WITH", "FROM", "TABLE", "VALUES")) or reader.sees_symbol("("):
+        return replace(table, query=reader.words())
+    raise reader.error(f"one of {', '.join(_CLAUSES)}")
+
+
+def _partitioned(reader: Reader, table: CreateTable) -> CreateTable:
+    """Names of columns, or columns with types, which are then not in the list before."""
+    names, typed = [], []
+    for part in reader.parts():
+        start = part.at
+        name = part.identifier("the name of a partition column")
+        if part.sees_symbol("("):
+            raise ConfigError(
+                f"SQL: PARTITIONED BY ({part.cut(start, part.stop)}): Hudi partitions by columns; key generators make "
+                "partitions of parts of a time."
+            )
+        names.append(name)
+        if not part.at_end:
+            typed.append(part.cut(start, part.stop))
+    if typed and len(typed) != len(names):
+        raise ConfigError("SQL: PARTITIONED BY takes names of columns, or columns with types; not both.")
+    return replace(table, partitions=tuple(names), partition_columns=", ".join(typed) or None)

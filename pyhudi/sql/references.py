@@ -1,0 +1,246 @@
+"""The tables that a query reads: where their names stand in its text, so that just these places can be replaced.
+
+The query is not parsed: its tokens are walked once, and what says where a relation stands are FROM, JOIN, commas
+between relations, TABLE, parentheses, and WITH, whose names hide tables. Whatever is not understood stays as it is.
+Source: Spark's SQL reference, "SELECT", "Common Table Expression", "Table-valued Functions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.session import TableName
+from pyhudi.sql.tokens import Kind, Token, keywords
+
+__all__ = ["FUNCTIONS", "Reference", "references"]
+
+FUNCTIONS = frozenset(
+    {"hudi_query", "hudi_table_changes", "hudi_query_timeline", "hudi_metadata", "hudi_filesystem_view"}
+)
+_QUERY_STARTS = ("SELECT", "WITH", "FROM", "TABLE", "VALUES", "MAP", "REDUCE")
+_AFTER_RELATIONS = keywords(
+    "WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET UNION INTERSECT EXCEPT MINUS WINDOW QUALIFY "
+    "SELECT SET WHEN INSERT"
+)
+_NO_ALIAS = _AFTER_RELATIONS | keywords(
+    "JOIN INNER CROSS LEFT RIGHT FULL NATURAL SEMI ANTI LATERAL ON USING TABLESAMPLE PIVOT UNPIVOT FROM MAP "
+    "REDUCE VALUES WITH MATCH_RECOGNIZE"
+)
+_BEFORE_TABLE = ("AS", "UNION", "ALL", "DISTINCT", "INTERSECT", "EXCEPT", "MINUS", "EXPLAIN", "EXTENDED", "FORMATTED")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A table in a query: `text[start:end]`, its time travel included, is what can be replaced.
+
+    `arguments`: of a table function of Hudi, as written; None for a table. `as_of`: the expression of its time travel.
+    `alias_at`: where an alias can be put, None when there is one.
+    """
+
+    name: TableName
+    start: int
+    end: int
+    as_of: str | None = None
+    arguments: tuple[str, ...] | None = None
+    alias_at: int | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """What a pair of parentheses holds, or the whole statement."""
+
+    is_query: bool
+    expects: bool = False  # a relation comes
+    has_relations: bool = False  # a comma brings another one
+    defines: bool = False  # in a WITH clause: a name and its query come
+    defined: str | None = None  # the name that the query in these parentheses gets
+    hidden: set[str] = field(default_factory=set)  # tables behind names of WITH
+
+
+def references(text: str, tokens: Sequence[Token]) -> list[Reference]:
+    """The tables and Hudi's table functions of a query, in their order; names that WITH defines are none."""
+    walk = _Walk(Reader(text, tokens))
+    walk.run()
+    return walk.found
+
+
+class _Walk:
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.found: list[Reference] = []
+        self.groups = [_Group(is_query=True)]
+        self.is_merge = reader.sees("MERGE")
+
+    def run(self) -> None:
+        reader = self.reader
+        while (token := reader.peek()) is not None:
+            group = self.groups[-1]
+            if token.kind is Kind.SYMBOL:
+                reader.at += 1
+                self._symbol(token, group)
+            elif group.defines and self._definition(group):
+                continue
+            elif group.expects and token.kind in (Kind.WORD, Kind.NAME):
+                self._relation(group)
+            else:
+                reader.at += 1
+                if token.kind is Kind.WORD:
+                    self._word(token, group)
+
+    def _symbol(self, token: Token, group: _Group) -> None:
+        if token.text == "(":
+            self._open(group, None)
+        elif token.text == ")" and len(self.groups) > 1:
+            closed = self.groups.pop()
+            outer = self.groups[-1]
+            if closed.defined is not None:
+                outer.hidden.add(closed.defined)
+                outer.defines = self.reader.sees_symbol(",")
+        elif token.text == "," and group.has_relations:
+            group.expects = True
+
+    def _open(self, group: _Group, defined: str | None) -> None:
+        """Go into parentheses; the cursor is behind the opening one."""
+        is_query = defined is not None or any(self.reader.sees(word) for word in _QUERY_STARTS)
+        inner = _Group(is_query, defined=defined)
+        if group.expects and not is_query:
+            inner.expects = inner.has_relations = True
+        group.expects = False
+        self.groups.append(inner)
+
+    def _word(self, token: Token, group: _Group) -> None:
+        word = token.text.upper()
+        before = self._before(2)
+        if word == "FROM":
+            if group.is_query and not (before is not None and before.is_word("DISTINCT") and self._is_comparison()):
+                group.expects = group.has_relations = True
+        elif word == "JOIN":
+            group.expects = group.is_query or group.has_relations
+        elif word == "WITH" and group.is_query:
+            group.defines = True
+        elif word == "TABLE" and group.is_query:
+            starts = before is None or before.is_symbol("(") or before.is_word(*_BEFORE_TABLE)
+            group.expects = starts
+        elif word == "USING" and self.is_merge and len(self.groups) == 1:
+            group.expects = True
+        elif word in _AFTER_RELATIONS or (word == "LATERAL" and self.reader.sees("VIEW")):
+            group.has_relations = False
+
+    def _is_comparison(self) -> bool:
+        """IS [NOT] DISTINCT FROM; the cursor is behind FROM."""
+        third = self._before(3)
+        return third is not None and third.is_word("IS", "NOT")
+
+    def _before(self, back: int) -> Token | None:
+        place = self.reader.at - back
+        return self.reader.tokens[place] if place >= 0 else None
+
+    def _definition(self, group: _Group) -> bool:
+        """`name [(columns)] AS (` of a WITH clause. False when something else comes."""
+        reader = self.reader
+        start = reader.at
+        is_recursive = reader.accept("RECURSIVE") or group.defined == ""
+        token = reader.peek()
+        if token is None or token.kind is Kind.SYMBOL:
+            group.defines = False
+            return False
+        name = reader.identifier().lower()
+        if reader.sees_symbol("("):
+            reader.parenthesised()
+        if reader.accept("MAX RECURSION LEVEL"):
+            reader.at += 1
+        reader.accept("AS")
+        if not reader.accept_symbol("("):
+            reader.at = start
+            group.defines = False
+            return False
+        group.defines = False
+        if is_recursive:
+            group.hidden.add(name)
+        self._open(group, name)
+        return True
+
+    def _relation(self, group: _Group) -> None:
+        reader = self.reader
+        if reader.accept("LATERAL"):
+            return  # a query or a function comes
+        group.expects = False
+        if any(reader.sees(word) for word in ("SELECT", "VALUES", "STREAM", "WITH")):
+            return
+        first = reader.at
+        parts = reader.dotted()
+        arguments: tuple[str, ...] | None = None
+        if reader.sees_symbol("("):
+            if len(parts) > 1 or parts[0].lower() not in FUNCTIONS:
+                return
+            arguments = tuple(part.words() for part in reader.parts())
+        elif len(parts) == 1 and any(parts[0].lower() in outer.hidden for outer in self.groups):
+            return
+        as_of = None if arguments is not None else self._as_of()
+        start, end = reader.tokens[first].start, reader.tokens[reader.at - 1].end
+        self.found.append(Reference(TableName(parts), start, end, as_of, arguments, self._alias_at(end)))
+
+    def _as_of(self) -> str | None:
+        reader = self.reader
+        start = reader.at
+        reader.accept("FOR")
+        for words in ("TIMESTAMP AS OF", "SYSTEM_TIME AS OF", "VERSION AS OF", "SYSTEM_VERSION AS OF"):
+            if reader.accept(words):
+                first = reader.at
+                self._expression()
+                return reader.cut(first, reader.at)
+        reader.at = start
+        return None
+
+    def _expression(self) -> None:
+        """Step over literals, calls, parentheses, and what + and - join them to."""
+        reader = self.reader
+        while True:
+            while reader.accept_symbol("-") or reader.accept_symbol("+"):
+                pass
+            token = reader.peek()
+            if token is None:
+                raise reader.error("the time to travel to")
+            if reader.accept("INTERVAL"):
+                self._interval()
+            elif token.is_symbol("("):
+                reader.parenthesised()
+            elif token.kind is Kind.WORD and not token.is_word("DATE", "TIMESTAMP"):
+                reader.dotted()
+                if reader.sees_symbol("("):
+                    reader.parenthesised()
+            elif token.kind is Kind.WORD:
+                reader.at += 1
+                reader.parenthesised() if reader.sees_symbol("(") else reader.value("the time to travel to")
+            else:
+                reader.value("the time to travel to")
+            if not (reader.sees_symbol("-") or reader.sees_symbol("+")):
+                return
+
+    def _interval(self) -> None:
+        reader = self.reader
+        while (token := reader.peek()) is not None and token.kind in (Kind.NUMBER, Kind.TEXT):
+            reader.at += 1
+            unit = reader.peek()
+            if unit is not None and unit.kind is Kind.WORD and not self._ends_relation(unit):
+                reader.at += 1
+
+    def _alias_at(self, end: int) -> int | None:
+        """Where an alias goes: behind a sample. None when there is one."""
+        reader = self.reader
+        start = reader.at
+        if reader.accept("TABLESAMPLE"):
+            reader.parenthesised()
+            if reader.accept("REPEATABLE"):
+                reader.parenthesised()
+            end = reader.tokens[reader.at - 1].end
+        token = reader.peek()
+        reader.at = start
+        has_alias = token is not None and token.kind in (Kind.WORD, Kind.NAME) and not self._ends_relation(token)
+        return None if has_alias else end
+
+    @staticmethod
+    def _ends_relation(token: Token) -> bool:
+        return token.kind is Kind.WORD and token.text.upper() in _NO_ALIAS

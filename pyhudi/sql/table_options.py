@@ -1,0 +1,62 @@
+"""Properties of a CREATE TABLE as Hudi's options: the short names of SQL (`primaryKey`) and `hoodie.*` keys.
+
+Source: Hudi's documentation, "SQL DDL", "Table properties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.table_config import TableConfig
+
+__all__ = ["sql_properties", "write_options"]
+
+_SHORT = {
+    "primarykey": "hoodie.datasource.write.recordkey.field",
+    "type": "hoodie.datasource.write.table.type",
+    "precombinefield": "hoodie.table.ordering.fields",
+    "orderingfields": "hoodie.table.ordering.fields",
+    "payloadclass": "hoodie.datasource.write.payload.class",
+    "recordmergemode": "hoodie.write.record.merge.mode",
+    "recordmergestrategyid": "hoodie.write.record.merge.strategy.id",
+}
+_TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+
+
+def write_options(properties: Mapping[str, str]) -> dict[str, object]:
+    """The options of the table that these properties describe; other properties are the catalog's alone.
+
+    Raises: ConfigError for an unknown table type, and for a setting that is given twice with two values.
+    """
+    options: dict[str, object] = {}
+    for key, value in properties.items():
+        short = key.lower()
+        if short == "type":
+            value = _table_type(value)
+        option = _SHORT.get(short) or (key if key.startswith("hoodie.") else None)
+        if option is None:
+            continue
+        if options.get(option, value) != value:
+            raise ConfigError(f"SQL: the property {key}={value!r} is given twice, also as {options[option]!r}.")
+        options[option] = value
+    return options
+
+
+def _table_type(text: str) -> str:
+    word = text.lower()
+    if word in _TYPES:
+        return _TYPES[word]
+    if text.upper() in _TYPES.values():
+        return text.upper()
+    raise ConfigError(f"SQL: the table type {text!r} is unknown; type is 'cow' or 'mor'.")
+
+
+def sql_properties(config: TableConfig) -> dict[str, str]:
+    """What a table is, by the short names of SQL."""
+    properties = {"type": "mor" if config.is_merge_on_read else "cow"}
+    if config.record_key_fields:
+        properties["primaryKey"] = ",".join(config.record_key_fields)
+    if config.ordering_fields:
+        properties["preCombineField"] = ",".join(config.ordering_fields)
+    return properties
