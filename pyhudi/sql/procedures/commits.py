@@ -7,7 +7,8 @@ from datetime import datetime, timezone
 from math import ceil
 
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.filenames import pending_actions
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.sql.procedures.call import Call
 from pyhudi.sql.procedures.instant_bodies import rollback_metadata
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
@@ -181,7 +182,7 @@ def _undone(call: Call) -> dict[str, list[str]]:
 
 
 def _timeline_row(call: Call, instant: Instant, kind: str, undone: dict[str, list[str]]) -> Row:
-    times = [_reached(call, instant, state) if kind == "ACTIVE" else None for state in State]
+    times = _times(call, instant, kind)
     return (
         instant.requested_time,
         instant.action.value,
@@ -203,15 +204,32 @@ def _rollback_info(call: Call, instant: Instant, kind: str, undone: dict[str, li
     return f"Rolled back by: {', '.join(by)}" if by else None
 
 
-def _reached(call: Call, instant: Instant, state: State) -> str | None:
-    """When an instant came to a state, by its file: month, day and time; None when it did not, or nobody knows."""
+def _times(call: Call, instant: Instant, kind: str) -> list[str | None]:
+    """When an instant was requested, begun and completed: by its files, of an archived one by its own times."""
+    if kind != "ACTIVE":
+        zone = call.meta.config.timeline_zone
+        begun = parse_instant_time(instant.requested_time, zone)
+        done = parse_instant_time(instant.completion_time, zone) if instant.completion_time is not None else None
+        return [_shown(begun), _shown(begun), None if done is None else _shown(done)]
+    names = (instant.action, *pending_actions(instant.action.completed_as))
+    found = [_reached(call, instant, state, names) for state in State]
+    # A state without a file of its own, such as that of a savepoint: it was reached together with the next one.
+    return [found[0] or found[1] or found[2], found[1] or found[2], found[2]]
+
+
+def _reached(call: Call, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
     if state > instant.state:
         return None
-    path = instant_path(instant if state is instant.state else instant.at(state), call.meta.config)
-    info = call.storage.stat(path)
-    if info is None:
-        return None
-    moment = datetime.fromtimestamp(info.modified_ms / 1000, timezone.utc).astimezone(call.meta.config.timeline_zone)
+    for name in (instant.action,) if state is instant.state else dict.fromkeys(names):
+        stage = instant if state is instant.state else Instant(instant.requested_time, name, state)
+        info = call.storage.stat(instant_path(stage, call.meta.config))
+        if info is not None:
+            moment = datetime.fromtimestamp(info.modified_ms / 1000, timezone.utc)
+            return _shown(moment.astimezone(call.meta.config.timeline_zone))
+    return None
+
+
+def _shown(moment: datetime) -> str:
     return f"{moment:%m-%d %H:%M:%S}"
 
 

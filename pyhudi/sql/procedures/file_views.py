@@ -20,9 +20,9 @@ from pyhudi.sql.procedures.instant_bodies import rollbacks_of
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.storage.base import FileInfo
 from pyhudi.view.consistent_read import read_consistently
-from pyhudi.view.file_system_view import FileSystemView, is_partition_metadata, listed_partitions
+from pyhudi.view.file_system_view import FileSystemView, Visibility, is_partition_metadata, listed_partitions
 
-__all__ = ["PROCEDURES", "log_sizes", "matches"]
+__all__ = ["PROCEDURES", "log_sizes", "matches", "view_with_replaced"]
 
 _ALL = "ALL_PARTITIONS"
 _VIEW = (
@@ -40,6 +40,13 @@ def matches(partition_path: str, pattern: str) -> bool:
     return pattern in ("", _ALL) or fnmatchcase(partition_path, pattern.strip("/"))
 
 
+def view_with_replaced(meta: MetaClient, as_of: str | None = None) -> FileSystemView:
+    """The visible file groups, and those that were replaced and wait for cleaning."""
+    rules = replace(Visibility.of(meta, as_of), replaced=frozenset())
+    listed = sorted(listed_partitions(meta.storage))
+    return FileSystemView({path: rules.file_groups(path, files) for path, files in listed}, as_of)
+
+
 def log_sizes(found: FileSlice) -> tuple[int, int]:
     """Bytes of the log files that a slice began with (below version 8 all), and of those that came later."""
     begun = sum(log.size_bytes for log in found.log_files if log.instant_time == found.base_instant)
@@ -50,7 +57,7 @@ def log_sizes(found: FileSlice) -> tuple[int, int]:
 
 
 def _show_all(call: Call) -> Rows:
-    view = _view(call)
+    view = _view(call, replaced=True)
     return call.limited(
         (*_slice(call, found), _listed(call, reversed(found.log_files), ", "))
         for path, groups in view.groups.items()
@@ -100,8 +107,8 @@ def _listed(call: Call, logs: Iterable[LogFile], separator: str) -> str:
     return f"[{separator.join(texts)}]"
 
 
-def _view(call: Call) -> FileSystemView:
-    """The table's files as of what the arguments name."""
+def _view(call: Call, *, replaced: bool = False) -> FileSystemView:
+    """The table's files as of what the arguments name; `replaced`: those, too, that wait for cleaning."""
     last = call.text("max_instant")
     including = call.flag("include_max")
 
@@ -109,7 +116,7 @@ def _view(call: Call) -> FileSystemView:
         counted = [_completed(instant, call) for instant in meta.timeline]
         meta = replace(meta, timeline=Timeline(tuple(counted), meta.timeline.active_since))
         if not last:
-            return FileSystemView.load(meta)
+            return FileSystemView.load(meta) if not replaced else view_with_replaced(meta)
         times = [
             i.requested_time for i in counted if i.requested_time < last or (including and i.requested_time == last)
         ]

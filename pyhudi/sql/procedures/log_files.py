@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+import pyarrow as pa
+
 from pyhudi.errors import ConfigError
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
@@ -49,7 +51,7 @@ def _block_rows(call: Call) -> Iterator[Row]:
         if isinstance(block, CorruptRange):
             yield "", 0, "CORRUPT_BLOCK", "{}", "{}"
             continue
-        records = block.rows().num_rows if block.is_data else len(block.deletes().keys) if block.is_delete else 0
+        records = block.rows().num_rows if block.is_data else block.deletes().keys.num_rows if block.is_delete else 0
         header = json.dumps({key.name: value for key, value in block.frame.header.items()}, separators=(",", ":"))
         yield block.instant_time, records, f"{block.frame.block_type.name}_BLOCK", header, "{}"
 
@@ -65,14 +67,27 @@ def _records(call: Call) -> Iterator[Row]:
     for block in _blocks(call):
         if isinstance(block, CorruptRange) or not block.is_data:
             continue
-        for batch in block.rows().to_batches():
+        for batch in _plain(block.rows()).to_batches():
             for record in batch.to_pylist():
-                text = json.dumps(record, default=str, ensure_ascii=False)
+                text = json.dumps(record, default=_text, ensure_ascii=False)
                 if call.flag("merge"):
                     newest[record.get("_hoodie_record_key")] = text
                 else:
                     yield (text,)
     yield from ((text,) for text in newest.values())
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Dates as days and times as the numbers that they are stored as, as Avro shows them."""
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_temporal(column.type):
+            kind = pa.int32() if column.type.bit_width == 32 else pa.int64()
+            rows = rows.set_column(place, column.name, rows.column(place).cast(kind))
+    return rows
+
+
+def _text(value: object) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
 
 
 PROCEDURES = (

@@ -72,8 +72,8 @@ def _show_files(call: Call) -> Rows:
 
 
 def _show_stats(call: Call) -> Rows:
-    table = _open(call)
-    for name in table.partitions:
+    table = MetadataTable.open(call.meta)
+    for name in table.partitions if table is not None else ():
         slices = table.slices(name)
         sizes = {
             "totalBaseFileSizeInBytes": sum(s.base_file.size_bytes for s in slices if s.base_file is not None),
