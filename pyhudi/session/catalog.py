@@ -95,6 +95,15 @@ class SparkCatalog:
             + (f" TBLPROPERTIES ({listed})" if listed else "")
         )
 
+    def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
+            listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in entry.properties.items())
+            if listed:
+                self._run(f"ALTER TABLE {_sql_name(entry.name)} SET TBLPROPERTIES ({listed})")
+            return
+        self.forget(entry.name)
+        self.register(entry, columns, partition_fields)
+
     def forget(self, name: TableName) -> None:
         self._run(f"DROP TABLE IF EXISTS {_sql_name(name)}")
 
@@ -140,7 +149,8 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
     pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
     properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
     properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
-    is_managed = properties.pop(MANAGED_KEY, "") == "true" or said.get("Type") == "MANAGED"
+    catalog_deletes = said.get("Type") == "MANAGED"
+    is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
     return CatalogEntry(
         name,
         is_hudi=said.get("Provider", "").lower() == "hudi",
@@ -148,6 +158,7 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
         properties=properties,
         comment=said.get("Comment"),
         is_managed=is_managed,
+        catalog_deletes=catalog_deletes,
     )
 
 

@@ -70,7 +70,7 @@ class CreateTable:
         frame = None if self.query is None else session.query(self.query)
         existing = session.open(place)
         if there is not None:
-            self._replace(session, place, existing, frame)
+            self._replace(session, there, place, existing, frame)
         elif existing is None:
             self._make(session, place, frame)
         elif frame is not None:
@@ -112,18 +112,21 @@ class CreateTable:
             table.drop()
             raise
 
-    def _replace(self, session: SqlSession, place: str, old: HudiTable | None, frame: SqlFrame | None) -> None:
+    def _replace(
+        self, session: SqlSession, there: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
+    ) -> None:
         """OR REPLACE: another table under the name. What can be refused is refused before the old one goes."""
         schema, options = self._planned(session, place, frame)
         if frame is not None and old is not None:
             session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
-            session.catalog.forget(self.name)
-            self._register(session, place, schema)
-            return
-        if old is not None:
-            old.drop()
-        session.catalog.forget(self.name)
-        self._make(session, place, frame)
+        else:
+            if old is not None:
+                old.drop()
+            table = session.create(place, schema, options)
+            if frame is not None:
+                session.write(NamedTable(self.name, place, table, self.properties), frame, "bulk_insert", {})
+        entry = replace(self._entry(place, self.properties), catalog_deletes=there.catalog_deletes)
+        session.catalog.update(entry, schema, self.partitions)
 
     def _planned(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
         """Columns and options of a new table, checked."""

@@ -22,11 +22,15 @@ import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.sql.column_types import schema_of_columns
+from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
+from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
@@ -86,8 +90,7 @@ class DuckDbSession:
             storage_options: Hadoop's keys for remote stores.
         Raises: ConfigError when DuckDB is not installed.
         """
-        self._tables = {name.lower(): os.fspath(path) for name, path in (tables or {}).items()}
-        self._catalog = None if catalog is None else os.fspath(catalog).rstrip("/")
+        self._catalog = FolderCatalog(tables or {}, catalog, storage_options)
         self._settings = dict(options or {})
         self._storage_options = storage_options
         self._connection = _connection()
@@ -121,22 +124,35 @@ class DuckDbSession:
         """The `hoodie.*` that were set in the session."""
         return self._settings
 
+    @property
+    def catalog(self) -> FolderCatalog:
+        """Where the session's names are kept."""
+        return self._catalog
+
+    def schema_of(self, columns: str) -> pa.Schema:
+        """Columns as a CREATE TABLE lists them. Raises ConfigError."""
+        return schema_of_columns(columns)
+
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name; None when there is none."""
-        location = self._location(name)
-        if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
-            return None
-        return NamedTable(name, location, HudiTable.open(location, storage_options=self._storage_options))
+        location = self._catalog.location(name)
+        table = None if location is None else self.open(location)
+        return None if location is None or table is None else NamedTable(name, location, table)
 
-    def _location(self, name: TableName) -> str | None:
-        if name.path is not None:
-            return name.path
-        known = self._tables.get(".".join(name.parts).lower())
-        if known is not None or self._catalog is None:
-            return known
-        if any(part in ("", ".", "..") or "/" in part for part in name.parts):
+    def open(self, location: str) -> HudiTable | None:
+        """The table in a folder; None when there is none."""
+        if not HudiTable.exists(location, storage_options=self._storage_options):
             return None
-        return "/".join((self._catalog, *name.parts))
+        return HudiTable.open(location, storage_options=self._storage_options)
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
+        there = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
+        if there:
+            raise ConfigError(
+                f"{location} holds {', '.join(there[:3])} and no Hudi table; a new one needs its own folder."
+            )
+        return HudiTable.create(location, schema, storage_options=self._storage_options, options=options)
 
     def query(self, text: str) -> SqlFrame:
         """The rows of a query, lazily; names of Hudi tables are found in it."""
@@ -182,9 +198,11 @@ class DuckDbSession:
         """A small Arrow table as a frame; one without columns stays what it is, DuckDB has no such."""
         if not rows.num_columns:
             return cast("SqlFrame", rows)
+        from pyhudi.sql.duckdb_tables import whole_batches
+
         name = self._new_name()
         with _told():
-            self._connection.register(name, rows)
+            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
@@ -210,13 +228,21 @@ class DuckDbSession:
         with _told():
             return _relation(frame).limit(0).to_arrow_table().schema
 
-    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
         """Write a frame's rows to a table, as a stream."""
         with _told():
             result = write_hudi(
                 table.location,
-                _stream(frame),
+                _stream(_without_meta(frame)),
                 operation,
+                mode=mode,
                 storage_options=self._storage_options,
                 options={**self._settings, **options},
             )
@@ -231,8 +257,10 @@ class DuckDbSession:
             rows = rows_of_function(part.function, part.arguments, self._table_by_text)
             if not isinstance(rows, pa.Table):
                 return self._register(rows)
+            from pyhudi.sql.duckdb_tables import whole_batches
+
             name = self._new_name()
-            self._connection.register(name, rows)
+            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
         scan = self._known_table(part.name).scan(as_of=part.as_of if isinstance(part, Past) else None)
         return self._register(scan)
@@ -245,12 +273,8 @@ class DuckDbSession:
     def _known_table(self, name: TableName) -> HudiTable:
         found = self.find_table(name)
         if found is None:
-            raise TableNotFound(f"There is no Hudi table {name}. {self._where_tables_are()}")
+            raise TableNotFound(f"There is no Hudi table {name}. {self._catalog}")
         return found.table
-
-    def _where_tables_are(self) -> str:
-        known = ", ".join(sorted(self._tables)) or "none"
-        return f"Known by name: {known}; the catalog's folder: {self._catalog or 'none'}; or write hudi.`/path`."
 
     def _table_names(self, text: str) -> list[TableName]:
         """The names of tables in a statement: of a query as DuckDB parses it, of others as they are written."""
@@ -327,6 +351,15 @@ def _stream(frame: SqlFrame) -> pa.RecordBatchReader:
         return frame.to_reader()
     with _told():
         return _relation(frame).to_arrow_reader(_BATCH_ROWS)
+
+
+def _without_meta(frame: SqlFrame) -> SqlFrame:
+    """A frame without Hudi's meta columns, which every write makes anew."""
+    if isinstance(frame, pa.Table):
+        return frame
+    relation = _relation(frame)
+    kept = [quoted_name(name) for name in relation.columns if name not in META_COLUMNS]
+    return cast("SqlFrame", relation.project(", ".join(kept))) if len(kept) < len(relation.columns) else frame
 
 
 def _names_in(tree: object) -> Iterator[TableName]:

@@ -5,7 +5,7 @@ DuckDB knows Arrow's data sets, and calls `scanner` of one for each time that a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyhudi.table.scan import Scan
 if TYPE_CHECKING:
     import pyarrow.compute as pc
 
-__all__ = ["ScanDataset"]
+__all__ = ["ScanDataset", "whole_batches"]
 
 
 class ScanDataset(ds.Dataset):
@@ -36,4 +36,12 @@ class ScanDataset(ds.Dataset):
     ) -> ds.Scanner:
         """The rows that pass a filter, these columns of them, as a stream."""
         rows = self._scan.narrowed(columns, filter).to_batches()
-        return ds.Scanner.from_batches(rows)
+        whole = pa.RecordBatchReader.from_batches(rows.schema, whole_batches(rows))
+        return ds.Scanner.from_batches(whole)
+
+
+def whole_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches that begin where their memory begins: DuckDB refuses structs in cut ones."""
+    for batch in batches:
+        is_nested = any(pa.types.is_nested(field.type) for field in batch.schema)
+        yield pa.ipc.read_record_batch(batch.serialize(), batch.schema) if is_nested else batch

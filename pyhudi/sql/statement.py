@@ -30,6 +30,7 @@ Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
 _ROWS: Mapping[str, str] = {
+    "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
     "CALL": "pyhudi.sql.procedures.calling:parse",
     "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE INDEX": "pyhudi.sql.index_statements:parse",
