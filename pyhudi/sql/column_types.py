@@ -15,7 +15,7 @@ from pyhudi.sql.tokens import Kind, tokens_of
 
 __all__ = ["schema_of_columns"]
 
-_PLAIN = {
+_PLAIN: dict[str, pa.DataType] = {
     **dict.fromkeys(("BOOLEAN",), pa.bool_()),
     **dict.fromkeys(("TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER"), pa.int32()),
     **dict.fromkeys(("BIGINT", "LONG"), pa.int64()),

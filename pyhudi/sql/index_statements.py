@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.services.indexes import IndexInfo
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
@@ -26,6 +26,7 @@ __all__ = ["CreateIndex", "DropIndex", "RefreshIndex", "ShowIndexes", "parse"]
 
 _COLUMNS = pa.schema([("index_name", pa.string()), ("index_type", pa.string()), ("col_name", pa.string())])
 _PREFIXES = ("secondary_index_", "expr_index_")
+_OF_KEYS = ("record_index", "bloom_filters")
 _EXPRESSION = "expr"
 # Arguments of an expression behind the column, in the order that functions take them, and whether they are texts.
 _ARGUMENTS = (
@@ -62,18 +63,27 @@ class CreateIndex:
         elif len(own) < len(self.options):
             strange = sorted(self.options.keys() - own.keys())
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
+        index_type = None if self.index_type is None else self.index_type.lower()
         self.table.table.create_index(
             self.name,
-            columns=() if more else self.columns,
-            index_type=self._type(),
+            columns=() if more or self._is_of_keys(index_type) else self.columns,
+            index_type=index_type,
             options={**session.settings, **own},
             **more,
         )
         return session.frame_from(pa.table({}))
 
-    def _type(self) -> str | None:
-        """The type as the table knows it: the names of some types are those of their indexes, too."""
-        return None if self.index_type is None else self.index_type.lower()
+    def _is_of_keys(self, index_type: str | None) -> bool:
+        """Whether it is an index of the record keys, which needs no columns. Raises ConfigError for other columns."""
+        if (index_type or self.name) not in _OF_KEYS:
+            return False
+        keys = self.table.table.config.record_key_fields
+        if self.columns != keys:
+            raise ConfigError(
+                f"CREATE INDEX {self.name}: this index is of the record key ({', '.join(keys) or 'generated'}), found "
+                f"({', '.join(self.columns)})."
+            )
+        return True
 
     def _expression(self) -> str:
         """The call that `OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')` means."""
@@ -141,19 +151,28 @@ def parse(
             reader.expect("FROM")
         table = _table(reader, session)
         reader.expect_end()
-        return None if table is None else ShowIndexes(table)
+        return ShowIndexes(_must_be(table))
     verb = reader.take("CREATE, DROP or REFRESH").text.upper()
     reader.expect("INDEX")
     is_conditional = reader.accept("IF NOT EXISTS" if verb == "CREATE" else "IF EXISTS")
     name = reader.identifier("the name of an index")
     reader.expect("ON")
     table = _table(reader, session)
+    if verb == "REFRESH":
+        reader.expect_end()
+        return RefreshIndex(_must_be(table), name)
     if table is None:
-        return None
+        return None  # engines have indexes of their own
     if verb == "CREATE":
         return _create(reader, table, name, is_conditional)
     reader.expect_end()
-    return DropIndex(table, name, is_conditional) if verb == "DROP" else RefreshIndex(table, name)
+    return DropIndex(table, name, is_conditional)
+
+
+def _must_be(table: NamedTable | None) -> NamedTable:
+    if table is None:
+        raise TableNotFound("There is no Hudi table of the name that the statement has.")
+    return table
 
 
 def _create(reader: Reader, table: NamedTable, name: str, if_not_exists: bool) -> CreateIndex:

@@ -73,7 +73,9 @@ def _show_files(call: Call) -> Rows:
 
 def _show_stats(call: Call) -> Rows:
     table = MetadataTable.open(call.meta)
-    for name in table.partitions if table is not None else ():
+    if table is None:
+        return
+    for name in table.partitions:
         slices = table.slices(name)
         sizes = {
             "totalBaseFileSizeInBytes": sum(s.base_file.size_bytes for s in slices if s.base_file is not None),

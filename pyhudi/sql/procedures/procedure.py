@@ -28,7 +28,7 @@ __all__ = ["Argument", "Procedure", "Row", "Rows", "rows_as_table"]
 Row: TypeAlias = tuple[object, ...]
 Rows: TypeAlias = Iterable[Row]
 
-_TYPES = {
+_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
     "integer": pa.int32(),
     "long": pa.int64(),

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.procedures import (
+    cleans,
     commits,
     file_views,
     information,
@@ -15,6 +16,7 @@ from pyhudi.sql.procedures import (
     rollbacks,
     services,
     table_data,
+    timeline,
 )
 from pyhudi.sql.procedures.call import Call
 from pyhudi.sql.procedures.procedure import Procedure, Rows
@@ -101,8 +103,10 @@ PROCEDURES: Mapping[str, Procedure] = {
     for procedure in (
         HELP,
         *commits.PROCEDURES,
+        *timeline.PROCEDURES,
         *rollbacks.PROCEDURES,
         *services.PROCEDURES,
+        *cleans.PROCEDURES,
         *metadata_table.PROCEDURES,
         *information.PROCEDURES,
         *file_views.PROCEDURES,
