@@ -174,7 +174,9 @@ class DuckDbSession:
         return self.frame_from(_NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
-        """A temporary name for the rows of a frame while the context lasts."""
+        """A temporary name for the rows of a frame while the context lasts, and while what was made of it is used:
+        DuckDB evaluates a query when its rows are taken, and looks for names of views again then.
+        """
         return self._view_of(frame)
 
     @contextmanager
@@ -185,11 +187,7 @@ class DuckDbSession:
                 self._connection.register(name, frame)
             else:
                 relation(frame).create_view(name, replace=True)
-        try:
-            yield name
-        finally:
-            with told(self._failures):
-                self._connection.execute(f"DROP VIEW IF EXISTS {name}").fetchall()
+        yield name
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         """A snapshot of a table, meta columns among its columns when they are named."""

@@ -11,8 +11,8 @@ from pyhudi.sql.column_types import MAX_TYPE_DEPTH, schema_of_columns
 
 def test_types_are_what_spark_makes_of_them():
     text = (
-        "a BOOLEAN, b tinyint, c INT, d BIGINT, e FLOAT, f DOUBLE, g DECIMAL(12, 3), h DECIMAL, i STRING, j VARCHAR(9), "
-        "k BINARY, l DATE, m TIMESTAMP, n TIMESTAMP_NTZ"
+        "a BOOLEAN, b tinyint, c INT, d BIGINT, e FLOAT, f DOUBLE, g DECIMAL(12, 3), h DECIMAL, i STRING, "
+        "j VARCHAR(9), k BINARY, l DATE, m TIMESTAMP, n TIMESTAMP_NTZ"
     )
     assert [str(field.type) for field in schema_of_columns(text)] == [
         "bool", "int32", "int32", "int64", "float", "double", "decimal128(12, 3)", "decimal128(10, 0)", "string",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,8 +30,8 @@ def rides(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def session(rides: Path) -> Iterator[DuckDbSession]:
-    yield DuckDbSession({"rides": rides, "sales.rides": rides})
+def session(rides: Path) -> DuckDbSession:
+    return DuckDbSession({"rides": rides, "sales.rides": rides})
 
 
 def test_a_query_finds_a_table_by_its_path_its_name_and_a_name_in_a_database(session: DuckDbSession, rides: Path):
@@ -104,12 +103,12 @@ def test_a_frame_is_written_as_a_stream_without_its_meta_columns(session: DuckDb
     assert HudiTable.open(rides).to_arrow(["fare"]).column("fare").to_pylist() == [2.0, 4.5, 3.0]
 
 
-def test_a_frame_has_a_name_while_a_context_lasts(session: DuckDbSession):
-    frame = session.query("SELECT id FROM rides")
-    with session.view_of(frame) as name:
-        assert session.columns_of(session.query(f"SELECT * FROM {name}")).names == ["id"]
-    with pytest.raises(ConfigError, match="does not exist"):
-        session.query(f"SELECT * FROM {name}")
+def test_what_was_made_of_a_named_frame_can_be_taken_later(session: DuckDbSession):
+    with session.view_of(session.query("SELECT id FROM rides")) as one:
+        found = session.query(f"SELECT id FROM {one}")
+        with session.view_of(found) as other:
+            assert one != other
+    assert session.columns_of(found).names == ["id"]
 
 
 def test_settings_are_of_one_session_and_come_with_its_writes(session: DuckDbSession, rides: Path):
