@@ -121,10 +121,14 @@ class ShowIndexes:
     def run(self, session: SqlSession) -> SqlFrame:
         """The indexes: their names, types, and columns with commas."""
         rows = [
-            {"index_name": one.name, "index_type": one.kind, "col_name": ",".join(one.columns)}
+            {"index_name": one.name, "index_type": one.kind, "col_name": self._columns(one)}
             for one in self.table.table.indexes()
         ]
         return session.frame_from(pa.Table.from_pylist(rows, _COLUMNS))
+
+    def _columns(self, index: IndexInfo) -> str:
+        """What it was made on; an index of all columns, or of keys, is made on none."""
+        return ",".join(index.columns) if index.name.startswith(_PREFIXES) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.instant import ActionKind
 from pyhudi.sql.procedures.call import Call
 from pyhudi.sql.procedures.instant_bodies import rollback_metadata
 from pyhudi.sql.procedures.procedure import Procedure, Rows
-from pyhudi.timeline.read import instant_path
 
 __all__ = ["PROCEDURES"]
 
@@ -76,16 +75,18 @@ def _saved(call: Call) -> str:
 
 
 def _undo_pending_service(call: Call) -> Rows:
-    """Take back a compaction or clustering that was begun and not finished; its plan on request, too."""
+    """Take back a compaction or clustering that was begun and not finished."""
     time = call.text("pending_instant")
     instant = call.meta.timeline.pending().find(time)
-    if instant is None or not instant.action.is_table_service:
+    if instant is None or not (instant.action.is_table_service or instant.action.is_replacing):
         raise ConfigError(f"{call.procedure}: {call.table.path} has no pending compaction or clustering {time!r:.100}.")
+    if instant.action.is_compaction and call.flag("delete_request_instant_file"):
+        raise ConfigError(
+            f"{call.procedure}: the plan of a compaction stays, as log files may be named after it. CALL "
+            f"run_compaction(op => 'execute', instants => '{time}') executes it."
+        )
     begun = call.meta.clock.monotonic_s()
     call.table.rollback(time, options=call.options)
-    left = call.table.state.timeline.pending().find(time)
-    if left is not None and call.flag("delete_request_instant_file"):
-        call.storage.delete(instant_path(left.at(State.REQUESTED), call.meta.config))
     return [(time, f"{call.meta.clock.monotonic_s() - begun:.3f}")]
 
 

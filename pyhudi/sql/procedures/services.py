@@ -127,7 +127,7 @@ def _run(
         times = times if scheduled is None else [scheduled]
     if operation != "schedule":
         for time in times:
-            service(instant_time=time, options=given)
+            service(instant_time=time, options=call.options)
     return times
 
 
