@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyhudi.session.enable import disable, enable
     from pyhudi.session.stream_sink import write_batches_to
     from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
+    from pyhudi.sql.procedures.calling import call
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.follow import follow
 
@@ -65,6 +66,7 @@ __all__ = [
     "WriteConflict",
     "WriteResult",
     "__version__",
+    "call",
     "disable",
     "enable",
     "follow",
@@ -79,6 +81,7 @@ _HOME = {
     "HudiTable": "pyhudi.table",
     "SqlResult": "pyhudi.sql.duckdb_session",
     "WriteResult": "pyhudi.actions.result",
+    "call": "pyhudi.sql.procedures.calling",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
     "follow": "pyhudi.table.follow",
