@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.base import BATCH_ROWS, BaseFileReader
-from pyhudi.model.predicate import Column, In, may_match
+from pyhudi.formats.base.statistics import Ranges
+from pyhudi.model.predicate import Column, In, Predicate, may_match
 from pyhudi.model.predicate.tree import Value
 
 __all__ = ["WantedValues"]
@@ -42,8 +44,13 @@ class WantedValues:
         wanted = In(Column((self.column,)), self.values)
         numbers = [np.zeros(0, np.int64)]
         values = pa.array(self.values, self.kind)
-        for first, batch in base.numbered_batches([self.column], batch_rows, lambda ranges: may_match(wanted, ranges)):
+        for first, batch in base.numbered_batches([self.column], batch_rows, partial(_may_match, wanted)):
             hits = pc.is_in(batch.column(0), value_set=values)
             numbers.append(np.flatnonzero(hits.to_numpy(zero_copy_only=False)) + first)
         found = np.concatenate(numbers)
         return base.rows_at(columns, found) if len(found) else iter(())
+
+
+def _may_match(wanted: Predicate, ranges: Ranges) -> bool:
+    """Row groups have ranges of columns, and none of functions of them."""
+    return may_match(wanted, lambda operand: ranges(operand) if isinstance(operand, Column) else None)

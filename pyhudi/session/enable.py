@@ -112,7 +112,7 @@ def _replace_write_to(owner: type) -> None:
     def method(self: DataFrame, table: str) -> HudiAwareTableWriter:
         return HudiAwareTableWriter(self, original(self, table), table)
 
-    owner.writeTo = method
+    setattr(owner, "writeTo", method)  # noqa: B010
 
 
 class _Recorder(Generic[OwnerT, RealT]):

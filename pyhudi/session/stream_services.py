@@ -25,13 +25,12 @@ from pyhudi.services.compact.calls import compact_waiting
 from pyhudi.spark.session import hudi_options
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import with_engine
-from pyhudi.table.run_service import admit_compactable, admit_writable, serve
+from pyhudi.table.run_service import serve
 from pyhudi.timeline.table_properties import load_table_config
 
 __all__ = ["check_services", "compacts_beside", "serve_beside", "wait_for_services"]
 
 Service = Callable[[ActionContext], tuple[str, ...]]
-Admit = Callable[[ActionContext], None]
 
 
 class _Running:
@@ -99,14 +98,14 @@ def compacts_beside(options: WriteOptions) -> bool:
     return options.stream.async_compaction and not options.stream.disable_compaction and not inline
 
 
-def _services(options: WriteOptions) -> tuple[tuple[Service, Admit], ...]:
-    found: list[tuple[Service, Admit]] = []
+def _services(options: WriteOptions) -> tuple[Service, ...]:
+    found: list[Service] = []
     if options.table_type == "MERGE_ON_READ" and compacts_beside(options):
-        found.append((compact_waiting, admit_compactable))
+        found.append(compact_waiting)
     if options.clustering.async_enabled and not options.clustering.inline:
-        found.append((cluster_waiting, admit_writable))
+        found.append(cluster_waiting)
     if options.stream.async_clean and options.cleaning.automatic:
-        found.append((clean_after_write, admit_writable))
+        found.append(clean_after_write)
     return tuple(found)
 
 
@@ -115,21 +114,21 @@ def _serve(
     spark: SparkSession,
     storage: Storage,
     options: WriteOptions,
-    services: tuple[tuple[Service, Admit], ...],
+    services: tuple[Service, ...],
 ) -> None:
     """Raises errors of the family."""
     with kept_warnings(running.warnings):
         while True:
-            for service, admit in services:
-                _once(service, admit, spark, storage, options)
+            for service in services:
+                _once(service, spark, storage, options)
             with _LOCK:
                 if not running.wanted:
                     return
                 running.wanted = False
 
 
-def _once(service: Service, admit: Admit, spark: SparkSession, storage: Storage, options: WriteOptions) -> None:
+def _once(service: Service, spark: SparkSession, storage: Storage, options: WriteOptions) -> None:
     try:
-        with_engine(spark, options, lambda engine: serve(storage, service, options, engine, admit=admit))
+        with_engine(spark, options, lambda engine: serve(storage, service, options, engine))
     except WriteConflict:
         return  # others are at work on the table; after the next batch it is tried again

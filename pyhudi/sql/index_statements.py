@@ -57,19 +57,17 @@ class CreateIndex:
         if self.if_not_exists and _found(self.table, self.name) is not None:
             return session.frame_from(pa.table({}))
         own = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
-        more: dict[str, object] = {}
-        if _EXPRESSION in self.options:
-            more["expression"] = self._expression()
-        elif len(own) < len(self.options):
+        expression = self._expression() if _EXPRESSION in self.options else None
+        if expression is None and len(own) < len(self.options):
             strange = sorted(self.options.keys() - own.keys())
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
         index_type = None if self.index_type is None else self.index_type.lower()
         self.table.table.create_index(
             self.name,
-            columns=() if more or self._is_of_keys(index_type) else self.columns,
+            columns=() if expression or self._is_of_keys(index_type) else self.columns,
             index_type=index_type,
+            expression=expression,
             options={**session.settings, **own},
-            **more,
         )
         return session.frame_from(pa.table({}))
 

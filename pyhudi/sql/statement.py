@@ -41,7 +41,6 @@ _ROWS: Mapping[str, str] = {
     "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE INDEX": "pyhudi.sql.index_statements:parse",
     "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
-    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
     "DESC": "pyhudi.sql.show:parse_describe",
     "DESCRIBE": "pyhudi.sql.show:parse_describe",
     "DROP INDEX": "pyhudi.sql.index_statements:parse",
