@@ -1,6 +1,6 @@
 """What the PySpark that is installed has: the one module that asks, and the only one where versions matter.
 
-PySpark is asked for the attribute itself, not for its number. What it lacks has another way beside the engine:
+It looks for the attribute itself, not for a number. What PySpark lacks has another way:
 `routing.py` (rows to the task of their slot), `exchange.py` (Arrow tables to frames and back), `engine.py` (columns
 that Python computes), `session.py` (the settings of a session). All of them run on the newest PySpark, too, when
 `PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
@@ -28,8 +28,8 @@ class Capabilities:
     """Attributes:
     routes_by_id: `DataFrame.repartitionById`, since 4.1.
     has_arrow_udfs: `functions.arrow_udf`, since 4.1.
-    takes_arrow: `createDataFrame` of an Arrow table, since 4.0. A method's parameters can't be asked for, so its
-        counterpart `toArrow` is, which came with the same version.
+    takes_arrow: `createDataFrame` of an Arrow table, since 4.0. Nothing tells what a method takes, so its
+        counterpart `toArrow`, which came with the same version, answers.
     gives_arrow: `DataFrame.toArrow`, since 4.0.
     lists_settings: `spark.conf.getAll`, since 4.0.
     has_classic_package: the classes of classic sessions are in `pyspark.sql.classic`, and `pyspark.sql.DataFrame`

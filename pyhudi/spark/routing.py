@@ -2,7 +2,7 @@
 
 `repartitionById(n, slot)` does it where Spark has it. Elsewhere `repartition(n, column)` puts a row into the partition
 `pmod(hash(column), n)`, with Spark's own hash, so every slot is replaced by a number whose hash is `slot` modulo n. The
-numbers are found once for each n. A number of partitions that is asked for is left alone by adaptive execution. Source:
+numbers are found once for each n. Adaptive execution leaves a given number of partitions alone. Source:
 Spark's `HashPartitioning` (Murmur3 x86 32-bit of one int, seed 42) and its shuffle origin REPARTITION_BY_NUM.
 """
 

@@ -23,8 +23,9 @@ def test_the_driver_is_warned_when_a_frame_is_made_and_its_rows_are_those_withou
     log = damaged(tmp_path, kind)
     with pytest.warns(UserWarning, match="is damaged") as caught:
         frame = read_frame(spark, str(tmp_path), {})
-    told = [str(one.message) for one in caught if "is damaged" in str(one.message)]  # old PySparks warn of their own
-    assert [log.name in message for message in told] == [True]
+    # An old PySpark warns of its own.
+    messages = [str(one.message) for one in caught if "is damaged" in str(one.message)]
+    assert [log.name in message for message in messages] == [True]
     rows = collect_arrow(frame.select("id", "v")).to_pylist()
     assert {row["id"]: row["v"] for row in rows} == OLD
     with pytest.raises(DamagedLog):
