@@ -22,7 +22,9 @@ from tests.support.source import ROOT
 
 ROUNDS = int(os.environ.get("PYHUDI_STREAM_KILLS", "3"))
 SEED = int(os.environ.get("PYHUDI_STREAM_SEED", "20130101"))
-LONGEST_RUN_S = 6.0  # from the first batch on
+BATCHES_MAX = 2  # that a driver brings to an end before it is killed
+LONGEST_WAIT_S = 120.0  # for them
+LONGEST_MORE_S = 2.0  # that it has then
 PAUSE_S = 0.3  # between two commits of the sources
 KEEP = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}  # a dead driver may fall far behind
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])
@@ -63,6 +65,14 @@ def rows(table: HudiTable) -> Counter[tuple[int, int]]:
     return Counter(zip(data["id"].to_pylist(), data["v"].to_pylist(), strict=True))
 
 
+def batches(path: Path) -> int:
+    """Commits of a target, archived ones too."""
+    if not HudiTable.exists(path):
+        return 0
+    entries = HudiTable.open(path).history()
+    return sum(entry.action == "commit" and entry.completion_time is not None for entry in entries)
+
+
 @pytest.mark.slow
 @pytest.mark.classic
 def test_targets_equal_their_sources_after_every_kill(tmp_path: Path, java: None) -> None:
@@ -73,14 +83,17 @@ def test_targets_equal_their_sources_after_every_kill(tmp_path: Path, java: None
             assert driver.stdout is not None
             try:
                 assert driver.stdout.readline().strip() == "running"
-                end = time.monotonic() + chance.uniform(0.0, LONGEST_RUN_S)
-                while time.monotonic() < end:
+                wanted = batches(tmp_path / "entries") + chance.randint(0, BATCHES_MAX)
+                latest = time.monotonic() + LONGEST_WAIT_S
+                while batches(tmp_path / "entries") < wanted and time.monotonic() < latest:
                     sources.write()
                     time.sleep(PAUSE_S)
+                time.sleep(chance.uniform(0.0, LONGEST_MORE_S))
             finally:
                 os.killpg(driver.pid, signal.SIGKILL)
-        print(f"kill {number + 1} of {ROUNDS}: {sources.written} commits", flush=True)
-        if HudiTable.exists(tmp_path / "entries"):
+        written = batches(tmp_path / "entries")
+        print(f"kill {number + 1} of {ROUNDS}: {sources.written} commits, {written} batches", flush=True)
+        if written:
             entries = rows(HudiTable.open(tmp_path / "entries"))
             assert max(entries.values(), default=1) == 1, f"doubled after kill {number + 1}"
             assert set(entries) <= set(rows(sources.ledger))

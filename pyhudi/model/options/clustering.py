@@ -80,8 +80,8 @@ class ClusteringOptions:
     async_enabled: bool = option(
         "hoodie.clustering.async.enabled",
         False,
-        "As `hoodie.clustering.schedule.inline`. Streams execute the plan next to their batches; a plan of other writes "
-        "any process executes, with `HudiTable.cluster`.",
+        "As `hoodie.clustering.schedule.inline`. Streams execute the plan next to their batches; a plan of other "
+        "writes any process executes, with `HudiTable.cluster`.",
         aliases=("hoodie.datasource.clustering.async.enable",),
     )
     async_commits_max: int = option(_ASYNC_COMMITS, 4, "Commits between two plans that writes schedule.", minimum=1)

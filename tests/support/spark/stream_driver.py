@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,18 +43,22 @@ def main(folder: Path, *, finish: bool) -> None:
         writer = rows.writeStream.format("hudi").options(**options).trigger(**trigger)
         return writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")).start(str(folder / target))
 
-    running = [start(*road) for road in roads]
+    running = {road[0]: start(*road) for road in roads}
     print("running", flush=True)
-    for query, road in zip(running, roads, strict=True):
-        while True:
-            try:
-                query.awaitTermination()
-                break
-            except Exception as error:
+    while running:
+        for road in roads:
+            query = running.get(road[0])
+            if query is None or query.isActive:
+                continue
+            error = query.exception()
+            if error is None:
+                del running[road[0]]
+            elif "failed to connect back" in str(error):
                 # Spark waits ten seconds for the Python of a stream; a busy machine takes longer.
-                if "failed to connect back" not in str(error):
-                    raise
-                query = start(*road)
+                running[road[0]] = start(*road)
+            else:
+                raise error
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
