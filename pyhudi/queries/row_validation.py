@@ -120,5 +120,5 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
             yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
 
 
-def _texts(keys: pa.Array) -> list[str]:
+def _texts(keys: pa.Array | pa.ChunkedArray) -> list[str]:
     return [str(key) for key in keys.to_pylist()]
