@@ -54,8 +54,8 @@ class PartitionStatsPartition:
         """The statistics of the partitions that a write has touched, made anew; a compaction changes no values, and
         what a clean deletes was not visible any more.
 
-        While an earlier write is pending they go instead. Should it complete, its record would stand before this one,
-        by the instant times, and this one does not have its rows.
+        While an earlier write is pending they are taken away instead. Should it complete, its record would be older
+        than this one, by the instant times, and this one does not have its rows.
         """
         data, change = table.data, commit.change
         version = data.config.table_version

@@ -70,9 +70,9 @@ def _rows(compared: Compared, plan: ReadPlan, *, is_global: bool) -> pa.Table:
 
 def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
     """`id` and `listed` (partition path and file id) of each entry."""
-    said = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
-    paths, keys = partition_paths(said), records.column("key").combine_chunks()
-    return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(said))})
+    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    paths, keys = partition_paths(places), records.column("key").combine_chunks()
+    return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(places))})
 
 
 def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:

@@ -9,9 +9,9 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.metadata_validation import validate
+from tests.support.storages.film import InterruptedStorage
 from tests.support.tables.clustered import OPTIMISTIC, Clustered
 from tests.support.writers.dying import on_clone
-from tests.support.storages.film import InterruptedStorage
 
 
 def _ranges(table: Clustered) -> int:
