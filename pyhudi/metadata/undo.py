@@ -13,12 +13,11 @@ from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["forget", "is_compacted"]
-
-_FIRST_OWN_LOGS = 8  # table version from which each delta commit's log files have its instant in their names
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
@@ -28,7 +27,7 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
     compactions = [i.requested_time for i in table.meta.timeline if i.action is ActionKind.COMMIT and i.is_completed]
     if not own:
         return instant_time < oldest
-    by_completion = table.data.config.table_version >= _FIRST_OWN_LOGS
+    by_completion = table.data.config.table_version >= BY_COMPLETION
     when = (own[0].completion_time or "") if by_completion else instant_time
     return own[0].is_completed and any(compaction > when for compaction in compactions)
 
@@ -57,7 +56,7 @@ def _pending(found: list[Instant]) -> Instant | None:
 
 
 def _written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
-    by_name = table.data.config.table_version >= _FIRST_OWN_LOGS
+    by_name = table.data.config.table_version >= OWN_LOG_FILES
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:
             continue

@@ -30,7 +30,7 @@ _COLUMNS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What a step of planning left out. `by`: what told it; `why`: the columns in question; `files`: number of slices."""
+    """What one step left out. `by`: what told it; `why`: the columns in question; `files`: number of file slices."""
 
     by: str
     why: str
