@@ -21,9 +21,16 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.formats.column_stats import stats_rows
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.delta_commit import write_delta_commit
+from pyhudi.metadata.files_partition import files_of_listing
+from pyhudi.metadata.stats_updates import column_stats_update
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.plan import plan_snapshot
+from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.instant import next_instant_time
+from pyhudi.queries.plan import ReadPlan, plan_snapshot
 from pyhudi.storage.local import LocalStorage
 
 OPTIONS = {
@@ -42,6 +49,7 @@ INDEXED = {**STATS, "hoodie.metadata.global.record.level.index.enable": "true"}
 SETTINGS: Mapping[str, Mapping[str, str]] = {"off": OFF, "files": FILES, "+ stats": STATS, "+ record index": INDEXED}
 COMMIT_ROWS = 1_000
 FEW, MANY = 10, 100_000
+_PARTS, _A_PART, _APART = 1_000, 100, 10**6
 
 
 def rows(numbers: np.ndarray, seed: int) -> pa.Table:
@@ -122,6 +130,43 @@ def listing(path: Path, repeats: int) -> None:
         )
 
 
+def many_files(folder: Path, repeats: int) -> None:
+    """Planning of a table whose metadata table tells 100,000 files in 1,000 partitions; there is no file of them."""
+    path = folder / "many"
+    first = pa.table({"key": ["a"], "ts": [1], "p": ["p000"], "v": pa.array([-1], pa.int64())})
+    partitioned = {**STATS, "hoodie.datasource.write.partitionpath.field": "p"}
+    write(path, first, "insert", {**partitioned, "hoodie.datasource.write.table.type": "COPY_ON_WRITE"})
+    table = MetadataTable.open(MetaClient.load(LocalStorage(str(path))))
+    assert table is not None
+    made = table.data.timeline.completed().instants[-1].requested_time
+    names = {
+        f"p{part:03d}": [
+            f"{part:04d}{number:04d}-0000-0000-0000-000000000000-0_0-0-0_{made}.parquet" for number in range(_A_PART)
+        ]
+        for part in range(_PARTS)
+    }
+    listed = files_of_listing(((part, dict.fromkeys(own, 1_000)) for part, own in names.items()), 9)
+    # Each partition has the same ranges, but for one file.
+    one = [stats_rows(9, "", [ColumnRange("v", pa.int64(), number, number, 9, 0)]) for number in range(_A_PART)]
+    apart = stats_rows(9, names["p007"][0], [ColumnRange("v", pa.int64(), _APART, _APART, 9, 0)])
+    same = pa.concat_tables(one).combine_chunks()
+    at = same.schema.get_field_index("fileName")
+    stats = {part: [same.set_column(at, same.schema.field(at), pa.array(own))] for part, own in names.items()}
+    stats["p007"] = [apart, stats["p007"][0].slice(1)]
+    nothing = pa.array([], pa.string())
+    updates = {"files": PartitionUpdate(listed, nothing), "column_stats": column_stats_update(9, stats)}
+    write_delta_commit(table, next_instant_time(made), updates)
+
+    def plan(where: str | None = None) -> ReadPlan:
+        return plan_snapshot(MetaClient.load(LocalStorage(str(path))), where=where)
+
+    files = len(plan().slices)
+    wanted = f"v = {_APART}"
+    assert len(plan(wanted).slices) == 1
+    shown(f"listing of {files:,} files in {_PARTS:,} partitions", [timed(plan) for _ in range(repeats)])
+    shown("the same, all but one skipped by column statistics", [timed(lambda: plan(wanted)) for _ in range(repeats)])
+
+
 def bytes_per_key(path: Path, count: int) -> float:
     folder = path / ".hoodie/metadata/record_index"
     return sum(file.stat().st_size for file in folder.iterdir()) / count
@@ -139,6 +184,7 @@ def main() -> None:
         indexed = folder / "+ record index-0"
         lookup(indexed, parsed.rows, parsed.repeats)
         listing(indexed, parsed.repeats)
+        many_files(folder, parsed.repeats)
         print(f"record index: {bytes_per_key(indexed, parsed.rows):.1f} bytes per key")
 
 

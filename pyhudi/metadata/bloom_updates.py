@@ -15,6 +15,7 @@ from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.record_keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
+from pyhudi.model.metadata_versions import DELETE_BLOCKS
 
 __all__ = ["bloom_filter_deletions", "bloom_filters_update"]
 
@@ -44,7 +45,7 @@ def bloom_filter_deletions(
     Args: files: partition path → names of the deleted base files, without folders.
     """
     keys = [bloom_filter_key(stored_partition(path), name) for path, names in files.items() for name in sorted(names)]
-    if table_version >= 8:
+    if table_version >= DELETE_BLOCKS:
         nothing = record_fields(table_version, MetadataKind.BLOOM_FILTERS).empty_table()
         return PartitionUpdate(nothing, pa.array(keys, pa.string()))
     deleted = _records(table_version, keys, [""] * len(keys), instant_time, [b""] * len(keys), is_deleted=True)

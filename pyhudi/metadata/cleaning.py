@@ -22,6 +22,7 @@ from pyhudi.model.clean_plan import (
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import data_path, instant_of
 from pyhudi.model.instant import ActionKind, Instant, State, next_instant_time
+from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.storage.paths import inside
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
@@ -32,7 +33,6 @@ _COMMITS_RETAINED = 20  # of the metadata table, as Hudi has it: two compactions
 _SLICES_KEPT = 2  # of each file group: the newest, and the one that running queries may read
 _AFTER_COMPACTION = 3  # delta commits after a compaction until the slices before it may be cleaned
 _SUFFIX = "002"  # below version 8: behind the last delta commit's time
-_BY_COMPLETION = 8
 _EMPTY_INFLIGHT_FROM_VERSION = 9
 
 
@@ -81,7 +81,7 @@ def _is_due(table: MetadataTable, commits: Sequence[Instant], wanted: int) -> bo
 
 def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | None:
     taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
-    if table.data.config.table_version < _BY_COMPLETION:
+    if table.data.config.table_version < BY_COMPLETION:
         time = max(i.requested_time for i in commits if i.action is ActionKind.DELTACOMMIT) + _SUFFIX
         return None if time in taken else time
     time = completion_time_after(table, "")

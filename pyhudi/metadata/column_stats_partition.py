@@ -27,12 +27,12 @@ from pyhudi.metadata.stats_updates import column_stats_deletions, column_stats_u
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import LogFileName
+from pyhudi.model.metadata_versions import INDEX_DEFINITIONS
 from pyhudi.model.options.metadata import MetadataOptions
 
 __all__ = ["ColumnStatsPartition", "stats_of_commit"]
 
 _NAME = MetadataKind.COLUMN_STATS.value.prefix
-_DEFINED = 8  # table version from which index definitions are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,6 @@ def _columns_of(stats: Mapping[str, Sequence[pa.Table]]) -> Collection[str]:
 
 def _define(data: MetaClient, columns: Sequence[str]) -> None:
     version = data.config.table_version
-    if version >= _DEFINED:
+    if version >= INDEX_DEFINITIONS:
         definitions = read_index_definitions(data.storage).merged([column_stats_definition(version, columns)])
         write_index_definitions(data.storage, definitions)

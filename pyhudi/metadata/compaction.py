@@ -44,6 +44,7 @@ from pyhudi.model.instant import (
     next_instant_time,
     parse_instant_time,
 )
+from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.model.plans import CompactionPlan
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes
@@ -52,7 +53,6 @@ from pyhudi.view.planned_slices import operation_of, slices_of
 __all__ = ["compact_archived", "compact_if_due", "run_pending_compactions", "settle_pending_compactions"]
 
 _SUFFIX = "001"  # below version 8: behind the last delta commit's time
-_BY_COMPLETION = 8  # table version from which log files belong to slices by the completion of their instants
 
 
 def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
@@ -78,7 +78,7 @@ def compact_archived(table: MetadataTable) -> MetadataTable:
     Raises: MetadataTableDamaged when they can't be compacted now.
     """
     known = {i.requested_time for i in table.meta.timeline}
-    if table.data.config.table_version < _BY_COMPLETION or not known:
+    if table.data.config.table_version < BY_COMPLETION or not known:
         return table
     archived = [s for name in table.partitions for s in table.slices(name) if s.base_instant not in known]
     if not archived:
@@ -111,7 +111,7 @@ def run_pending_compactions(table: MetadataTable) -> MetadataTable:
         try:
             slices = with_committed_bytes(table.meta, slices_of(plan.operations, table.meta), find_missing=False)
         except TableError as error:
-            if table.data.config.table_version < _BY_COMPLETION:
+            if table.data.config.table_version < BY_COMPLETION:
                 raise MetadataTableDamaged(f"{table.meta.storage.root}: {error}") from error
             table = _dropped(table, requested)
             continue
@@ -123,7 +123,7 @@ def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
     """Before files that plans name may go: from version 8 on plans part nothing, so they are taken off the timeline;
     below, log files that come now are not theirs, so they are executed.
     """
-    if table.data.config.table_version < _BY_COMPLETION:
+    if table.data.config.table_version < BY_COMPLETION:
         return run_pending_compactions(table)
     for instant in table.meta.timeline.pending().of([ActionKind.COMPACTION]):
         plan = table.meta.reader.compaction_plan(instant)
@@ -137,7 +137,7 @@ def settle_pending_compactions(table: MetadataTable) -> MetadataTable:
 def _delta_commits(table: MetadataTable) -> int:
     """Completed since the last compaction; those that built partitions count, too."""
     since = _last_compaction(table)
-    by_completion = table.data.config.table_version >= _BY_COMPLETION
+    by_completion = table.data.config.table_version >= BY_COMPLETION
     deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
     when = (max(i.requested_time, i.completion_time or "") if by_completion else i.requested_time for i in deltas)
     return sum(time > since for time in when)
@@ -153,7 +153,7 @@ def _instant_time(table: MetadataTable) -> str | None:
     pending = {i.requested_time for i in table.data.timeline.pending()}
     deltas = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
     taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
-    if table.data.config.table_version < _BY_COMPLETION:
+    if table.data.config.table_version < BY_COMPLETION:
         last = max(i.requested_time for i in deltas)
         time = last + _SUFFIX
         return None if time in taken or any(one <= last for one in pending) else time
@@ -171,7 +171,7 @@ def _instant_time(table: MetadataTable) -> str | None:
 def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Iterator[FileSlice]:
     """The slices with log files, of which those are left out that are not to be merged."""
     late = frozenset[str]()
-    if table.data.config.table_version >= _BY_COMPLETION:
+    if table.data.config.table_version >= BY_COMPLETION:
         late = frozenset(i.requested_time for i in table.meta.timeline if (i.completion_time or "9") >= instant_time)
     for found in table.slices(partition):
         logs = tuple(log for log in found.log_files if log.instant_time not in late)

@@ -30,12 +30,12 @@ from pyhudi.model.instant import (
     format_instant_time,
     next_instant_time,
 )
+from pyhudi.model.metadata_versions import OWN_LOG_FILES
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["begin_delta_commit", "complete_delta_commit", "completion_time_after", "write_delta_commit"]
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
-_FIRST_OWN_LOGS = 8  # table version from which each delta commit has log files of its own
 _TOKEN = "0-1-0"  # write token: what a dead attempt left is deleted before another one begins
 
 
@@ -137,7 +137,7 @@ def _logs_of_groups(
 def _next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:
     """From version 8 on the instant's own file; below, the next version of the slice, counted over all files there."""
     group = found.group
-    if table.data.config.table_version >= _FIRST_OWN_LOGS:
+    if table.data.config.table_version >= OWN_LOG_FILES:
         return LogFileName(group.file_id, instant_time, 1, _TOKEN)
     names = (LogFileName.parse(entry.name) for entry in table.meta.storage.list(group.partition_path))
     taken = (name for name in names if name is not None and name.file_id == group.file_id)

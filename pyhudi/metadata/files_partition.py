@@ -19,6 +19,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.filenames import BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.metadata_versions import OWN_LOG_FILES
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.table_change import TableChange
 from pyhudi.view.file_system_view import listed_partitions
@@ -97,7 +98,7 @@ def _committed_files(data: MetaClient) -> Iterator[tuple[str, Mapping[str, int]]
     completed = {i.requested_time for i in data.timeline if i.is_completed}
     pending = {i.requested_time: i.action for i in data.timeline if i.requested_time not in completed}
     oldest = min(completed, default="")
-    logs_name_slices = data.config.table_version < 8
+    logs_name_slices = data.config.table_version < OWN_LOG_FILES
 
     def counts(name: BaseFileName | LogFileName) -> bool:
         time = name.instant_time

@@ -19,6 +19,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.keys import COMMIT_TIME, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.options.metadata import MetadataOptions
 
 __all__ = ["indexed_columns", "kept_columns", "statistics_partitions"]
@@ -78,7 +79,7 @@ def statistics_partitions(options: MetadataOptions, table_version: int, *, is_pa
         found[MetadataKind.COLUMN_STATS.value.prefix] = options.column_stats_file_groups
     if options.bloom_filters:
         found[MetadataKind.BLOOM_FILTERS.value.prefix] = options.bloom_filters_file_groups
-    if options.column_stats and options.partition_stats and is_partitioned and table_version >= 8:
+    if options.column_stats and options.partition_stats and is_partitioned and table_version >= LATER_KINDS:
         found[MetadataKind.PARTITION_STATS.value.prefix] = options.partition_stats_file_groups
     return found
 

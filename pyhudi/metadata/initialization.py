@@ -29,6 +29,7 @@ from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_DEFINITIONS_PATH, METADATA_TABLE_FOLDER
 from pyhudi.model.instant import Instant
 from pyhudi.model.merge_mode import PAYLOAD_STRATEGY_ID
+from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.timeline.table_properties import create_table, update_table_config
 
@@ -184,7 +185,7 @@ def _next_build_time(table: MetadataTable) -> str:
     From version 8 on 17 digits, counted from 0; below, the table's latest completed instant and digits from 010 on.
     """
     taken = {instant.requested_time for instant in table.meta.timeline}
-    if table.data.config.table_version >= 8:
+    if table.data.config.table_version >= BY_COMPLETION:
         times = (f"{number:017d}" for number in count())
     else:
         completed = (i.requested_time for i in table.data.timeline if i.is_completed)

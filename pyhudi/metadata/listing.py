@@ -20,6 +20,7 @@ from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, NON_PARTITIONED, sto
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.storage.base import FileInfo
 
 __all__ = ["listed_files", "missing_instants"]
@@ -40,7 +41,7 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
             continue
         if instant.requested_time in own or (oldest is not None and instant.requested_time < oldest):
             continue  # archived there
-        when = instant.completion_time if table.data.config.table_version >= 8 else instant.requested_time
+        when = instant.completion_time if table.data.config.table_version >= BY_COMPLETION else instant.requested_time
         if built is None or when is None or when > built:
             missing.append(instant.requested_time)
     return tuple(missing)
@@ -49,7 +50,7 @@ def missing_instants(table: MetadataTable) -> tuple[str, ...]:
 def _built(table: MetadataTable) -> str | None:
     """Until when the listing reaches from which `files` was built: a completion time; below version 8 the latest
     instant that it has. None when that was archived."""
-    by_completion = table.data.config.table_version >= 8
+    by_completion = table.data.config.table_version >= BY_COMPLETION
     found = []
     for instant in table.meta.timeline:
         time = instant.requested_time

@@ -33,6 +33,7 @@ from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_built_of, is_compacted
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
+from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
 from pyhudi.model.table_change import TableChange
 from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
@@ -55,8 +56,7 @@ __all__ = [
 ]
 
 _FILES = MetadataKind.FILES.value.prefix
-_FIRST_WITH_ALL_KINDS = 8  # table version
-_LATER_KINDS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+_OF_LATER_VERSIONS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
 
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
@@ -139,7 +139,7 @@ def can_be_kept(partition: str, table_version: int) -> bool:
     """Does this release keep partitions of this name up, in tables of this version?"""
     if not _is_kept(partition):
         return False
-    return table_version >= _FIRST_WITH_ALL_KINDS or kind_of(partition) not in _LATER_KINDS
+    return table_version >= LATER_KINDS or kind_of(partition) not in _OF_LATER_VERSIONS
 
 
 def missing_partitions(data: MetaClient, options: MetadataOptions) -> tuple[str, ...]:

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import shards
+from pyhudi.model.metadata_versions import SECONDARY_BY_VALUE
 
 __all__ = ["group_numbers", "groups_by_prefix"]
 
 _GROUP_NUMBER = re.compile(r"\d{4}(-0)?$", re.ASCII)  # in a file id, of its number among the file groups
-_FIRST_BY_VALUE = 9  # version from which all secondary indexes are of version V2, whose groups go by the value
 
 
 def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
@@ -33,5 +33,5 @@ def groups_by_prefix(file_ids: Iterable[str]) -> Mapping[str, list[str]]:
 
 def group_numbers(partition: str, keys: pa.Array, groups: int, table_version: int) -> npt.NDArray[np.int32]:
     """The number of the file group, among `groups`, that each key belongs to."""
-    by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and table_version >= _FIRST_BY_VALUE
+    by_value = kind_of(partition) is MetadataKind.SECONDARY_INDEX and table_version >= SECONDARY_BY_VALUE
     return shards(keys, groups, by_secondary_value=by_value)

@@ -28,6 +28,7 @@ from pyhudi.metadata.table_slices import newest_slices, slice_reading, stored_ro
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import COMPACTIONS
+from pyhudi.model.metadata_versions import RECORD_INDEX_DEFINITION
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.record_index import RecordIndexOptions
 from pyhudi.storage.base import Storage
@@ -35,7 +36,6 @@ from pyhudi.storage.base import Storage
 __all__ = ["RecordIndexPartition"]
 
 _BY_PARTITION = "isPartitioned"  # option of the definition
-_DEFINED_FROM = 9  # table version
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bo
 
 def _define(data: MetaClient, name: str, *, by_partition: bool) -> None:
     """Say in the table's index definitions what the index is of, as Hudi does from version 9 on."""
-    if data.config.table_version < _DEFINED_FROM:
+    if data.config.table_version < RECORD_INDEX_DEFINITION:
         return
     definition = IndexDefinition(name, name, options={_BY_PARTITION: str(by_partition).lower()}, version="V1")
     write_index_definitions(data.storage, read_index_definitions(data.storage).merged([definition]))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.model.metadata_versions import SECONDARY_NULLS
+
 __all__ = ["has_secondary_text", "secondary_keys", "secondary_texts"]
 
-_FIRST_WITH_NULLS = 9  # table version from which rows without a value have a record, and dates are numbers of days
 _NULL = "\x00"
 _SEPARATOR = "$"
 _ESCAPED = r"([\\$\x00])"
@@ -22,13 +23,13 @@ def has_secondary_text(kind: pa.DataType, table_version: int) -> bool:
         return True
     if kind in (pa.int32(), pa.int64()):
         return True
-    return table_version >= _FIRST_WITH_NULLS and (pa.types.is_timestamp(kind) or pa.types.is_time(kind))
+    return table_version >= SECONDARY_NULLS and (pa.types.is_timestamp(kind) or pa.types.is_time(kind))
 
 
 def secondary_texts(values: pa.Array, table_version: int) -> pa.Array:
     """The text of each value, nulls left as they are. The type is one that `has_secondary_text`."""
     kind = values.type
-    if pa.types.is_date32(kind) and table_version >= _FIRST_WITH_NULLS:
+    if pa.types.is_date32(kind) and table_version >= SECONDARY_NULLS:
         values = values.cast(pa.int32())
     elif pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
         values = values.cast(pa.int64())
@@ -43,7 +44,7 @@ def secondary_keys(values: pa.Array, record_keys: pa.Array, table_version: int) 
     Args:   values: of the indexed column; record_keys: text without nulls.
     """
     texts = secondary_texts(values, table_version)
-    if table_version < _FIRST_WITH_NULLS and texts.null_count:
+    if table_version < SECONDARY_NULLS and texts.null_count:
         known = texts.is_valid()
         texts, record_keys = texts.filter(known), record_keys.filter(known)
     values_escaped = pc.fill_null(_escaped(texts), _NULL)

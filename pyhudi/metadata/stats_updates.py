@@ -24,6 +24,7 @@ from pyhudi.metadata.record_keys import (
 )
 from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
+from pyhudi.model.metadata_versions import DELETE_BLOCKS
 
 __all__ = [
     "column_stats_deletions",
@@ -73,7 +74,7 @@ def column_stats_deletions(
     Args: columns: the indexed ones; files: partition path → names of the deleted files, without folders.
     """
     keys = column_stats_keys(columns, files)
-    if table_version >= 8:
+    if table_version >= DELETE_BLOCKS:
         return PartitionUpdate(nothing_known(table_version), keys)
     names = [name for found in files.values() for name in sorted(found) for _ in columns]
     nothing = stats_rows(table_version, "", ()).schema.empty_table()

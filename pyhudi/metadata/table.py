@@ -27,6 +27,7 @@ from pyhudi.metadata.schema import record_fields
 from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import METADATA_TABLE_FOLDER, BaseFileName
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
+from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES, SECONDARY_BY_VALUE
 from pyhudi.storage.subfolder import Subfolder
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.file_system_view import FileSystemView
@@ -37,7 +38,6 @@ SOLO = "0" * 14  # instants that build a partition of a new metadata table begin
 _OPERATION_DIGITS = 20  # of an instant time below version 8 that says by three more digits what it was
 _OPERATIONS = frozenset({"001", "002", "003", "004", "005", "006"})
 _FIRST_INITIALIZATION = "010"
-_FIRST_BY_VALUE = 9  # version from which the value alone says the file group of a secondary index
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class MetadataTable:
                 if name is None or found is None or self._when(instant) < self._began(found):
                     continue  # of a file group that is there no more: its partition was dropped, and built anew
                 base = found.base_file
-                if self.data.config.table_version < 8 and base is not None and _is_build(base.instant_time):
+                if self.data.config.table_version < BY_COMPLETION and base is not None and _is_build(base.instant_time):
                     continue  # its time is that of an instant of the table: nothing says when it was built
                 del left[name.file_id]
                 if found.base_file is None or found.base_file.instant_time != name.instant_time:
@@ -117,7 +117,7 @@ class MetadataTable:
                 return
 
     def _when(self, instant: Instant) -> str:
-        by_completion = self.data.config.table_version >= 8
+        by_completion = self.data.config.table_version >= BY_COMPLETION
         return (instant.completion_time or "") if by_completion else instant.requested_time
 
     def _began(self, found: FileSlice) -> str:
@@ -126,7 +126,7 @@ class MetadataTable:
 
     def _since_built(self, slices: Sequence[FileSlice]) -> tuple[FileSlice, ...]:
         """Without the log files that went when their partition was built anew, which older instants still name."""
-        if self.data.config.table_version < 8:
+        if self.data.config.table_version < OWN_LOG_FILES:
             return tuple(slices)  # names say the slice
         completed = {i.requested_time: i.completion_time or "" for i in self.meta.timeline}
 
@@ -180,7 +180,7 @@ class MetadataTable:
         From version 9 on only file groups that may have them are opened. Raises: MetadataTableDamaged, CorruptFile.
         """
         prefixes = [secondary_key_prefix(value) for value in values]
-        if self.data.config.table_version < _FIRST_BY_VALUE:
+        if self.data.config.table_version < SECONDARY_BY_VALUE:
             return self.with_prefixes(partition, prefixes)
         ids = [found.group.file_id for found in self.slices(partition)]
         numbers = group_numbers(partition, pa.array(prefixes, pa.string()), len(ids), self.data.config.table_version)
@@ -214,7 +214,7 @@ class MetadataTable:
             return instant_time in self._own_completed
         if instant_time in self._data_completed or instant_time in self._rolled_back_here:
             return True
-        if self.data.config.table_version >= 8:
+        if self.data.config.table_version >= BY_COMPLETION:
             # Completed here (else its files would not be seen), so all that can be wrong is that it is pending there.
             return instant_time not in self._data_pending
         return len(instant_time) == _OPERATION_DIGITS and (

@@ -14,13 +14,13 @@ from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
+from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.write import TimelineWriter
 
 __all__ = ["forget", "is_built_of", "is_compacted"]
 
 _FIRST_BUILD = "010"  # below version 8: digits behind the instant that a partition was built of
-_FIRST_OWN_LOGS = 8  # table version from which each delta commit's log files have its instant in their names
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
@@ -30,7 +30,7 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
     compactions = [i.requested_time for i in table.meta.timeline if i.action is ActionKind.COMMIT and i.is_completed]
     if not own:
         return instant_time < oldest
-    by_completion = table.data.config.table_version >= _FIRST_OWN_LOGS
+    by_completion = table.data.config.table_version >= BY_COMPLETION
     when = (own[0].completion_time or "") if by_completion else instant_time
     return own[0].is_completed and any(compaction > when for compaction in compactions)
 
@@ -42,7 +42,7 @@ def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool
     Of an instant without a delta commit here nobody knows whether it was complete: that it had begun is enough.
     """
     completed = {i.requested_time: i.completion_time or "" for i in table.meta.timeline if i.is_completed}
-    if table.data.config.table_version < _FIRST_OWN_LOGS:
+    if table.data.config.table_version < OWN_LOG_FILES:
         return any(instant_time <= s.base_instant[:INSTANT_TIME_DIGITS] for s in _built(table, partition))
     when = completed.get(instant_time, instant_time)
     return any(completed.get(s.base_instant, "") > when for s in _built(table, partition))
@@ -80,7 +80,7 @@ def _pending(found: list[Instant]) -> Instant | None:
 
 
 def _written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
-    by_name = table.data.config.table_version >= _FIRST_OWN_LOGS
+    by_name = table.data.config.table_version >= OWN_LOG_FILES
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:
             continue

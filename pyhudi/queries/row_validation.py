@@ -70,9 +70,9 @@ def _rows(compared: Compared, plan: ReadPlan, *, is_global: bool) -> pa.Table:
 
 def _listed(records: pa.Table, *, is_global: bool) -> pa.Table:
     """`id` and `listed` (partition path and file id) of each entry."""
-    said = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
-    paths, keys = partition_paths(said), records.column("key").combine_chunks()
-    return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(said))})
+    places = records.column(MetadataKind.RECORD_INDEX.payloads[0]).combine_chunks()
+    paths, keys = partition_paths(places), records.column("key").combine_chunks()
+    return pa.table({"id": _ids(paths, keys, is_global=is_global), "listed": _places(paths, file_ids(places))})
 
 
 def _wrong(there: pa.Table, listed: pa.Table, how: _How) -> pa.Table:
@@ -120,5 +120,5 @@ def secondary_index(compared: Compared, partition: str) -> Iterator[Difference]:
             yield Difference(partition, f"{len(keys)} pairs in all", wanted, found)
 
 
-def _texts(keys: pa.Array) -> list[str]:
+def _texts(keys: pa.Array | pa.ChunkedArray) -> list[str]:
     return [str(key) for key in keys.to_pylist()]

@@ -6,8 +6,8 @@
     column statistics          each file whose values can't pass
     bloom filters              each base file without the values that an expression is to have
 
-Each step says how many it left out, and by what (`Scan.explain`). Where the record index has told, nothing else is
-asked: the files that are left have the rows. Nor is a single file asked for whose keys are looked for.
+Each step says how many it left out, and by what (`Scan.explain`). Behind the record index no other step follows: the
+files that are left have the rows. Nor do any where a query for keys has one file left.
 Source: docs/reading.md, "The metadata table"; docs/architecture.md, "How a read flows".
 """
 
@@ -31,9 +31,7 @@ _COLUMNS_SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What one step of planning left out. `by`: what told it; `why`: the columns that it was asked for; `files`: how
-    many file slices.
-    """
+    """What one step left out. `by`: what told it; `why`: the columns in question; `files`: number of file slices."""
 
     by: str
     why: str

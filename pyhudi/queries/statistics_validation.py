@@ -136,13 +136,13 @@ def bloom_filters(compared: Compared, partition: str) -> Iterator[Difference]:
         payloads = records.column(MetadataKind.BLOOM_FILTERS.payloads[0]).to_pylist()
         known = dict(zip(records.column("key").to_pylist(), payloads, strict=True))
         for path, footer in bloom_filters_of_files(table.data.storage, paths):
-            said = known.get(keys[path])
-            found = None if said is None else (said["type"], bytes(said["bloomFilter"]))
+            stored = known.get(keys[path])
+            found = None if stored is None else (stored["type"], bytes(stored["bloomFilter"]))
             text = footer.bloom_base64
             expected = None if text is None else (footer.bloom_type or SIMPLE, text.encode())
             if found != expected:
                 yield Difference(partition, path, _filter(expected), _filter(found))
 
 
-def _filter(said: tuple[str, bytes] | None) -> str:
-    return "no filter" if said is None else f"a filter of type {said[0]} with {len(said[1]):,} characters"
+def _filter(stored: tuple[str, bytes] | None) -> str:
+    return "no filter" if stored is None else f"a filter of type {stored[0]} with {len(stored[1]):,} characters"

@@ -82,18 +82,18 @@ def records(table: MetadataTable, partition: str) -> dict[str, object]:
     (payload,) = (name for name in kind.payloads if name in table.records(partition).column_names)
     found: dict[str, object] = {}
     for row in table.records(partition).to_pylist():
-        said: Any = row[payload]
+        content: Any = row[payload]
         if kind is MetadataKind.FILES:
-            said = sorted((name, entry["size"]) for name, entry in said if not entry["isDeleted"])
-            if not said or row["key"] == ALL_PARTITIONS_KEY:
+            content = sorted((name, entry["size"]) for name, entry in content if not entry["isDeleted"])
+            if not content or row["key"] == ALL_PARTITIONS_KEY:
                 continue
         elif kind in WHEN:
-            del said[WHEN[kind]]
-        if kind is MetadataKind.COLUMN_STATS and said["fileName"] not in names:
-            assert table.data.config.table_version < 8, said["fileName"]
+            del content[WHEN[kind]]
+        if kind is MetadataKind.COLUMN_STATS and content["fileName"] not in names:
+            assert table.data.config.table_version < 8, content["fileName"]
             continue
         assert row["key"] not in found, (partition, row)
-        found[row["key"]] = (row["type"], said)
+        found[row["key"]] = (row["type"], content)
     return found
 
 

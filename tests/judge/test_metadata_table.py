@@ -9,7 +9,7 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.table import MetadataTable
+from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage
 from tests.support.judge.comparing import assert_pyhudi_reads
@@ -71,3 +71,58 @@ def test_real_hudi_goes_on_with_a_compacted_metadata_table_and_so_does_pyhudi(
     assert HudiTable.open(str(kept)).metadata.validate() == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
     judge.check(kept, hudi, steps=["open", "metadata_files"], options=ONLY_FILES)
+
+
+INDEXED = {
+    **ON,
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",  # the same to releases before 1.1
+    "hoodie.metadata.index.column.stats.enable": "true",
+}
+KEPT = {"files", "column_stats", "record_index"}
+
+
+def builds(table: Path) -> set[str]:
+    """Instants that built partitions."""
+    found = MetadataTable.open(MetaClient.load(open_storage(str(table))))
+    assert found is not None
+    assert set(found.partitions) >= KEPT
+    return {i.requested_time for i in found.meta.timeline if i.requested_time.startswith(SOLO)}
+
+
+@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [(9, MERGE_ON_READ), pytest.param(9, {}, marks=SLOW), pytest.param(8, MERGE_ON_READ, marks=SLOW)],
+)
+def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
+    version: int, kind: dict[str, str], judge: Judge, tmp_path: Path
+) -> None:
+    story, hudi = Story(f"indexes_v{version}", version, {**KEYS, **kind}, ()), HUDI_OF_TABLE_VERSION[version]
+    table, kept = tmp_path / "table", tmp_path / "kept"
+    own = {name: text for name, text in INDEXED.items() if "metadata.record.index" not in name}
+
+    def write(path: Path, numbers: range, ts: int) -> None:
+        data = pa.Table.from_pylist(rows(numbers, ts), schema=SCHEMA)
+        write_hudi(str(path), data, operation="upsert", options={**story.write_options(), **own})
+
+    for number in range(3):
+        write(table, range(number * 3, number * 3 + 6), number)
+    built = builds(table)
+    steps = judge.check(
+        table,
+        hudi,
+        steps=["open", "read", "metadata_files", "metadata_index", "upsert", "delete", "metadata_after"],
+        keep=str(kept),
+        options=INDEXED,
+    )
+    for name in ("metadata_files", "metadata_index", "upsert", "metadata_after"):
+        assert not steps[name].get("skipped"), steps[name]
+    assert builds(kept) == built
+    assert HudiTable.open(str(kept)).metadata.validate() == ()
+
+    write(kept, range(4, 20), 100)
+    assert builds(kept) == built
+    assert HudiTable.open(str(kept)).metadata.validate() == ()
+    assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
+    judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=INDEXED)

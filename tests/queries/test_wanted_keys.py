@@ -42,18 +42,18 @@ def test_a_query_for_keys_has_the_rows_of_a_read_of_everything(version: str, kin
 
 
 def _opened(table: Clustered, where: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows of which files were asked for by number."""
-    asked: list[int] = []
+    """How many rows were read by their numbers, file by file."""
+    counts: list[int] = []
     original = ParquetReader.rows_at
 
     def rows_at(self: ParquetReader, columns: Any, rows: Any) -> Any:
-        asked.append(len(rows))
+        counts.append(len(rows))
         return original(self, columns, rows)
 
     with monkeypatch.context() as patch:
         patch.setattr(ParquetReader, "rows_at", rows_at)
         HudiTable(table.meta).scan(where=where).to_arrow()
-    return asked
+    return counts
 
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])

@@ -18,12 +18,12 @@ from pyhudi.errors import HudiError
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.services.archive.planning import ArchiveLimit, select_instants
 
 __all__ = ["instants_to_archive", "opened_metadata_table"]
 
 _COMMITS_KEPT_MIN = 21  # cleaning there looks at the last 20 commits
-_FIRST_BY_COMPLETION = 8
 
 
 def opened_metadata_table(meta: MetaClient) -> MetadataTable | None:
@@ -44,7 +44,7 @@ def instants_to_archive(table: MetadataTable, kept_min: int, kept_max: int) -> t
     kept_max = max(kept_max + 1, kept_min + 1)
     if len(timeline.commits()) <= kept_max:
         return ()
-    by_version = (kept_min, kept_max) if table.data.config.table_version < _FIRST_BY_COMPLETION else None
+    by_version = (kept_min, kept_max) if table.data.config.table_version < BY_COMPLETION else None
     return select_instants(timeline, kept_min, _limits(table), per_action=by_version).instants
 
 

@@ -1,0 +1,45 @@
+"""Statistics of partitions when writes overlap: the ranges hold all rows, whichever write completes last."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from pyhudi import HudiTable
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.queries.metadata_validation import validate
+from tests.support.storages.film import InterruptedStorage
+from tests.support.tables.clustered import OPTIMISTIC, Clustered
+from tests.support.writers.dying import on_clone
+
+
+def _ranges(table: Clustered) -> int:
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    return found.records("partition_stats").num_rows
+
+
+@pytest.mark.parametrize("version", ["8", "9"])
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_its_partition(version: str, kind: str) -> None:
+    table = Clustered(version, kind, metadata_enable="true", **OPTIMISTIC)
+    table.failed_writes_policy = "LAZY"
+    table.insert(("a", "x", 1, 1))
+    table.insert(("b", "x", 1, 2))
+    counted = on_clone(table)
+    counted.storage = InterruptedStorage(counted.memory)
+    counted.upsert(("a", "x", 2, 900))
+    first_file = counted.storage.verbs.index("open_output") + 1
+    before = _ranges(table)
+
+    writer = copy.copy(table)
+    writer.storage = InterruptedStorage(table.memory, first_file, lambda: table.upsert(("b", "x", 2, 3)))
+    writer.upsert(("a", "x", 2, 900))
+    assert validate(table.meta) == ()
+    assert HudiTable(table.meta).scan(columns=["id"], where="v = 900").to_arrow().to_pylist() == [{"id": "a"}]
+    assert _ranges(table) < before  # nobody knew what the first was going to write
+
+    table.upsert(("b", "x", 3, 4))
+    assert _ranges(table) == before
+    assert validate(table.meta) == ()
