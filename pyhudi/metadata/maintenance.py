@@ -217,7 +217,12 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     late = {name for name in table.partitions for one in undone if is_built_of(table, name, one)}
     taken_back = [forget(table, one) for one in (*undone, time) if one not in compacted]
     table = table.reloaded() if any(taken_back) else table
-    if undone and not compacted and not late and not any(changed.written for changed in commit.change.partitions.values()):
+    if (
+        undone
+        and not compacted
+        and not late
+        and not any(changed.written for changed in commit.change.partitions.values())
+    ):
         return None  # nothing is left of what was undone, and nothing came
     if not undone:
         table = run_services(table, options)

@@ -204,8 +204,8 @@ def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
     """Does what was read have all instants whose writers may not have known of the index, and none that is gone?"""
     before, after = _completed(read), _completed(now)
     since = now.timeline.active_since or ""
-    gone = any(time not in after and time >= since for time in before)
-    return not gone and not any(time < planned for time in after - before)
+    rolled_back = any(time not in after and time >= since for time in before)
+    return not rolled_back and not any(time < planned for time in after - before)
 
 
 def _completed(meta: MetaClient) -> frozenset[str]:
