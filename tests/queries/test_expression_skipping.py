@@ -159,7 +159,9 @@ def test_bounds_of_times_hold_for_every_time_zone(
     assert in_any_zone(hour, pa.timestamp("us", "UTC"), ValueRange(1, 2)) == ValueRange(None, None)
 
 
-@pytest.mark.parametrize(("version", "kind"), KINDS)
+@pytest.mark.parametrize(
+    ("version", "kind"), [("8", "COPY_ON_WRITE"), pytest.param("9", "MERGE_ON_READ", marks=pytest.mark.slow)]
+)
 def test_random_filters_by_functions_return_with_indexes_what_they_return_without(version: str, kind: str) -> None:
     chance = random.Random(f"{version} {kind}")
     table = Clustered(version, kind, metadata_enable="true", compact_inline="false")
@@ -178,12 +180,12 @@ def test_random_filters_by_functions_return_with_indexes_what_they_return_withou
     }
     for number, call in enumerate(calls):
         handle.create_index(f"i{number}", expression=call)
-    for ts in range(2, 7):
+    for ts in range(2, 5):
         table.bulk_insert(*((f"{key}-{ts}", *rest) for key, *rest in some(3, ts)))
         table.upsert(*some(4, ts))
-        if ts == 4 and kind == "MERGE_ON_READ":
+        if ts == 3 and kind == "MERGE_ON_READ":
             table.compact_now()
-        if ts == 5:
+        if ts == 4:
             table.delete(*((key, path) for key, path, _, _ in some(2, ts)))
 
     def term() -> str:
@@ -195,10 +197,10 @@ def test_random_filters_by_functions_return_with_indexes_what_they_return_withou
         )  # fmt: skip
 
     skipped = 0
-    for _ in range(25):
+    for _ in range(12):
         where = f"({term()}) {chance.choice(['AND', 'OR'])} ({term()})" if chance.random() < 0.5 else term()
         scan = handle.scan(columns=["id", "v"], where=where)
         plain = handle.scan(columns=["id", "v"], where=where, options={"hoodie.metadata.enable": "false"})
         assert _rows(scan) == _rows(plain), where
         skipped += scan.plan.files_skipped
-    assert skipped > 10
+    assert skipped > 3
