@@ -11,7 +11,7 @@ import pytest
 
 from pyhudi.java.spark_functions import FUNCTIONS, compute
 from pyhudi.model.predicate import parse_call
-from tests.spark.conftest import FLAVOUR
+from tests.support.spark.sessions import FLAVOUR
 
 CHANCE = random.Random("functions")
 TEXTS = ["Straße", "İstanbul", "ΑΣ", "  a b ", "", "ÀÉ", "\tx ", "a" * 40, "ǅ", "日本語", "😀b", None]
