@@ -64,7 +64,8 @@ def _read(reader: BaseFileReader) -> None:
 
 
 def _may_match(ranges: Ranges) -> bool:
-    return may_match(_WHERE, ranges) and ranges(Column(("x",))) is not None
+    known = may_match(_WHERE, lambda operand: ranges(operand) if isinstance(operand, Column) else None)
+    return known and ranges(Column(("x",))) is not None
 
 
 def _bloom(footer: Footer) -> None:

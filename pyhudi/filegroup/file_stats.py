@@ -73,6 +73,7 @@ def _footer(storage: Storage, path: str) -> Footer:
 
 
 def side_by_side(paths: Iterable[str], read: Callable[[str], Read]) -> Iterator[tuple[str, Read]]:
+    """Path and what was read of each file, in the order of the paths; some are read at the same time."""
     waiting: deque[tuple[str, Future[Read]]] = deque()
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="hudi-stats") as pool:
         try:

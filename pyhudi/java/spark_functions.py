@@ -33,6 +33,7 @@ _Longs: TypeAlias = npt.NDArray[np.int64]
 _Options: TypeAlias = Mapping[str, str]
 
 _SECOND, _DAY_S = 1_000_000, 86_400
+_UNITS = {"s": 1, "ms": 1000, "us": _SECOND, "ns": 10**9}  # of a timestamp, in a second
 _PATTERN = re.compile(r"yyyy|MM|dd|HH|mm|ss|'[^']+'|[^A-Za-z'#\[\]{}]")
 _LETTERS = frozenset({"yyyy", "MM", "dd", "HH", "mm", "ss"})
 _WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
@@ -139,7 +140,7 @@ def _seconds(values: pa.Array) -> _Longs:
     """Whole seconds of dates and timestamps, with anything where there is no value."""
     if pa.types.is_date32(values.type):
         return _numbers(values.cast(pa.int32())) * _DAY_S
-    return _numbers(values.cast(pa.int64())) // {"s": 1, "ms": 1000, "us": _SECOND, "ns": 10**9}[values.type.unit]
+    return _numbers(values.cast(pa.int64())) // _UNITS[values.type.unit]
 
 
 def _numbers(values: pa.Array) -> _Longs:
@@ -206,13 +207,17 @@ def _to_date(values: pa.Array, options: _Options) -> pa.Array:
 
 
 def _unix_timestamp(values: pa.Array, options: _Options) -> pa.Array:
-    return _where_known(_seconds(values), values, pa.int64())
+    """Java's division, which cuts the fraction off: before 1970 that is up."""
+    below = np.sign(_numbers(values.cast(pa.int64()))) < 0
+    whole = _numbers(values.cast(pa.int64())) % _UNITS[values.type.unit] == 0
+    return _where_known(_seconds(values) + (below & ~whole), values, pa.int64())
 
 
 def _moved(sign: int) -> Callable[[pa.Array, _Options], pa.Array]:
     def moved(values: pa.Array, options: _Options) -> pa.Array:
         days = _numbers(values.cast(pa.int32())).astype(np.int32) + np.int32(sign * int(options["days"]))
-        return pc.if_else(values.is_valid(), pa.array(days), pa.scalar(None, pa.int32())).cast(pa.date32())
+        found: pa.Array = pc.if_else(values.is_valid(), pa.array(days), pa.scalar(None, pa.int32()))
+        return found.cast(pa.date32())
 
     return moved
 

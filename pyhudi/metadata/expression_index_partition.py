@@ -102,8 +102,8 @@ class _StatsIndex:
         if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
             after = names_after(self.data, change)
         # While the index is being built it does not know the files that were there before.
-        told = [path for path, names in after.items() if names and partition in table.partitions]
-        known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in told}
+        filled = [path for path, names in after.items() if names and partition in table.partitions]
+        known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in filled}
         empty += [path for path in after if path not in known]
         removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))
         return self._update(stats, self._partitions(known, after)).joined(removed)
@@ -131,8 +131,8 @@ class _StatsIndex:
             return partition_stats_update(self._version, (), {}, expression_partition_key)
         found = {}
         for path, stats in known.items():
-            told = set(stats.column("fileName").to_pylist()) if stats.num_rows else set()
-            files = {name for name in names[path] if name in told or LogFileName.parse(name) is None}
+            known_names = set(stats.column("fileName").to_pylist()) if stats.num_rows else set()
+            files = {name for name in names[path] if name in known_names or LogFileName.parse(name) is None}
             found[path] = (stats, files)
         filled = {path: one for path, one in found.items() if one[0].num_rows}
         update = partition_stats_update(self._version, (self._column,), filled, expression_partition_key)

@@ -57,7 +57,8 @@ class RecordIndexPartition:
         """From the keys of all rows. Raises UnsupportedTable when nobody here knows the table's merger."""
         data = table.data
         slices = newest_slices(data)
-        counts = {None: groups} if groups is not None else _groups(data.storage, slices, options.record_index)
+        counts: Mapping[str | None, int] = {None: groups} if groups is not None else {}
+        counts = counts or _groups(data.storage, slices, options.record_index)
         version, zone = data.config.table_version, data.config.timeline_zone
         return FirstRecords(version, slice_reading(data), slices, counts, zone).files()
 

@@ -36,8 +36,8 @@ def is_compacted(table: MetadataTable, instant_time: str) -> bool:
 
 
 def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
-    """Were file groups of the partition built, or compacted, when this instant was complete? They have what it did then,
-    and no delta commit of it that could be taken out tells what was before.
+    """Were file groups of the partition built when this instant was complete? They have what it did then, and no delta
+    commit of it that could be taken out tells what was before.
 
     Of an instant without a delta commit here nobody knows whether it was complete: that it had begun is enough.
     """

@@ -39,7 +39,7 @@ from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
 from pyhudi.metadata.initialization import begin_partition, fill_partition
-from pyhudi.metadata.maintenance import KEPT
+from pyhudi.metadata.maintenance import KEPT, build_kept
 from pyhudi.metadata.partitions import file_group_id, kind_of
 from pyhudi.metadata.spilled_groups import spilled
 from pyhudi.metadata.table import MetadataTable
@@ -183,11 +183,22 @@ def _finish(began: ActionContext, inflight: Instant, name: str, groups: _Groups)
         if not _is_enough(began.meta, meta, inflight.requested_time):
             return None
         table = _metadata_table(meta)
-        fill_partition(table, name, _without(groups, table.records(name).column("key")))
+        if _has_archived_logs(table, name):
+            build_kept(table, name, now.options.metadata)
+        else:
+            fill_partition(table, name, _without(groups, table.records(name).column("key")))
     newest = meta.timeline.last_commit()
     plan = IndexPlan((name,), "" if newest is None else newest.requested_time)
     commit_locked(inflight, now, lambda _: plan)
     return index_info(meta.reload(), name)
+
+
+def _has_archived_logs(table: MetadataTable, name: str) -> bool:
+    """Were instants archived that wrote to the file groups? Below base files whose instant begins with 14 zeros, and is
+    the first of the timeline then, readers would take them for uncommitted.
+    """
+    known = {instant.requested_time for instant in table.meta.timeline}
+    return any(log.instant_time not in known for found in table.slices(name) for log in found.log_files)
 
 
 def _without(groups: _Groups, known: pa.ChunkedArray) -> dict[str, Iterator[pa.Table]]:
@@ -204,8 +215,8 @@ def _is_enough(read: MetaClient, now: MetaClient, planned: str) -> bool:
     """Does what was read have all instants whose writers may not have known of the index, and none that is gone?"""
     before, after = _completed(read), _completed(now)
     since = now.timeline.active_since or ""
-    gone = any(time not in after and time >= since for time in before)
-    return not gone and not any(time < planned for time in after - before)
+    rolled_back = any(time not in after and time >= since for time in before)
+    return not rolled_back and not any(time < planned for time in after - before)
 
 
 def _completed(meta: MetaClient) -> frozenset[str]:

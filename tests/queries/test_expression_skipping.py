@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from datetime import date, datetime, timezone
 from typing import Any
 
@@ -156,3 +157,50 @@ def test_bounds_of_times_hold_for_every_time_zone(
     assert in_any_zone(of_days, pa.timestamp("us", "UTC"), ValueRange(1, 2)) == ValueRange(0, 3)
     hour = Call("hour", Column(("at",)))
     assert in_any_zone(hour, pa.timestamp("us", "UTC"), ValueRange(1, 2)) == ValueRange(None, None)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("8", "COPY_ON_WRITE"), pytest.param("9", "MERGE_ON_READ", marks=pytest.mark.slow)]
+)
+def test_random_filters_by_functions_return_with_indexes_what_they_return_without(version: str, kind: str) -> None:
+    chance = random.Random(f"{version} {kind}")
+    table = Clustered(version, kind, metadata_enable="true", compact_inline="false")
+
+    def some(count: int, ts: int) -> list[tuple[str, str, int, int]]:
+        keys = [chance.choice("abcdefghij") + str(chance.randrange(3)) for _ in range(count)]
+        return [(key, "xyz"[ord(key[0]) % 3], ts, chance.randrange(-50, 400) * DAY) for key in dict.fromkeys(keys)]
+
+    table.bulk_insert(*some(6, 1))
+    handle = HudiTable(table.meta)
+    calls = {
+        "from_unixtime(v, 'yyyy-MM')": ["1969-12", "1970-01", "1970-07", "1971"],
+        "from_unixtime(v, 'dd.MM.yyyy')": ["01.01.1970", "15.06.1970", "31"],
+        "substring(id, 1, 1)": ["a", "d", "f", "k"],
+        "upper(id)": ["A0", "C1", "J2"],
+    }
+    for number, call in enumerate(calls):
+        handle.create_index(f"i{number}", expression=call)
+    for ts in range(2, 5):
+        table.bulk_insert(*((f"{key}-{ts}", *rest) for key, *rest in some(3, ts)))
+        table.upsert(*some(4, ts))
+        if ts == 3 and kind == "MERGE_ON_READ":
+            table.compact_now()
+        if ts == 4:
+            table.delete(*((key, path) for key, path, _, _ in some(2, ts)))
+
+    def term() -> str:
+        call, values = chance.choice(list(calls.items()))
+        one, other = (f"'{text}'" for text in chance.choices(values, k=2))
+        return chance.choice(
+            [f"{call} {chance.choice(['=', '<', '<=', '>', '>=', '<>'])} {one}", f"{call} IN ({one}, {other})",
+             f"{call} LIKE {one[:-1]}%'", f"{call} BETWEEN {one} AND {other}", f"NOT {call} = {one}"]
+        )  # fmt: skip
+
+    skipped = 0
+    for _ in range(12):
+        where = f"({term()}) {chance.choice(['AND', 'OR'])} ({term()})" if chance.random() < 0.5 else term()
+        scan = handle.scan(columns=["id", "v"], where=where)
+        plain = handle.scan(columns=["id", "v"], where=where, options={"hoodie.metadata.enable": "false"})
+        assert _rows(scan) == _rows(plain), where
+        skipped += scan.plan.files_skipped
+    assert skipped > 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyhudi.metadata.spilled_groups import spilled
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.timeline import Timeline
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.services import index_building
 from pyhudi.table.run_service import serve
@@ -131,6 +133,25 @@ def test_what_writers_do_between_reading_the_table_and_the_end_is_in_the_index(
     _between(monkeypatch, table, acts)
     HudiTable(table.meta).create_index(name, while_writing=True, options=FEW, **INDEXES[name])
     assert len(acts) == 1  # the second one took back what was read: it is read again, and changes came then
+    check(table)
+
+
+def test_an_index_that_waited_until_what_wrote_to_it_was_archived_is_built_under_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = table_for("by_v")
+    schedule(table, "by_v")
+    changes(table)
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    assert not index_building._has_archived_logs(found, "secondary_index_by_v")
+    first = found.meta.timeline.completed().of([ActionKind.DELTACOMMIT]).instants[-1]
+    timeline = Timeline([i for i in found.meta.timeline if i.requested_time != first.requested_time])
+    archived = replace(found, meta=replace(found.meta, timeline=timeline), _slices=found._slices)
+    found.slices("secondary_index_by_v")
+    assert index_building._has_archived_logs(archived, "secondary_index_by_v")
+    monkeypatch.setattr(index_building, "_has_archived_logs", lambda *_: True)
+    assert build(table) == ["secondary_index_by_v"]
     check(table)
 
 

@@ -123,8 +123,8 @@ def _check_complex_keys(config: TableConfig, options: WriteOptions, verb: str) -
 
 
 def _write_versions(context: ActionContext, target: TableConfig) -> Converted:
-    """Index definitions without a version are those of version 8. Indexes of values and expressions are V2: the metadata
-    table is built anew in the new version, and Hudi takes no older ones for readable there.
+    """Index definitions without a version are those of version 8. Indexes of values and expressions become V2: the
+    metadata table is built anew in the new version, and Hudi takes no older ones for readable there.
     """
     _change_definitions(context, lambda one: {**one, "version": one.get("version") or _first(one)})
     return Converted()
