@@ -94,17 +94,17 @@ def _replace_method(owner: type, name: str, ours: Callable[..., DataFrame]) -> N
     setattr(owner, name, method)
 
 
-def _replace_write_to(owner: type) -> None:
-    if (owner, "writeTo") in ORIGINALS:
+def _replace_write_to(owner: type, name: str = "writeTo") -> None:
+    if (owner, name) in ORIGINALS:
         return
-    original = owner.__dict__["writeTo"]
-    ORIGINALS[owner, "writeTo"] = original
+    original = owner.__dict__[name]
+    ORIGINALS[owner, name] = original
 
     @functools.wraps(original)
     def method(self: DataFrame, table: str) -> HudiAwareTableWriter:
         return HudiAwareTableWriter(self, original(self, table), table)
 
-    owner.writeTo = method
+    setattr(owner, name, method)
 
 
 class _Recorder(Generic[OwnerT, RealT]):
