@@ -93,8 +93,8 @@ class AlterColumns:
         named = our_table(session, self.name)
         settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
         changes = [*(change for column in self.columns for change in column.changes(session)), *self.ready]
-        said = settings.pop(_BY_ID, None)
-        by_id = None if said is None else said.lower() == "true"
+        given = settings.pop(_BY_ID, None)
+        by_id = None if given is None else given.lower() == "true"
         named.table.alter(*changes, schema_on_read=by_id, options=settings)
         _update(session, self.name)
         return session.frame_from(_NO_ROWS)
@@ -226,7 +226,7 @@ def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
 
 
 def _typed(reader: Reader, column: NewColumn) -> NewColumn:
-    """The type, NOT NULL and comment up to where the place is said."""
+    """The type, NOT NULL and comment up to where the place is given."""
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")

@@ -210,8 +210,8 @@ def _check_no_copy(reader: Reader, session: SqlSession) -> None:
     source = look.table_name()
     if _uses_hudi(look) or (look.find("USING") is None and is_ours(session, source)):
         raise ConfigError(
-            f"SQL: CREATE TABLE … LIKE makes no Hudi table, as it copies no properties of {source}, such as its key. Run "
-            "what SHOW CREATE TABLE says, with another name."
+            f"SQL: CREATE TABLE … LIKE makes no Hudi table, as it copies no properties of {source}, such as its key. "
+            "Run what SHOW CREATE TABLE says, with another name."
         )
 
 
