@@ -33,10 +33,10 @@ __all__ = ["AlterSchema"]
 
 @dataclass(frozen=True, slots=True)
 class AlterSchema:
-    """`by_id`: keep a schema history even where the change needs none, as `hoodie.schema.on.read.enable` wants."""
+    """`by_id`: True: keep a schema history in any case; False: there may be none; None: as the changes need it."""
 
     changes: tuple[SchemaChange, ...]
-    by_id: bool = False
+    by_id: bool | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
 
     @property
@@ -46,10 +46,10 @@ class AlterSchema:
     def schedule(self, context: ActionContext) -> Schedule:
         """Raises ConfigError for changes that the table does not take, SchemaMismatch for types."""
         history = load_schema_history(context.meta.storage, context.meta.config, context.meta.timeline)
-        if needs_ids(self.changes) and not (history or self.by_id):
+        if self.by_id is False and not history and self._needs_ids(context):
             raise ConfigError(
-                f"{context.meta.storage.root}: columns are renamed and dropped in tables with a schema history. Set "
-                "hoodie.schema.on.read.enable=true, and the first such change makes one; it can't be taken back."
+                f"{context.meta.storage.root}: this change makes a schema history, for older files are read rightly by "
+                "ids of columns only, and hoodie.schema.on.read.enable=false says that there is to be none."
             )
         stored = _stored(self._changed(context, history), context)
         text = avro_from_arrow(stored, context.meta.config.table_name, with_meta=False)
@@ -67,7 +67,7 @@ class AlterSchema:
     ) -> CommitMetadata:
         history = prepared.schedule.history
         body = commit_body(self.operation, prepared.schedule, statuses, context)
-        if not (history or self.by_id):
+        if not (history or self.by_id or self._needs_ids(context)):
             return body
         newest = replace(self._changed(context, history), version_id=int(prepared.instant.requested_time))
         self._write_history(newest, prepared.instant, context)
@@ -83,6 +83,9 @@ class AlterSchema:
             protected=(*config.record_key_fields, *fields),
             ordering_fields=ordering_fields(context),
         )
+
+    def _needs_ids(self, context: ActionContext) -> bool:
+        return needs_ids(self.changes, context.meta.stored_schema())
 
     def _write_history(self, newest: InternalSchema, instant: Instant, context: ActionContext) -> None:
         """The history file counts from the moment on that the commit is complete."""

@@ -1,7 +1,7 @@
 """Changes of a table's columns, as ALTER TABLE says them, applied to a schema with ids.
 
-A column is named by its path, `("address", "city")` for one inside a struct; `element`, `key` and `value` lead into
-arrays and maps. Names are found whatever their case. A renamed or moved column keeps its id, a new one gets the next.
+A column is named by its path, `address.city` for one inside a struct; `element` and `value` lead into arrays and maps.
+Names are found whatever their case. A renamed or moved column keeps its id, a new one gets the next.
 Source: docs/formats/schema.md, "Schema history".
 """
 
@@ -13,78 +13,112 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.arrow.kinds import is_list
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.schema.evolution import evolve
 from pyhudi.schema.internal import InternalSchema, ListType, MapType, SchemaColumn, StructType
 
 __all__ = [
+    "FIRST",
     "AddColumn",
-    "ChangeColumn",
+    "ChangeType",
     "DropColumn",
-    "Place",
+    "DropNotNull",
+    "MoveColumn",
     "RenameColumn",
     "SchemaChange",
+    "SetComment",
     "changed_schema",
     "needs_ids",
     "with_ids",
 ]
 
+FIRST = ""  # in the place of the name of the column before: there is none
+
 ColumnPath = tuple[str, ...]
 _SHOWN = "column"
 _InternalType = pa.DataType | StructType | ListType | MapType
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where among its neighbours a column goes. `after`: a neighbour's name; None: first."""
-
-    after: str | None = None
+_WIDER = {  # what is read rightly by name
+    pa.int32(): (pa.int64(), pa.float32(), pa.float64()),
+    pa.int64(): (pa.float32(), pa.float64()),
+    pa.float32(): (pa.float64(),),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column, null in all rows that are there. `place` None: last."""
+    """A new column, null in all rows that are there. `after`: the column before it; FIRST; None: last."""
 
-    path: ColumnPath
+    path: str
     type: pa.DataType
+    nullable: bool = True
     comment: str = ""
-    place: Place | None = None
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn:
+    """Another name for a column, in the same place. `name`: without the path."""
+
+    path: str
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
     """A column leaves; its values can't be read any more, but by time travel."""
 
-    path: ColumnPath
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
-class RenameColumn:
-    """Another name for a column, in the same struct."""
+class ChangeType:
+    """Another type, to which every stored value can be widened."""
 
-    path: ColumnPath
-    name: str
+    path: str
+    type: pa.DataType
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeColumn:
-    """What a column becomes; None leaves it as it is. `nullable`: only True, a column can't become required."""
+class SetComment:
+    """What is said of a column."""
 
-    path: ColumnPath
-    type: pa.DataType | None = None
-    comment: str | None = None
-    nullable: bool | None = None
-    place: Place | None = None
+    path: str
+    comment: str
 
 
-SchemaChange = AddColumn | DropColumn | RenameColumn | ChangeColumn
+@dataclass(frozen=True, slots=True)
+class MoveColumn:
+    """Another place among its neighbours. `after`: the column before it, or FIRST."""
+
+    path: str
+    after: str
 
 
-def needs_ids(changes: Sequence[SchemaChange]) -> bool:
-    """Whether files of before can be read rightly only by ids of columns: after a rename and a drop."""
-    return any(isinstance(change, DropColumn | RenameColumn) for change in changes)
+@dataclass(frozen=True, slots=True)
+class DropNotNull:
+    """The column may be null from now on."""
+
+    path: str
+
+
+SchemaChange = AddColumn | RenameColumn | DropColumn | ChangeType | SetComment | MoveColumn | DropNotNull
+
+
+def needs_ids(changes: Sequence[SchemaChange], before: pa.Schema) -> bool:
+    """Whether files of before can be read rightly only by ids of columns, or Hudi's readers read them so."""
+    for change in changes:
+        if isinstance(change, AddColumn):
+            if change.after is not None:
+                return True
+        elif isinstance(change, ChangeType):
+            old = before.field(change.path).type if change.path in before.names else None
+            if old is None or change.type not in _WIDER.get(old, ()):
+                return True
+        elif not isinstance(change, SetComment | DropNotNull):
+            return True
+    return False
 
 
 def with_ids(schema: pa.Schema) -> InternalSchema:
@@ -107,7 +141,7 @@ def changed_schema(
     Args:
         protected: key and partition columns, dotted; they keep name and type.
         ordering_fields: columns that rows are ordered by; they keep their name.
-    Raises: ConfigError for columns that are not there, or there already, and for types that stored values don't fit.
+    Raises: SchemaMismatch for columns that are not there, or there already, and for types that stored values don't fit.
     """
     ids = _Ids(schema.max_column_id)
     rules = _Rules(frozenset(protected), frozenset(ordering_fields), ids)
@@ -133,51 +167,56 @@ class _Rules:
     ids: _Ids
 
     def applied(self, columns: tuple[SchemaColumn, ...], change: SchemaChange) -> tuple[SchemaColumn, ...]:
-        if change.path[0].lower() in META_COLUMNS:
-            raise ConfigError(f"{change.path[0]} is a column of Hudi's own; it can't be changed.")
-        return _at(columns, change.path, change.path, lambda siblings: self._siblings(siblings, change))
+        path = tuple(change.path.split("."))
+        if path[0].lower() in META_COLUMNS:
+            raise SchemaMismatch(f"{path[0]} is a column of Hudi's own; it can't be changed.")
+        return _at(columns, path, path, lambda siblings: self._siblings(siblings, change, path))
 
-    def _siblings(self, columns: tuple[SchemaColumn, ...], change: SchemaChange) -> tuple[SchemaColumn, ...]:
+    def _siblings(
+        self, columns: tuple[SchemaColumn, ...], change: SchemaChange, path: ColumnPath
+    ) -> tuple[SchemaColumn, ...]:
         """The columns of one struct, with the change done to one of them."""
         if isinstance(change, AddColumn):
-            _check_free(columns, change.path[-1], change.path)
-            added = _numbered([_field(change.path[-1], change.type, change.comment)], self.ids)[0]
-            return _placed(columns, added, change.place, change.path)
-        old = _found(columns, change.path[-1], change.path)
+            _check_free(columns, path[-1], path)
+            if not change.nullable:
+                raise SchemaMismatch(f"The new column {change.path} is required, but rows are there without it.")
+            added = _numbered([_field(path[-1], change.type, change.comment)], self.ids)[0]
+            return _placed(columns, added, change.after, path)
+        old = _found(columns, path[-1], path)
         if isinstance(change, DropColumn):
-            self._check_kept(change.path, "dropped")
+            self._check_kept(path, "dropped")
             if len(columns) == 1 or all(column is old or column.name in META_COLUMNS for column in columns):
-                raise ConfigError(f"{_dotted(change.path)} is the last column; drop the table instead.")
+                raise SchemaMismatch(f"{_dotted(path)} is the last column; drop the table instead.")
             return tuple(column for column in columns if column is not old)
+        if isinstance(change, MoveColumn):
+            return _placed(tuple(column for column in columns if column is not old), old, change.after, path)
+        new = self._changed(columns, old, change, path)
+        return tuple(new if column is old else column for column in columns)
+
+    def _changed(
+        self,
+        columns: tuple[SchemaColumn, ...],
+        old: SchemaColumn,
+        change: RenameColumn | ChangeType | SetComment | DropNotNull,
+        path: ColumnPath,
+    ) -> SchemaColumn:
+        if isinstance(change, SetComment):
+            return replace(old, doc=change.comment)
+        if isinstance(change, DropNotNull):
+            return replace(old, nullable=True)
         if isinstance(change, RenameColumn):
-            self._check_kept(change.path, "renamed")
+            self._check_kept(path, "renamed")
             if change.name.lower() != old.name.lower():
-                _check_free(columns, change.name, (*change.path[:-1], change.name))
-            return tuple(replace(column, name=change.name) if column is old else column for column in columns)
-        new = self._changed(old, change)
-        if change.place is None:
-            return tuple(new if column is old else column for column in columns)
-        return _placed(tuple(column for column in columns if column is not old), new, change.place, change.path)
-
-    def _changed(self, old: SchemaColumn, change: ChangeColumn) -> SchemaColumn:
-        new = old
-        if change.comment is not None:
-            new = replace(new, doc=change.comment)
-        if change.nullable is False and old.nullable:
-            raise ConfigError(f"{_dotted(change.path)} may be null; a column can't become NOT NULL.")
-        if change.nullable:
-            new = replace(new, nullable=True)
+                _check_free(columns, change.name, (*path[:-1], change.name))
+            return replace(old, name=change.name)
         before = old.to_arrow().type
-        if change.type is not None and not change.type.equals(before):
-            new = replace(new, type=self._widened(old, before, change))
-        return new
+        return old if change.type.equals(before) else replace(old, type=self._widened(old, before, change, path))
 
-    def _widened(self, old: SchemaColumn, before: pa.DataType, change: ChangeColumn) -> pa.DataType:
-        assert change.type is not None
+    def _widened(self, old: SchemaColumn, before: pa.DataType, change: ChangeType, path: ColumnPath) -> pa.DataType:
         if not isinstance(old.type, pa.DataType):
-            raise ConfigError(f"{_dotted(change.path)} is nested ({before}); change its parts, one by one.")
-        self._check_kept(change.path, "given another type", also_ordering=False)
-        name = _dotted(change.path)
+            raise SchemaMismatch(f"{_dotted(path)} is nested ({before}); change its parts, one by one.")
+        self._check_kept(path, "given another type", also_ordering=False)
+        name = _dotted(path)
         ordered = {_SHOWN} if name in self.ordering_fields else set[str]()
         try:
             found = evolve(
@@ -187,9 +226,9 @@ class _Rules:
                 ordering_fields=ordered,
             )
         except SchemaMismatch as error:
-            raise ConfigError(f"{name} can't become {change.type}: {error}") from error
+            raise SchemaMismatch(f"{name} can't become {change.type}: {error}") from error
         if not found.field(0).type.equals(change.type):
-            raise ConfigError(f"{name} can't become {change.type}: that is narrower than {before}, which rows have.")
+            raise SchemaMismatch(f"{name} can't become {change.type}: that is narrower than {before}, which rows have.")
         return change.type
 
     def _check_kept(self, path: ColumnPath, what: str, *, also_ordering: bool = True) -> None:
@@ -197,7 +236,7 @@ class _Rules:
         dotted = _dotted(path).lower()
         role = next((name for name in kept if name.lower() == dotted or name.lower().startswith(f"{dotted}.")), None)
         if role is not None:
-            raise ConfigError(
+            raise SchemaMismatch(
                 f"{_dotted(path)} can't be {what}: {role} is a key, partition or ordering column, by which rows that "
                 "are there are found."
             )
@@ -232,7 +271,7 @@ def _inside(
         return ListType(_part(kind.element, rest, whole, change))
     if isinstance(kind, MapType) and step == "value":
         return MapType(kind.key, _part(kind.value, rest, whole, change))
-    raise ConfigError(f"{_dotted(whole)}: {path[0]} is no field inside a column of type {kind}.")
+    raise SchemaMismatch(f"{_dotted(whole)}: {path[0]} is no field inside a column of type {kind}.")
 
 
 def _part(
@@ -245,7 +284,7 @@ def _part(
         return replace(part, type=_inside(part.type, rest, whole, change))
     changed = change((part,))
     if len(changed) != 1 or changed[0].name != part.name:
-        raise ConfigError(f"{_dotted(whole)}: only the type and comment of {part.name} can be changed.")
+        raise SchemaMismatch(f"{_dotted(whole)}: only the type and comment of {part.name} can be changed.")
     return changed[0]
 
 
@@ -254,26 +293,26 @@ def _found(columns: Sequence[SchemaColumn], name: str, path: ColumnPath) -> Sche
     near = exact or [column for column in columns if column.name.lower() == name.lower()]
     if len(near) != 1:
         names = ", ".join(column.name for column in columns if column.name not in META_COLUMNS)
-        raise ConfigError(f"There is no column {_dotted(path)}; there are {names}.")
+        raise SchemaMismatch(f"There is no column {_dotted(path)}; there are {names}.")
     return near[0]
 
 
 def _check_free(columns: Sequence[SchemaColumn], name: str, path: ColumnPath) -> None:
     if any(column.name.lower() == name.lower() for column in columns):
-        raise ConfigError(f"There is a column {_dotted(path)} already.")
+        raise SchemaMismatch(f"There is a column {_dotted(path)} already.")
 
 
 def _placed(
-    columns: tuple[SchemaColumn, ...], column: SchemaColumn, place: Place | None, path: ColumnPath
+    columns: tuple[SchemaColumn, ...], column: SchemaColumn, after: str | None, path: ColumnPath
 ) -> tuple[SchemaColumn, ...]:
-    if place is None:
+    if after is None:
         return (*columns, column)
-    if place.after is None:
+    if after == FIRST:
         first = sum(other.name in META_COLUMNS for other in columns)
         return (*columns[:first], column, *columns[first:])
-    neighbour = _found(columns, place.after, (*path[:-1], place.after))
+    neighbour = _found(columns, after, (*path[:-1], after))
     if neighbour.name in META_COLUMNS[:-1]:
-        raise ConfigError(f"{neighbour.name} is a column of Hudi's own; say FIRST instead.")
+        raise SchemaMismatch(f"{neighbour.name} is a column of Hudi's own; say FIRST instead.")
     at = columns.index(neighbour) + 1
     return (*columns[:at], column, *columns[at:])
 

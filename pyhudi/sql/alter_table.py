@@ -16,7 +16,17 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError, TableExists
-from pyhudi.schema.changes import AddColumn, ChangeColumn, DropColumn, Place, RenameColumn, SchemaChange
+from pyhudi.schema.changes import (
+    FIRST,
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    DropNotNull,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetComment,
+)
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import comment_of, quoted
 from pyhudi.sql.our_table import is_ours, our_table
@@ -40,8 +50,8 @@ class NewColumn:
     path: tuple[str, ...]
     text: str | None = None
     comment: str | None = None
-    place: Place | None = None
-    nullable: bool | None = None
+    after: str | None = None
+    nullable: bool = False
     is_new: bool = False
     name: str | None = None
 
@@ -54,15 +64,19 @@ class NewColumn:
                 raise ConfigError(f"SQL: {self.text!r:.200} is not the type of one column.")
             field = schema.field(0)
         comment = self.comment if field is None else comment_of(field) or self.comment
+        path = ".".join(self.path)
         if self.is_new:
             assert field is not None
-            if not field.nullable:
-                raise ConfigError(f"SQL: the new column {'.'.join(self.path)} is NOT NULL, but rows are there already.")
-            return [AddColumn(self.path, field.type, comment or "", self.place)]
-        kind = None if field is None else field.type
-        changes: list[SchemaChange] = [ChangeColumn(self.path, kind, comment, self.nullable, self.place)]
+            return [AddColumn(path, field.type, field.nullable, comment or "", self.after)]
+        changes: list[SchemaChange] = [] if field is None else [ChangeType(path, field.type)]
+        if comment is not None:
+            changes.append(SetComment(path, comment))
+        if self.nullable:
+            changes.append(DropNotNull(path))
+        if self.after is not None:
+            changes.append(MoveColumn(path, self.after))
         if self.name is not None and self.name != self.path[-1]:
-            changes.append(RenameColumn(self.path, self.name))
+            changes.append(RenameColumn(path, self.name))
         return changes
 
 
@@ -79,7 +93,8 @@ class AlterColumns:
         named = our_table(session, self.name)
         settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
         changes = [*(change for column in self.columns for change in column.changes(session)), *self.ready]
-        by_id = settings.pop(_BY_ID, "false").lower() == "true"
+        given = settings.pop(_BY_ID, None)
+        by_id = None if given is None else given.lower() == "true"
         named.table.alter(*changes, schema_on_read=by_id, options=settings)
         _update(session, self.name)
         return session.frame_from(_NO_ROWS)
@@ -211,19 +226,18 @@ def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
 
 
 def _typed(reader: Reader, column: NewColumn) -> NewColumn:
-    """The type, NOT NULL and comment up to where the place is said."""
+    """The type, NOT NULL and comment up to where the place is given."""
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")
-    return replace(column, text=text, place=_place(reader))
+    return replace(column, text=text, after=_place(reader))
 
 
-def _place(reader: Reader) -> Place | None:
+def _place(reader: Reader) -> str | None:
+    """The column before, or FIRST; None when the statement does not say."""
     if reader.accept("FIRST"):
-        return Place()
-    if reader.accept("AFTER"):
-        return Place(reader.identifier("the column before"))
-    return None
+        return FIRST
+    return reader.identifier("the column before") if reader.accept("AFTER") else None
 
 
 def _change(reader: Reader, name: TableName) -> AlterColumns:
@@ -237,9 +251,9 @@ def _change(reader: Reader, name: TableName) -> AlterColumns:
     elif reader.accept("DROP NOT NULL"):
         column = replace(column, nullable=True)
     elif reader.accept("SET NOT NULL"):
-        column = replace(column, nullable=False)
+        raise ConfigError(f"SQL: {'.'.join(path)} can't become NOT NULL: older rows may be null.")
     elif reader.sees("FIRST") or reader.sees("AFTER"):
-        column = replace(column, place=_place(reader))
+        column = replace(column, after=_place(reader))
     else:
         column = _typed(reader, replace(column, name=reader.identifier("TYPE, COMMENT, FIRST, AFTER or a new name")))
     return AlterColumns(name, columns=(column,))
@@ -248,14 +262,14 @@ def _change(reader: Reader, name: TableName) -> AlterColumns:
 def _rename_column(reader: Reader, name: TableName) -> AlterColumns:
     path = reader.dotted("a column")
     reader.expect("TO")
-    return AlterColumns(name, ready=(RenameColumn(path, reader.identifier("the new name")),))
+    return AlterColumns(name, ready=(RenameColumn(".".join(path), reader.identifier("the new name")),))
 
 
 def _drop_columns(reader: Reader, name: TableName) -> AlterColumns:
     parts = reader.parts() if reader.sees_symbol("(") else reader.split()
     dropped = []
     for part in parts:
-        dropped.append(DropColumn(part.dotted("a column")))
+        dropped.append(DropColumn(".".join(part.dotted("a column"))))
         part.expect_end()
     return AlterColumns(name, ready=tuple(dropped))
 

@@ -57,7 +57,7 @@ def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str
     wanted = [_by_position(spec, fields, config) for spec in specs]
     found = []
     listed = table.partitions()
-    for path in listed.filter(pc.greater(listed.column("files"), 0)).column("partition_path").to_pylist():
+    for path in map(str, listed.filter(pc.greater(listed.column("files"), 0)).column("partition_path").to_pylist()):
         values = _path_values(config, path)
         if values is not None and any(all(values[at] == value for at, value in spec.items()) for spec in wanted):
             found.append(path)

@@ -22,17 +22,16 @@ class TableColumns(TableCalls):
     """alter."""
 
     def alter(
-        self, *changes: SchemaChange, schema_on_read: bool = False, options: Options | None = None, **more: object
+        self, *changes: SchemaChange, schema_on_read: bool | None = None, options: Options | None = None, **more: object
     ) -> WriteResult:
         """Change the table's columns in one commit; no row is rewritten.
 
         Args:
-            changes: `AddColumn`, `ChangeColumn`, `RenameColumn`, `DropColumn` of `pyhudi.schema.changes`, done in this
-                order.
-            schema_on_read: columns get ids, which renames and drops need; for good, as with Hudi's
-                `hoodie.schema.on.read.enable`.
-        Raises: ConfigError for changes that the table does not take; WriteConflict when another write changed the
-            schema meanwhile.
+            changes: of `pyhudi.schema.changes`, done in this order.
+            schema_on_read: True: columns get ids, for good, as with Hudi's `hoodie.schema.on.read.enable`; False: they
+                may not; None: they do when the changes need it.
+        Raises: SchemaMismatch for changes that the table does not take, ConfigError when they need ids and may not have
+            them; WriteConflict when another write changed the schema meanwhile.
         """
         if not changes:
             raise ConfigError("alter takes changes of columns, and none is given.")
