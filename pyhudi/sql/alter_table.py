@@ -92,9 +92,12 @@ class AlterColumns:
         """Raises ConfigError for changes that the table does not take; then nothing is changed."""
         named = our_table(session, self.name)
         settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
-        changes = [*(change for column in self.columns for change in column.changes(session)), *self.ready]
-        said = settings.pop(_BY_ID, None)
-        by_id = None if said is None else said.lower() == "true"
+        read = (change for column in self.columns for change in column.changes(session))
+        changes = [*(change for change in read if not _says_nothing(change, named.table.schema)), *self.ready]
+        if not changes:
+            return session.frame_from(_NO_ROWS)
+        given = settings.pop(_BY_ID, None)
+        by_id = None if given is None else given.lower() == "true"
         named.table.alter(*changes, schema_on_read=by_id, options=settings)
         _update(session, self.name)
         return session.frame_from(_NO_ROWS)
@@ -159,6 +162,18 @@ class RenameTable:
             raise TableExists(f"There is a table or view {new} already.")
         session.catalog.rename(self.name, new)
         return session.frame_from(_NO_ROWS)
+
+
+def _says_nothing(change: SchemaChange, schema: pa.Schema) -> bool:
+    """Whether a column has the type already: CHANGE COLUMN names it also where only the comment changes."""
+    if not isinstance(change, ChangeType):
+        return False
+    fields: Sequence[pa.Field] = list(schema)
+    *outer, last = change.path.lower().split(".")
+    for name in outer:
+        inside = next((field.type for field in fields if field.name.lower() == name), None)
+        fields = list(inside.fields) if inside is not None and pa.types.is_struct(inside) else []
+    return any(field.name.lower() == last and field.type.equals(change.type) for field in fields)
 
 
 def _is_fixed(key: str) -> bool:
@@ -226,7 +241,7 @@ def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
 
 
 def _typed(reader: Reader, column: NewColumn) -> NewColumn:
-    """The type, NOT NULL and comment up to where the place is said."""
+    """The type, NOT NULL and comment up to where the place is given."""
     text = reader.until("FIRST", "AFTER").words()
     if not text:
         raise reader.error("the type of the column")

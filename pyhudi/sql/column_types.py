@@ -28,12 +28,12 @@ _PLAIN: dict[str, pa.DataType] = {
     **dict.fromkeys(("TIMESTAMP_NTZ",), pa.timestamp("us")),
 }
 _DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
-_MAX_DIGITS = 38  # of a decimal: what 128 bits hold
+_DECIMAL_DIGITS = 38  # of a decimal: what 128 bits hold
 MAX_TYPE_DEPTH = 100  # types inside of types: a reader of one calls itself for the next
 
 
 def schema_of_columns(text: str) -> pa.Schema:
-    """The columns of a list. Raises ConfigError for an unknown type, and for a name that stands twice."""
+    """The columns of a list. Raises ConfigError for an unknown type, and for a name that is listed twice."""
     fields: list[pa.Field] = []
     reader = Reader(f"({text})", tokens_of(f"({text})"))
     for part in _columns(reader):
@@ -72,8 +72,8 @@ def _type(reader: Reader, depth: int) -> pa.DataType:
     if name in _DECIMAL:
         digits = _numbers(reader) or [10, 0]
         precision, scale = digits[0], digits[1] if len(digits) > 1 else 0
-        if not 1 <= precision <= _MAX_DIGITS or scale > precision:
-            raise ConfigError(f"SQL: DECIMAL takes 1 to {_MAX_DIGITS} digits, found {precision}, {scale}.")
+        if not 1 <= precision <= _DECIMAL_DIGITS or scale > precision:
+            raise ConfigError(f"SQL: DECIMAL takes 1 to {_DECIMAL_DIGITS} digits, found {precision}, {scale}.")
         return pa.decimal128(precision, scale)
     if name == "ARRAY":
         (item,) = _inside(reader, 1, depth)

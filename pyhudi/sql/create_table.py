@@ -21,6 +21,7 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.clauses import Reader
+from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import sql_properties, write_options
 from pyhudi.sql.tokens import Kind, Token
@@ -185,6 +186,7 @@ def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> Cre
     or_replace = reader.accept("OR REPLACE")
     reader.accept("EXTERNAL")
     reader.expect("TABLE")
+    _check_no_copy(reader, session)
     if not _uses_hudi(reader):
         return None
     if_not_exists = reader.accept("IF NOT EXISTS")
@@ -196,6 +198,21 @@ def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> Cre
     while not reader.at_end:
         table = _with_clause(reader, table)
     return table
+
+
+def _check_no_copy(reader: Reader, session: SqlSession) -> None:
+    """Raises ConfigError for CREATE TABLE … LIKE with a Hudi table: Spark copies no properties, so no key."""
+    look = Reader(reader.text, reader.tokens, reader.at)
+    look.accept("IF NOT EXISTS")
+    look.table_name()
+    if not look.accept("LIKE"):
+        return
+    source = look.table_name()
+    if _uses_hudi(look) or (look.find("USING") is None and is_ours(session, source)):
+        raise ConfigError(
+            f"SQL: CREATE TABLE … LIKE makes no Hudi table, as it copies no properties of {source}, such as its key. "
+            "Run what SHOW CREATE TABLE says, with another name."
+        )
 
 
 def _uses_hudi(reader: Reader) -> bool:

@@ -1,4 +1,4 @@
-"""DuckDB's relations as the frames of a session: as streams, without meta columns, with their errors told as ours."""
+"""DuckDB's relations as the frames of a session: as streams, without meta columns, with their errors as ours."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pyhudi.sql.session import SqlFrame, TableName
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["names_in", "relation", "stream", "told", "without_meta"]
+__all__ = ["duckdb_errors", "names_in", "relation", "stream", "without_meta"]
 
 _BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
 
 
 @contextmanager
-def told(failures: list[HudiError]) -> Iterator[None]:
+def duckdb_errors(failures: list[HudiError]) -> Iterator[None]:
     """DuckDB's error inside ours; one of ours, which reading a table noted, as itself."""
     import duckdb
 
@@ -36,13 +36,15 @@ def told(failures: list[HudiError]) -> Iterator[None]:
 
 
 def relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
+    """A frame as what it is in this session."""
     return cast("duckdb.DuckDBPyRelation", frame)
 
 
 def stream(frame: SqlFrame, failures: list[HudiError]) -> pa.RecordBatchReader:
+    """The rows of a frame, in bounded memory."""
     if isinstance(frame, pa.Table):
         return frame.to_reader()
-    with told(failures):
+    with duckdb_errors(failures):
         rows: pa.RecordBatchReader = relation(frame).to_arrow_reader(_BATCH_ROWS)
     return rows
 

@@ -25,7 +25,7 @@ from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.sql.column_types import schema_of_columns
 from pyhudi.sql.duckdb_catalog import FolderCatalog
-from pyhudi.sql.duckdb_frames import names_in, relation, stream, told, without_meta
+from pyhudi.sql.duckdb_frames import duckdb_errors, names_in, relation, stream, without_meta
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
@@ -60,7 +60,7 @@ class SqlResult:
         """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
         if isinstance(self._frame, pa.Table):
             return self._frame
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             rows: pa.Table = relation(self._frame).to_arrow_table()
         return rows
 
@@ -163,7 +163,7 @@ class DuckDbSession:
     def query(self, text: str) -> SqlFrame:
         """The rows of a query, lazily; names of Hudi tables are found in it."""
         ready = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             for name in self._table_names(ready):
                 table = self.find_table(name)
                 if table is not None:
@@ -182,7 +182,7 @@ class DuckDbSession:
     @contextmanager
     def _view_of(self, frame: SqlFrame) -> Iterator[str]:
         name = self._new_name()
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             if isinstance(frame, pa.Table):
                 self._connection.register(name, frame)
             else:
@@ -197,7 +197,7 @@ class DuckDbSession:
     def frame_of_scan(self, scan: Scan) -> SqlFrame:
         """The rows of a query of a table, lazily."""
         name = self._register(scan)
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
@@ -207,19 +207,19 @@ class DuckDbSession:
         from pyhudi.sql.duckdb_tables import whole_batches
 
         name = self._new_name()
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
 
     def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
         """Name a frame in the session; a global name is one of this session, too, which is the only one."""
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             relation(frame).create_view(name, replace=replace)
 
     def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
         """Save a frame as a table of DuckDB's, which lasts as long as the session."""
         quoted = quoted_name(name)
-        with self.view_of(frame) as rows, told(self._failures):
+        with self.view_of(frame) as rows, duckdb_errors(self._failures):
             if mode == "append":
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {quoted} AS FROM {rows} LIMIT 0").fetchall()
                 self._connection.execute(f"INSERT INTO {quoted} FROM {rows}").fetchall()
@@ -231,7 +231,7 @@ class DuckDbSession:
         """The frame's columns, without running it."""
         if isinstance(frame, pa.Table):
             return frame.schema
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             none: pa.Table = relation(frame).limit(0).to_arrow_table()
         return none.schema
 
@@ -244,7 +244,7 @@ class DuckDbSession:
         mode: str = "append",
     ) -> WriteResult:
         """Write a frame's rows to a table, as a stream."""
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             result = write_hudi(
                 table.location,
                 stream(without_meta(frame), self._failures),
@@ -309,7 +309,7 @@ class DuckDbSession:
         from pyhudi.sql.duckdb_tables import ScanDataset
 
         name = self._new_name()
-        with told(self._failures):
+        with duckdb_errors(self._failures):
             self._connection.register(name, ScanDataset(scan, self._failures))
         return name
 

@@ -43,12 +43,12 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class CreateIndex:
-    """`index_type`: None when there is no USING."""
+    """`kind`: the type that USING names, None without it."""
 
     table: NamedTable
     name: str
     columns: tuple[str, ...]
-    index_type: str | None = None
+    kind: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     if_not_exists: bool = False
 
@@ -61,7 +61,7 @@ class CreateIndex:
         if expression is None and len(own) < len(self.options):
             strange = sorted(self.options.keys() - own.keys())
             raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
-        index_type = None if self.index_type is None else self.index_type.lower()
+        index_type = None if self.kind is None else self.kind.lower()
         self.table.table.create_index(
             self.name,
             columns=() if expression or self._is_of_keys(index_type) else self.columns,
@@ -101,6 +101,8 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class DropIndex:
+    """DROP INDEX."""
+
     table: NamedTable
     name: str
     if_exists: bool = False
@@ -114,6 +116,8 @@ class DropIndex:
 
 @dataclass(frozen=True, slots=True)
 class ShowIndexes:
+    """SHOW INDEXES."""
+
     table: NamedTable
 
     def run(self, session: SqlSession) -> SqlFrame:
@@ -131,6 +135,8 @@ class ShowIndexes:
 
 @dataclass(frozen=True, slots=True)
 class RefreshIndex:
+    """REFRESH INDEX."""
+
     table: NamedTable
     name: str
 

@@ -1,7 +1,7 @@
 """What the statements need of the session they run in. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
 
 A statement builds SQL texts out of the user's own words and lets the session run them, so both engines see the same
-texts; tables of ours stand in them under the names that `view_of` gives.
+texts; tables of ours have in them the names that `view_of` gives.
 """
 
 from __future__ import annotations

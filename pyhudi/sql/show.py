@@ -66,8 +66,8 @@ class Show:
     def _one_column(self, schema: pa.Schema, name: str) -> list[tuple[str, str]]:
         for field in schema:
             if field.name.lower() == name.lower():
-                said = comment_of(field) or "NULL"
-                return [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", said)]
+                shown = comment_of(field) or "NULL"
+                return [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", shown)]
         raise ConfigError(f"SQL: {self.name} has no column {name}; its columns are {', '.join(schema.names)}.")
 
     def _created(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:

@@ -51,6 +51,8 @@ def test_a_call_names_a_query_in_the_session(sql: Any, table: HudiTable) -> None
 def test_indexes_are_made_and_shown(sql: Any, table: HudiTable) -> None:
     name = f"hudi.`{table.path}`"
     sql.sql(f"CREATE INDEX record_index ON {name} (id)")
-    assert ("record_index", "record_index", "") in [tuple(row) for row in sql.sql(f"SHOW INDEXES FROM {name}").collect()]
+    assert ("record_index", "record_index", "") in [
+        tuple(row) for row in sql.sql(f"SHOW INDEXES FROM {name}").collect()
+    ]
     sql.sql(f"DROP INDEX record_index ON {name}")
     assert "record_index" not in table.metadata.partitions

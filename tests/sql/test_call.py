@@ -39,7 +39,7 @@ def test_arguments_are_given_by_place_or_by_name(table: Path, arguments: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("show_commits()", "needs the argument table"),
         ("show_commits('t', limt => 1)", r"no argument 'limt'.*table string!, limit integer=10"),
@@ -55,8 +55,8 @@ def test_arguments_are_given_by_place_or_by_name(table: Path, arguments: str):
         ("show_timeline(limit => 1)", "needs the argument table, or path"),
     ],
 )
-def test_a_wrong_call_is_refused_and_told_why(table: Path, text: str, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_a_wrong_call_is_refused_and_told_why(table: Path, text: str, message: str):
+    with pytest.raises(ConfigError, match=message):
         DuckDbSession({"t": table}).sql(f"CALL {text}")
 
 

@@ -30,7 +30,7 @@ def test_types_nest_and_columns_have_comments():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a POINT", "'POINT'"),
         ("a INT, A STRING", "twice"),
@@ -40,6 +40,6 @@ def test_types_nest_and_columns_have_comments():
         ("a " + "ARRAY<" * (MAX_TYPE_DEPTH + 2) + "INT" + ">" * (MAX_TYPE_DEPTH + 2), "nested deeper"),
     ],
 )
-def test_a_wrong_list_of_columns_is_refused(text: str, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_a_wrong_list_of_columns_is_refused(text: str, message: str):
+    with pytest.raises(ConfigError, match=message):
         schema_of_columns(text)

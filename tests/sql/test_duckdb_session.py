@@ -80,7 +80,7 @@ def test_time_travel_shows_the_table_as_it_was(session: DuckDbSession, rides: Pa
     assert session.sql("SELECT count(*) AS n FROM rides").to_arrow().to_pylist() == [{"n": 2}]
 
 
-def test_table_functions_stand_where_tables_stand(session: DuckDbSession, rides: Path):
+def test_table_functions_are_used_like_tables(session: DuckDbSession, rides: Path):
     HudiTable.open(rides).upsert(ROWS.slice(0, 1))
     changed = session.sql(
         "SELECT DISTINCT _hoodie_commit_time AS t FROM hudi_table_changes(rides, 'latest_state', 'earliest')"
@@ -122,8 +122,8 @@ def test_settings_are_of_one_session_and_come_with_its_writes(session: DuckDbSes
 
 
 def test_what_duckdb_cannot_evaluate_is_told_in_its_own_words(session: DuckDbSession):
-    for text, said in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
-        with pytest.raises(ConfigError, match=said):
+    for text, message in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
+        with pytest.raises(ConfigError, match=message):
             session.sql(text).to_arrow()
     with pytest.raises(TableNotFound, match="/nowhere"):
         session.sql("SELECT * FROM hudi.`/nowhere`")

@@ -56,7 +56,7 @@ def test_an_index_that_is_there_or_missing_is_an_error_unless_it_may_be(session:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("CREATE INDEX record_index ON t (name)", "of the record key"),
         ("CREATE INDEX i ON t ()", "name its columns"),
@@ -67,8 +67,8 @@ def test_an_index_that_is_there_or_missing_is_an_error_unless_it_may_be(session:
         ("SHOW INDEXES t", "FROM"),
     ],
 )
-def test_a_wrong_statement_is_refused(session: DuckDbSession, text: str, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_a_wrong_statement_is_refused(session: DuckDbSession, text: str, message: str):
+    with pytest.raises(ConfigError, match=message):
         session.sql(text)
 
 

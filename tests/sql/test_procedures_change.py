@@ -175,8 +175,8 @@ def test_a_clustering_that_waits_is_taken_back(tmp_path: Path):
 
 def test_the_metadata_table_is_made_built_anew_and_taken_out(tmp_path: Path):
     table = made(tmp_path / "t")
-    ((said,),) = answer(pyhudi.call("delete_metadata_table", table))
-    assert "metadata" in str(said)
+    ((message,),) = answer(pyhudi.call("delete_metadata_table", table))
+    assert "metadata" in str(message)
     assert table.metadata.partitions == ()
     with pytest.raises(ConfigError, match="create_metadata_table"):
         pyhudi.call("init_metadata_table", table)

@@ -60,7 +60,7 @@ def test_the_file_system_view_has_the_slices_of_the_partitions_that_fit(golden: 
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "said"),
+    ("function", "arguments", "message"),
     [
         ("hudi_query_timeline", (), "first argument"),
         ("hudi_query_timeline", (1,), "first argument"),
@@ -71,6 +71,6 @@ def test_the_file_system_view_has_the_slices_of_the_partitions_that_fit(golden: 
         ("hudi_nothing", ("t",), "there are hudi_query"),
     ],
 )
-def test_wrong_arguments_are_refused_before_the_table_is_looked_for(function: str, arguments: tuple, said: str):
-    with pytest.raises(ConfigError, match=said):
+def test_wrong_arguments_are_refused_before_the_table_is_looked_for(function: str, arguments: tuple, message: str):
+    with pytest.raises(ConfigError, match=message):
         rows_of_function(function, arguments, lambda name: pytest.fail(name))

@@ -11,7 +11,7 @@ from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.sql.procedures.procedure import Row
+from pyhudi.sql.procedures.rows import Row
 from pyhudi.sql.session import TableName
 from pyhudi.sql.tokens import unquoted
 from pyhudi.storage.base import Storage

@@ -14,15 +14,16 @@ from pyhudi.queries.filters import bind, to_arrow
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.literals import Constant, constant_of
 from pyhudi.sql.procedures.call import Call
-from pyhudi.sql.procedures.procedure import Procedure, rows_as_table
+from pyhudi.sql.procedures.procedure import Procedure
 from pyhudi.sql.procedures.registry import procedure_called
+from pyhudi.sql.procedures.rows import rows_as_table
 from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.tokens import Token
 from pyhudi.table import HudiTable
 
 __all__ = ["CallProcedure", "call", "parse"]
 
-_SYSTEM = (("system",), ("spark_catalog", "system"))  # what may stand before a procedure's name
+_SYSTEM = (("system",), ("spark_catalog", "system"))  # what may come before a procedure's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def parse(text: str, tokens: Sequence[Token], session: SqlSession) -> CallProced
                 raise ConfigError(f"{name}: the argument {key} is given twice.")
             named[key] = constant_of(tokens[part.at : part.stop])
         elif named:
-            raise ConfigError(f"{name}: an argument without a name stands behind one with a name.")
+            raise ConfigError(f"{name}: an argument without a name comes after one with a name.")
         else:
             positional.append(constant_of(tokens[part.at : part.stop]))
     reader.expect_end()

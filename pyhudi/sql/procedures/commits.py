@@ -139,9 +139,9 @@ def _commits_compare(call: Call) -> Rows:
     mine, its = (newest.requested_time if newest else "" for newest in (own.last_commit(), theirs.last_commit()))
     is_behind = mine < its
     times = [instant.requested_time for instant in (theirs.after(mine) if is_behind else own.after(its))]
-    said = f"is {'behind' if is_behind else 'ahead'} by {len(times)} commits"
+    text = f"is {'behind' if is_behind else 'ahead'} by {len(times)} commits"
     source = f"Source {call.meta.config.table_name}"
-    return [(f"{source} {said}. Commits to catch up - [{', '.join(times)}]",)]
+    return [(f"{source} {text}. Commits to catch up - [{', '.join(times)}]",)]
 
 
 PROCEDURES = (

@@ -65,7 +65,7 @@ def _summary(storage: Storage, place: str) -> Row:
         below = {parent for path in paths for parent in _parents(path, place)}
         below |= {entry.path for entry in entries if entry.is_dir}
         folders, files, size = len(below) + 1, len(paths), sum(e.size_bytes for e in entries if not e.is_dir)
-    # The names of the last columns are Hudi's, and so is what stands under them.
+    # The names of the last columns are Hudi's, and so is what they hold.
     return folders, files, size, _readable(size), storage.full_path(place).rstrip("/"), _UNLIMITED, size, _UNLIMITED
 
 

@@ -10,23 +10,18 @@ Source: Apache Hudi 1.2.0, `CALL help(cmd => '…')`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.literals import Constant
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.rows import Row, Rows
 
-if TYPE_CHECKING:
-    from pyhudi.sql.procedures.call import Call
+__all__ = ["Argument", "Procedure", "Row", "Rows"]
 
-__all__ = ["Argument", "Procedure", "Row", "Rows", "rows_as_table"]
-
-Row: TypeAlias = tuple[object, ...]
-Rows: TypeAlias = Iterable[Row]
 
 _TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -35,8 +30,6 @@ _TYPES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
 }
-# Rows of one answer: so many file slices or write stats fit into some 100 MB of Python objects. `limit` takes fewer.
-MAX_PROCEDURE_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +111,6 @@ class Procedure:
 
     def _takes(self) -> str:
         return f"It takes ({', '.join(map(str, self.arguments))})."
-
-
-def rows_as_table(columns: pa.Schema, rows: Rows) -> pa.Table:
-    """Rows as a table of these columns. Raises ConfigError for more than MAX_PROCEDURE_ROWS."""
-    found = list(islice(rows, MAX_PROCEDURE_ROWS + 1))
-    if len(found) > MAX_PROCEDURE_ROWS:
-        raise ConfigError(f"The answer has more than {MAX_PROCEDURE_ROWS:,} rows; give a limit.")
-    values = list(zip(*found, strict=True)) or [() for _ in columns]
-    return pa.table([pa.array(value, field.type) for value, field in zip(values, columns, strict=True)], schema=columns)
 
 
 def _columns(text: str) -> pa.Schema:
