@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
-    from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
+    from pyhudi.sql.duckdb_frames import SqlResult
+    from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.calling import call
     from pyhudi.table import HudiTable, write_hudi
 
@@ -75,7 +76,7 @@ _HOME = {
     "DuckDbSession": "pyhudi.sql.duckdb_session",
     "HudiOptionWarning": "pyhudi.model.options",
     "HudiTable": "pyhudi.table",
-    "SqlResult": "pyhudi.sql.duckdb_session",
+    "SqlResult": "pyhudi.sql.duckdb_frames",
     "WriteResult": "pyhudi.actions.result",
     "call": "pyhudi.sql.procedures.calling",
     "disable": "pyhudi.session.enable",
