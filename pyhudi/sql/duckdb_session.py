@@ -133,7 +133,7 @@ class DuckDbSession:
             for name in self._table_names(ready):
                 table = self.find_table(name)
                 if table is not None:
-                    self._show(name, table.table.scan())
+                    self._show(name, table.table.scan(options=self._settings))
                 else:
                     self._hide(name)
             rows = self._connection.sql(ready)
@@ -235,8 +235,8 @@ class DuckDbSession:
             name = self._new_name()
             self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
-        scan = self._known_table(part.name).scan(as_of=part.as_of if isinstance(part, Past) else None)
-        return self._register(scan)
+        as_of = part.as_of if isinstance(part, Past) else None
+        return self._register(self._known_table(part.name).scan(as_of=as_of, options=self._settings))
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""

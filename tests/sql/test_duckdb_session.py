@@ -121,6 +121,17 @@ def test_settings_are_of_one_session_and_come_with_its_writes(session: DuckDbSes
     assert session.settings == {}
 
 
+def test_settings_say_how_queries_read(tmp_path: Path):
+    for fare in (1.0, 2.0):
+        rows = [{"id": "a", "fare": fare}]
+        pyhudi.write_hudi(tmp_path / "t", rows, record_key="id", ordering="fare", table_type="MERGE_ON_READ")
+    session = DuckDbSession(catalog=tmp_path)
+    assert session.sql("SELECT fare FROM t").to_arrow().to_pylist() == [{"fare": 2.0}]
+    session.sql("SET hoodie.datasource.query.type = read_optimized")
+    for name in ("t", f"hudi.`{tmp_path}/t`"):
+        assert session.sql(f"SELECT fare FROM {name}").to_arrow().to_pylist() == [{"fare": 1.0}]
+
+
 def test_what_duckdb_cannot_evaluate_is_told_in_its_own_words(session: DuckDbSession):
     for text, message in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
         with pytest.raises(ConfigError, match=message):
