@@ -10,6 +10,7 @@ import pytest
 import pyhudi
 from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
 from pyhudi.sql.session import TableName
+from pyhudi.sql.table_functions import metadata_records
 from tests.support.golden.folder import Golden
 
 ROWS = pa.table(
@@ -196,6 +197,12 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ConfigError, match=r'pip install "pyhudi\[sql\]"'):
         DuckDbSession()
+
+
+def test_records_of_the_metadata_table_come_whole_with_their_structs(golden: Golden):
+    path, _ = golden("1.2.0", "mdt_all_cow")
+    found = pyhudi.sql("SELECT * FROM hudi_metadata(t)", {"t": path}).to_arrow()
+    assert found.num_rows == metadata_records(HudiTable.open(path)).num_rows
 
 
 @pytest.mark.parametrize("name", ["types_insert", "g2_merge_event_time", "mdt_all_mor"])
