@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
     from pyhudi.session.stream_sink import write_batches_to
-    from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
+    from pyhudi.sql.duckdb_frames import SqlResult
+    from pyhudi.sql.duckdb_session import DuckDbSession, sql
     from pyhudi.sql.procedures.calling import call
     from pyhudi.table import HudiTable, write_hudi
     from pyhudi.table.follow import follow
@@ -79,7 +80,7 @@ _HOME = {
     "DuckDbSession": "pyhudi.sql.duckdb_session",
     "HudiOptionWarning": "pyhudi.model.options",
     "HudiTable": "pyhudi.table",
-    "SqlResult": "pyhudi.sql.duckdb_session",
+    "SqlResult": "pyhudi.sql.duckdb_frames",
     "WriteResult": "pyhudi.actions.result",
     "call": "pyhudi.sql.procedures.calling",
     "disable": "pyhudi.session.enable",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
+from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.duckdb_text import quoted_name
@@ -15,8 +17,9 @@ from pyhudi.sql.session import SqlFrame, TableName
 
 if TYPE_CHECKING:
     import duckdb
+    import pandas as pd
 
-__all__ = ["duckdb_errors", "names_in", "relation", "stream", "without_meta"]
+__all__ = ["SqlResult", "duckdb_errors", "names_in", "open_duckdb", "relation", "stream", "without_meta"]
 
 _BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
 
@@ -69,3 +72,46 @@ def names_in(tree: object) -> Iterator[TableName]:
     elif isinstance(tree, list):
         for value in tree:
             yield from names_in(value)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResult:
+    """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
+
+    _frame: SqlFrame
+    _failures: list[HudiError] = field(default_factory=list, repr=False)
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream, in bounded memory. Take them before the session's next statement."""
+        return stream(self._frame, self._failures)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
+        if isinstance(self._frame, pa.Table):
+            return self._frame
+        with duckdb_errors(self._failures):
+            rows: pa.Table = relation(self._frame).to_arrow_table()
+        return rows
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Lets polars and others take the rows."""
+        rows: ArrowStream = self.to_batches()
+        return rows.__arrow_c_stream__(requested_schema)
+
+
+def open_duckdb() -> duckdb.DuckDBPyConnection:
+    """A database in memory. Raises ConfigError when DuckDB is not installed."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ConfigError(
+            'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
+        ) from error
+    # Names in a query mean tables, never variables of the calling Python.
+    connection = duckdb.connect(config={"python_enable_replacements": False})
+    connection.execute("SET TimeZone = 'UTC'").fetchall()
+    return connection

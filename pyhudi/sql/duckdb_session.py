@@ -14,18 +14,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
 from pyhudi.sql.column_types import schema_of_columns
 from pyhudi.sql.duckdb_catalog import FolderCatalog
-from pyhudi.sql.duckdb_frames import duckdb_errors, names_in, relation, stream, without_meta
+from pyhudi.sql.duckdb_frames import SqlResult, duckdb_errors, names_in, open_duckdb, relation, stream, without_meta
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
@@ -35,43 +33,11 @@ from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
-    import duckdb
-    import pandas as pd
-
     from pyhudi.table.scan import Scan
 
-__all__ = ["DuckDbSession", "SqlResult", "sql"]
+__all__ = ["DuckDbSession", "sql"]
 
 _NO_ROWS = pa.table({})
-
-
-@dataclass(frozen=True, slots=True)
-class SqlResult:
-    """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
-
-    _frame: SqlFrame
-    _failures: list[HudiError] = field(default_factory=list, repr=False)
-
-    def to_batches(self) -> pa.RecordBatchReader:
-        """The rows as a stream, in bounded memory. Take them before the session's next statement."""
-        return stream(self._frame, self._failures)
-
-    def to_arrow(self) -> pa.Table:
-        """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
-        if isinstance(self._frame, pa.Table):
-            return self._frame
-        with duckdb_errors(self._failures):
-            rows: pa.Table = relation(self._frame).to_arrow_table()
-        return rows
-
-    def to_pandas(self) -> pd.DataFrame:
-        """All rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Lets polars and others take the rows."""
-        rows: ArrowStream = self.to_batches()
-        return rows.__arrow_c_stream__(requested_schema)
 
 
 class DuckDbSession:
@@ -96,7 +62,7 @@ class DuckDbSession:
         self._catalog = FolderCatalog(tables or {}, catalog, storage_options)
         self._settings = dict(options or {})
         self._storage_options = storage_options
-        self._connection = _connection()
+        self._connection = open_duckdb()
         self._names = count(1)
         self._failures: list[HudiError] = []
         self._shown: set[str] = set()
@@ -167,7 +133,7 @@ class DuckDbSession:
             for name in self._table_names(ready):
                 table = self.find_table(name)
                 if table is not None:
-                    self._show(name, table.table.scan())
+                    self._show(name, table.table.scan(options=self._settings))
                 else:
                     self._hide(name)
             rows = self._connection.sql(ready)
@@ -269,8 +235,8 @@ class DuckDbSession:
             name = self._new_name()
             self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
-        scan = self._known_table(part.name).scan(as_of=part.as_of if isinstance(part, Past) else None)
-        return self._register(scan)
+        as_of = part.as_of if isinstance(part, Past) else None
+        return self._register(self._known_table(part.name).scan(as_of=as_of, options=self._settings))
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""
@@ -328,19 +294,6 @@ def sql(
     """Run one statement of Hudi's SQL without Spark, in a session of its own. For the arguments: `DuckDbSession`."""
     session = DuckDbSession(tables, catalog=catalog, options=options, storage_options=storage_options)
     return session.sql(text)
-
-
-def _connection() -> duckdb.DuckDBPyConnection:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise ConfigError(
-            'SQL without Spark needs DuckDB, which is not installed: pip install "pyhudi[sql]".'
-        ) from error
-    # Names in a query mean tables, never variables of the calling Python.
-    connection = duckdb.connect(config={"python_enable_replacements": False})
-    connection.execute("SET TimeZone = 'UTC'").fetchall()
-    return connection
 
 
 def _shown_name(name: TableName) -> str:

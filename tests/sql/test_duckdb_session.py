@@ -10,6 +10,7 @@ import pytest
 import pyhudi
 from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
 from pyhudi.sql.session import TableName
+from pyhudi.sql.table_functions import metadata_records
 from tests.support.golden.folder import Golden
 
 ROWS = pa.table(
@@ -121,6 +122,17 @@ def test_settings_are_of_one_session_and_come_with_its_writes(session: DuckDbSes
     assert session.settings == {}
 
 
+def test_settings_say_how_queries_read(tmp_path: Path):
+    for fare in (1.0, 2.0):
+        rows = [{"id": "a", "fare": fare}]
+        pyhudi.write_hudi(tmp_path / "t", rows, record_key="id", ordering="fare", table_type="MERGE_ON_READ")
+    session = DuckDbSession(catalog=tmp_path)
+    assert session.sql("SELECT fare FROM t").to_arrow().to_pylist() == [{"fare": 2.0}]
+    session.sql("SET hoodie.datasource.query.type = read_optimized")
+    for name in ("t", f"hudi.`{tmp_path}/t`"):
+        assert session.sql(f"SELECT fare FROM {name}").to_arrow().to_pylist() == [{"fare": 1.0}]
+
+
 def test_what_duckdb_cannot_evaluate_is_told_in_its_own_words(session: DuckDbSession):
     for text, message in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
         with pytest.raises(ConfigError, match=message):
@@ -185,6 +197,12 @@ def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ConfigError, match=r'pip install "pyhudi\[sql\]"'):
         DuckDbSession()
+
+
+def test_records_of_the_metadata_table_come_whole_with_their_structs(golden: Golden):
+    path, _ = golden("1.2.0", "mdt_all_cow")
+    found = pyhudi.sql("SELECT * FROM hudi_metadata(t)", {"t": path}).to_arrow()
+    assert found.num_rows == metadata_records(HudiTable.open(path)).num_rows
 
 
 @pytest.mark.parametrize("name", ["types_insert", "g2_merge_event_time", "mdt_all_mor"])

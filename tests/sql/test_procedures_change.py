@@ -104,6 +104,16 @@ def test_a_clustering_that_waits_is_executed_later(tmp_path: Path):
     assert answer(pyhudi.call("run_clustering", table, instants=time)) == [(time, 1, "COMPLETED", "*")]
 
 
+def test_of_two_clusterings_that_wait_only_the_named_one_is_executed(tmp_path: Path):
+    table = made(tmp_path / "t")
+    planned = [
+        answer(pyhudi.call("run_clustering", table, op="schedule", selected_partitions=path))[0][0]
+        for path in ("p0", "p1")
+    ]
+    assert answer(pyhudi.call("run_clustering", table, instants=planned[0])) == [(planned[0], 1, "COMPLETED", "*")]
+    assert answer(pyhudi.call("show_clustering", table))[0] == (planned[1], 1, "REQUESTED", "*")
+
+
 def test_a_clean_deletes_by_the_policy_that_the_call_names(tmp_path: Path):
     table = made(tmp_path / "t")
     call = {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "file_versions_retained": 1}

@@ -53,6 +53,9 @@ def test_one_commit_is_shown_by_file_by_partition_and_as_a_whole(golden: Golden,
     assert whole["total_bytes_written"] == sum(column(parts, "total_bytes_written"))
     sizes = {file.name: file.stat().st_size for file in path.rglob(f"*_{newest}.parquet")}
     assert sorted(column(files, "file_size")) == sorted(sizes.values())
+    first = pyhudi.call("show_commit_partitions", path, instant_time=instants(path, *WRITES)[-1])
+    assert sum(column(first, "total_files_added")) > 0
+    assert sum(column(first, "total_files_updated")) == 0
     schema = pyhudi.call("show_commit_extra_metadata", path, instant_time=newest, metadata_key="schema")
     assert json.loads(column(schema, "metadata_value")[0])["type"] == "record"
 
