@@ -51,8 +51,8 @@ class SliceReader:
         plan = self.plan
         condition = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
         for batch, late in self._stored(read):
-            told = batch if self.columns else with_path_values(batch, read.from_path, plan.read_schema)
-            shown = pa.Table.from_batches([told])
+            visible = batch if self.columns else with_path_values(batch, read.from_path, plan.read_schema)
+            shown = pa.Table.from_batches([visible])
             stored = pa.Table.from_batches([batch])
             if len(late):
                 stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
