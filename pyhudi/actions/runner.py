@@ -99,6 +99,8 @@ def _perform(
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
     """A commit without files: Hudi makes one by default; after a delete without matches only if set."""
+    if action.operation == OperationType.ALTER_SCHEMA:  # the commit is all that it is
+        return True
     is_explicit = "hoodie.allow.empty.commit" in options.explicit
     return options.commits.allow_empty and (is_explicit or action.operation != OperationType.DELETE)
 

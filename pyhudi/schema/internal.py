@@ -34,6 +34,7 @@ __all__ = [
     "decode_history",
     "decode_internal_schema",
     "load_schema_history",
+    "newest_history_text",
     "schema_as_of",
     "schema_json_as_of",
 ]
@@ -122,6 +123,12 @@ def load_schema_history(storage: Storage, config: TableConfig, timeline: Timelin
     """
     path = _newest_file(storage, timeline)
     return () if path is None else decode_history(storage.read(path), path)
+
+
+def newest_history_text(storage: Storage, timeline: Timeline) -> bytes | None:
+    """The history file that counts, word for word; None when there is none."""
+    path = _newest_file(storage, timeline)
+    return None if path is None else storage.read(path)
 
 
 def _newest_file(storage: Storage, timeline: Timeline) -> str | None:

@@ -20,6 +20,7 @@ from pyspark.sql import Row, SparkSession
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.session.spark_calls import spark_sql
 from pyhudi.sql.column_texts import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.storage.clock import SystemClock
@@ -95,6 +96,15 @@ class SparkCatalog:
             + (f" TBLPROPERTIES ({listed})" if listed else "")
         )
 
+    def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
+            listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in entry.properties.items())
+            if listed:
+                self._run(f"ALTER TABLE {_sql_name(entry.name)} SET TBLPROPERTIES ({listed})")
+            return
+        self.forget(entry.name)
+        self.register(entry, columns, partition_fields)
+
     def forget(self, name: TableName) -> None:
         self._run(f"DROP TABLE IF EXISTS {_sql_name(name)}")
 
@@ -103,8 +113,6 @@ class SparkCatalog:
 
     def _run(self, text: str) -> None:
         """A statement of Spark's own, past what `enable` put before it."""
-        from pyhudi.session.spark_calls import spark_sql
-
         try:
             spark_sql(self._spark, text).collect()
         except PySparkException as error:
@@ -113,8 +121,6 @@ class SparkCatalog:
             self.forget_all()
 
     def _look_up(self, name: TableName, database: str, table: str, *, is_qualified: bool) -> CatalogEntry | None:
-        from pyhudi.session.spark_calls import spark_sql
-
         try:
             rows = spark_sql(
                 self._spark, f"SHOW TABLE EXTENDED IN {quoted(database)} LIKE {literal(table.lower())}"
@@ -129,25 +135,27 @@ class SparkCatalog:
 
 def _entry(name: TableName, row: Row) -> CatalogEntry:
     """An entry from what SHOW TABLE EXTENDED says of it."""
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     information = row["information"]
     for key, value in _FIELD.findall(information):
-        said.setdefault(key, value)
-    if said.get("Type") == "VIEW":
+        fields.setdefault(key, value)
+    if fields.get("Type") == "VIEW":
         text = _VIEW_TEXT.search(information)
         return CatalogEntry(name, view_text=text[1] if text else None)
-    listed = said.get("Table Properties", "[]")[1:-1]
+    listed = fields.get("Table Properties", "[]")[1:-1]
     pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
     properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
     properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
-    is_managed = properties.pop(MANAGED_KEY, "") == "true" or said.get("Type") == "MANAGED"
+    catalog_deletes = fields.get("Type") == "MANAGED"
+    is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
     return CatalogEntry(
         name,
-        is_hudi=said.get("Provider", "").lower() == "hudi",
-        location=said.get("Location"),
+        is_hudi=fields.get("Provider", "").lower() == "hudi",
+        location=fields.get("Location"),
         properties=properties,
-        comment=said.get("Comment"),
+        comment=fields.get("Comment"),
         is_managed=is_managed,
+        catalog_deletes=catalog_deletes,
     )
 
 

@@ -18,15 +18,14 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.spark_calls import ORIGINALS
+from pyhudi.session.spark_calls import FORMATS, ORIGINALS
+from pyhudi.session.table_writer import HudiAwareTableWriter
 from pyhudi.spark.worker_python import name_own_python
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
 
 __all__ = ["FORMATS", "disable", "enable"]
-
-FORMATS = frozenset({"hudi", "org.apache.hudi"})
 
 OwnerT = TypeVar("OwnerT", SparkSession, DataFrame)
 RealT = TypeVar("RealT", DataFrameReader, DataFrameWriter)
@@ -47,6 +46,7 @@ def enable(spark: SparkSession) -> None:
         _replace(frame_class, "write", HudiAwareWriter)
         _replace_method(session_class, "sql", hudi_aware_sql)
         _replace_method(session_class, "table", hudi_aware_table)
+        _replace_write_to(frame_class)
 
 
 def disable(spark: SparkSession) -> None:
@@ -90,6 +90,19 @@ def _replace_method(owner: type, name: str, ours: Callable[..., DataFrame]) -> N
     @functools.wraps(original)
     def method(self: object, *args: object, **more: object) -> DataFrame:
         return ours(self, *args, **more)
+
+    setattr(owner, name, method)
+
+
+def _replace_write_to(owner: type, name: str = "writeTo") -> None:
+    if (owner, name) in ORIGINALS:
+        return
+    original = owner.__dict__[name]
+    ORIGINALS[owner, name] = original
+
+    @functools.wraps(original)
+    def method(self: DataFrame, table: str) -> HudiAwareTableWriter:
+        return HudiAwareTableWriter(self, original(self, table), table)
 
     setattr(owner, name, method)
 
@@ -175,6 +188,12 @@ class HudiAwareReader(_Recorder[SparkSession, DataFrameReader]):
         table, given = self._split_path(path, options, "load")
         return read_frame(self._owner, table, given, schema=schema if schema is not None else self._schema)
 
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        from pyhudi.session.sql_methods import frame_of_name
+
+        frame = frame_of_name(self._owner, tableName)
+        return self._real.table(tableName) if frame is None else frame
+
 
 class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
     """`df.write` after `enable`."""
@@ -221,16 +240,19 @@ class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
         if not self._is_hudi(format):
             self._real.save(path, format, mode, partitionBy, **options)
             return
-        if self._layout_calls:
-            raise ConfigError(
-                f"{self._layout_calls[0]} has no meaning for format hudi; file layout is set by options such as "
-                "hoodie.index.type=BUCKET or hoodie.bulkinsert.sort.mode."
-            )
+        self._check_no_layout()
         from pyhudi.session.writer import write_frame
 
         table, given = self._split_path(path, options, "save")
         columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
         write_frame(self._owner, table, given, mode=mode or self._mode or "error", partition_by=columns)
+
+    def _check_no_layout(self) -> None:
+        if self._layout_calls:
+            raise ConfigError(
+                f"{self._layout_calls[0]} has no meaning for format hudi; file layout is set by options such as "
+                "hoodie.index.type=BUCKET or hoodie.bulkinsert.sort.mode."
+            )
 
     def saveAsTable(  # noqa: N802
         self,
@@ -240,13 +262,24 @@ class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
         partitionBy: str | list[str] | None = None,  # noqa: N803
         **options: OptionalPrimitiveType,
     ) -> None:
-        if self._is_hudi(format):
-            raise ConfigError(
-                f"saveAsTable({name!r}) with format hudi is not possible: Spark's catalog keeps no path for a table of "
-                "a Python format. Write with .save(path); for SQL use spark.read.format('hudi').load(path)"
-                ".createOrReplaceTempView(name)."
-            )
-        self._real.saveAsTable(name, format, mode, partitionBy, **options)
+        from pyhudi.session.named_writes import is_hudi_name, save_frame
+
+        named = format or self._format
+        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, name)):
+            self._real.saveAsTable(name, format, mode, partitionBy, **options)
+            return
+        self._check_no_layout()
+        columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
+        save_frame(self._owner, name, mode or self._mode or "error", {**self._options, **options}, columns)
+
+    def insertInto(self, tableName: str, overwrite: bool | None = None) -> None:  # noqa: N802, N803
+        from pyhudi.session.named_writes import insert_frame, is_hudi_name
+
+        if not is_hudi_name(self._owner.sparkSession, tableName):
+            self._real.insertInto(tableName, overwrite)
+            return
+        replaces = overwrite if overwrite is not None else self._mode == "overwrite"
+        insert_frame(self._owner, tableName, overwrites=replaces)
 
 
 def _names(cols: Sequence[object]) -> tuple[str, ...]:

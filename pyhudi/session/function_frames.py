@@ -6,31 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.literals import constant_of
-from pyhudi.sql.session import TableName
+from pyhudi.sql.session import SqlSession, TableName
 from pyhudi.sql.table_functions import rows_of_function
 from pyhudi.sql.tokens import Kind, tokens_of
 
 if TYPE_CHECKING:
-    from pyhudi.session.spark_sql import SparkSqlSession
     from pyhudi.table import HudiTable
 
 __all__ = ["function_frame"]
 
 
-def function_frame(session: SparkSqlSession, function: str, arguments: Sequence[str]) -> DataFrame:
+def function_frame(spark: SparkSession, session: SqlSession, function: str, arguments: Sequence[str]) -> DataFrame:
     """The rows of a call. Raises ConfigError for wrong arguments, TableNotFound."""
     values = [constant_of(tokens_of(text)) for text in arguments[1:]]
     first = [_name_text(text) for text in arguments[:1]]
     rows = rows_of_function(function, [*first, *values], lambda text: _table(session, text))
     if isinstance(rows, pa.Table):
-        return SparkEngine(session.spark).from_arrow(rows)
-    return rows.to_spark(session.spark)
+        return SparkEngine(spark).from_arrow(rows)
+    return rows.to_spark(spark)
 
 
 def _name_text(text: str) -> str:
@@ -41,7 +40,7 @@ def _name_text(text: str) -> str:
     return text
 
 
-def _table(session: SparkSqlSession, text: str) -> HudiTable:
+def _table(session: SqlSession, text: str) -> HudiTable:
     if "/" in text and "`" not in text:
         name = TableName(("hudi", text))
     else:

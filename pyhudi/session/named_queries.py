@@ -6,25 +6,26 @@ drops the views that it needs, on Connect too. Source: Spark's documentation of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
-from pyhudi.sql.column_texts import quoted
+from pyhudi.session.function_frames import function_frame
+from pyhudi.session.spark_calls import spark_sql
 from pyhudi.sql.clauses import Reader
+from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.references import Reference, references
+from pyhudi.sql.session import SqlSession
 from pyhudi.sql.tokens import Kind, Token, keywords, tokens_of, unquoted
-
-if TYPE_CHECKING:
-    from pyhudi.session.spark_sql import SparkSqlSession
 
 __all__ = ["READS", "with_names"]
 
 # First words of statements that read tables; a view's text is read when the view is.
 READS = keywords("SELECT WITH FROM TABLE ( INSERT CREATE REPLACE EXPLAIN CACHE MERGE UPDATE DELETE VALUES")
+_MAY_READ = re.compile(r"\b(?:FROM|JOIN|TABLE|USING)\b", re.IGNORECASE)
 _MAX_VIEW_DEPTH = 100  # Spark's own limit: views of views are opened one in another
 
 
@@ -36,7 +37,12 @@ class _Edit:
 
 
 def with_names(
-    session: SparkSqlSession, text: str, args: object = None, given: Mapping[str, object] | None = None, depth: int = 0
+    spark: SparkSession,
+    session: SqlSession,
+    text: str,
+    args: object = None,
+    given: Mapping[str, object] | None = None,
+    depth: int = 0,
 ) -> DataFrame:
     """Run a statement in which Hudi tables may be named.
 
@@ -44,30 +50,38 @@ def with_names(
         args: Spark's parameters, as given to `spark.sql`.
         given: its keywords; with them the text is a template, in which braces have a meaning.
     """
-    from pyhudi.session.spark_calls import spark_sql
-
     given = given or {}
-    tokens = tokens_of(text)
+    tokens, found = _read(text)
     frames: dict[str, DataFrame] = {}
     edits: list[_Edit] = []
-    if tokens and not _defines_view(tokens):
-        for reference in references(text, tokens):
-            frame = _frame(session, reference, depth)
-            if frame is None:
-                continue
-            key = f"pyhudi_{len(frames)}"
-            frames[key] = frame
-            edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
-            if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
-                edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
-            edits += _qualifiers(tokens, reference)
+    for reference in found:
+        frame = _frame(spark, session, reference, depth)
+        if frame is None:
+            continue
+        key = f"pyhudi_{len(frames)}"
+        frames[key] = frame
+        edits.append(_Edit(reference.start, reference.end, "{" + key + "}"))
+        if reference.alias_at is not None and reference.arguments is None and reference.name.path is None:
+            edits.append(_Edit(reference.alias_at, reference.alias_at, f" AS {quoted(reference.name.parts[-1])}"))
+        edits += _qualifiers(tokens, reference)
     if not frames:
-        return spark_sql(session.spark, text, args, **given)
-    return spark_sql(session.spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
+        return spark_sql(spark, text, args, **given)
+    return spark_sql(spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
+
+
+def _read(text: str) -> tuple[Sequence[Token], Sequence[Reference]]:
+    """Tokens and references of a text; none of a text that is wrong, which Spark will say."""
+    if _MAY_READ.search(text) is None:
+        return (), ()
+    try:
+        tokens = tokens_of(text)
+        return tokens, () if _defines_view(tokens) else references(text, tokens)
+    except ConfigError:
+        return (), ()
 
 
 def _defines_view(tokens: Sequence[Token]) -> bool:
-    if not tokens[0].is_word("CREATE", "ALTER"):
+    if not (tokens and tokens[0].is_word("CREATE", "ALTER")):
         return False
     return any(token.is_word("VIEW") for token in tokens[1:6])
 
@@ -105,26 +119,26 @@ def _qualifiers(tokens: Sequence[Token], reference: Reference) -> list[_Edit]:
     return edits
 
 
-def _frame(session: SparkSqlSession, reference: Reference, depth: int) -> DataFrame | None:
+def _frame(spark: SparkSession, session: SqlSession, reference: Reference, depth: int) -> DataFrame | None:
     """The rows that a reference means; None when it is none of ours."""
     if reference.arguments is not None:
-        from pyhudi.session.function_frames import function_frame
-
-        return function_frame(session, reference.name.parts[0].lower(), reference.arguments)
+        return function_frame(spark, session, reference.name.parts[0].lower(), reference.arguments)
     if reference.name.path is None:
         entry = session.catalog.find(reference.name)
         if entry is None:
             return None
         if entry.view_text is not None:
-            return _frame_of_view(session, entry.view_text, reference, depth)
+            return _frame_of_view(spark, session, entry.view_text, reference, depth)
     table = session.find_table(reference.name)
     if table is None:
         return None
-    as_of = None if reference.as_of is None else _moment(session, reference.as_of)
-    return table.table.scan(as_of=as_of).to_spark(session.spark)
+    as_of = None if reference.as_of is None else _moment(spark, reference.as_of)
+    return table.table.scan(as_of=as_of).to_spark(spark)
 
 
-def _frame_of_view(session: SparkSqlSession, text: str, reference: Reference, depth: int) -> DataFrame | None:
+def _frame_of_view(
+    spark: SparkSession, session: SqlSession, text: str, reference: Reference, depth: int
+) -> DataFrame | None:
     """The rows of a view that reads Hudi tables; None for one that does not."""
     if depth >= _MAX_VIEW_DEPTH:
         raise ConfigError(f"The view {reference.name} is {depth} views deep. Views must not read themselves.")
@@ -132,13 +146,13 @@ def _frame_of_view(session: SparkSqlSession, text: str, reference: Reference, de
         return None
     if reference.as_of is not None:
         raise ConfigError(f"{reference.name} is a view; only tables can be read as of an earlier moment.")
-    return with_names(session, text, depth=depth + 1)
+    return with_names(spark, session, text, depth=depth + 1)
 
 
-def _reads_ours(session: SparkSqlSession, text: str, depth: int) -> bool:
+def _reads_ours(session: SqlSession, text: str, depth: int) -> bool:
     if depth >= _MAX_VIEW_DEPTH:
         return True
-    for reference in references(text, tokens_of(text)):
+    for reference in _read(text)[1]:
         if reference.arguments is not None or session.find_table(reference.name) is not None:
             return True
         entry = session.catalog.find(reference.name) if reference.name.path is None else None
@@ -147,17 +161,15 @@ def _reads_ours(session: SparkSqlSession, text: str, depth: int) -> bool:
     return False
 
 
-def _moment(session: SparkSqlSession, expression: str) -> str:
+def _moment(spark: SparkSession, expression: str) -> str:
     """The moment of a time travel: a quotation or a number as it is, anything else as Spark evaluates it."""
-    from pyhudi.session.spark_calls import spark_sql
-
     reader = Reader(expression, tokens_of(expression))
     token = reader.peek()
     if token is not None and token.kind in (Kind.TEXT, Kind.NUMBER):
         text = reader.value()
         if reader.at_end:
             return text
-    row = spark_sql(session.spark, f"SELECT CAST({expression} AS STRING) AS moment").collect()[0]
+    row = spark_sql(spark, f"SELECT CAST({expression} AS STRING) AS moment").collect()[0]
     if row["moment"] is None:
         raise ConfigError(f"The time to travel to, {expression}, is null.")
     return str(row["moment"])

@@ -7,8 +7,9 @@ from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["ORIGINALS", "Original", "spark_sql", "spark_table"]
+__all__ = ["FORMATS", "ORIGINALS", "Original", "spark_sql", "spark_table"]
 
+FORMATS = frozenset({"hudi", "org.apache.hudi"})
 Original = property | Callable[..., object]
 ORIGINALS: dict[tuple[type, str], Original] = {}
 

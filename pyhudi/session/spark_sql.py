@@ -82,7 +82,7 @@ class SparkSqlSession:
         return HudiTable.create(location, schema, spark=self.spark, options=options)
 
     def query(self, text: str) -> SqlFrame:
-        return SqlFrame(with_names(self, text, self._args, self._given))
+        return SqlFrame(with_names(self.spark, self, text, self._args, self._given))
 
     @contextmanager
     def view_of(self, frame: SqlFrame) -> Iterator[str]:

@@ -44,7 +44,7 @@ def hudi_aware_sql(
                 with translated():
                     return as_frame(statement.run(session))
         if word in READS:
-            return with_names(SparkSqlSession(self), sqlQuery, args, kwargs)
+            return with_names(self, SparkSqlSession(self), sqlQuery, args, kwargs)
         return spark_sql(self, sqlQuery, args, **kwargs)
     finally:
         if word in _CHANGES_NAMES:

@@ -151,6 +151,8 @@ class SparkEngine:
     def from_arrow(self, table: pa.Table) -> DataFrame:
         shape = travelling_schema(table.schema)
         batches = [conform(batch, shape) for batch in table.to_batches()]
+        if not batches:  # PySpark can't convert nested columns without chunks
+            batches = [pa.RecordBatch.from_pylist([], shape)]
         return self.spark.createDataFrame(pa.Table.from_batches(batches, shape), schema=spark_from_arrow(shape))
 
     def cache(self, frame: DataFrame) -> DataFrame:

@@ -56,7 +56,7 @@ class Reader:
         return self.words_at(self.at, words)
 
     def words_at(self, place: int, words: str) -> bool:
-        """Whether these words stand at a place."""
+        """Whether these words are at a place."""
         wanted = words.split()
         if place + len(wanted) > self.stop:
             return False
@@ -194,7 +194,7 @@ class Reader:
         return Reader(self.text, self.tokens, start, end)
 
     def split(self, separator: str = ",") -> Iterator[Reader]:
-        """What is left, cut at a separator that stands in no parentheses; steps over all of it."""
+        """What is left, cut at a separator that is in no parentheses; steps over all of it."""
         start = self.at
         for place in self._outside():
             if self.tokens[place].is_symbol(separator):
@@ -204,7 +204,7 @@ class Reader:
         yield Reader(self.text, self.tokens, start, self.stop)
 
     def find(self, *phrases: str, start: int | None = None) -> int | None:
-        """The place of the first of these phrases (words in capitals) that stands in no parentheses and no CASE."""
+        """The place of the first of these phrases (words in capitals) that is in no parentheses and no CASE."""
         for place in self._outside(start):
             if any(self.words_at(place, phrase) for phrase in phrases):
                 return place
@@ -228,7 +228,7 @@ class Reader:
         return "" if start >= stop else self.text[self.tokens[start].start : self.tokens[stop - 1].end]
 
     def _outside(self, start: int | None = None) -> Iterator[int]:
-        """Places of tokens that stand in no parentheses, brackets and CASE."""
+        """Places of tokens that are in no parentheses, brackets and CASE."""
         depth = cases = 0
         for place in range(self.at if start is None else start, self.stop):
             token = self.tokens[place]

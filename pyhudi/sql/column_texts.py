@@ -64,9 +64,9 @@ def columns_text(schema: pa.Schema, separator: str = ", ") -> str:
 def column_text(field: pa.Field) -> str:
     """One column as a statement lists it."""
     comment = comment_of(field)
-    said = f" COMMENT {literal(comment)}" if comment else ""
+    shown = f" COMMENT {literal(comment)}" if comment else ""
     required = "" if field.nullable else " NOT NULL"
-    return f"{quoted(field.name)} {type_text(field.type, quotes=True)}{required}{said}"
+    return f"{quoted(field.name)} {type_text(field.type, quotes=True)}{required}{shown}"
 
 
 def comment_of(field: pa.Field) -> str | None:

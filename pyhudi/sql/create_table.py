@@ -21,6 +21,7 @@ from pyhudi.model.new_table import new_table_properties
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.clauses import Reader
+from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import sql_properties, write_options
 from pyhudi.sql.tokens import Kind, Token
@@ -55,6 +56,10 @@ class CreateTable:
 
         Raises: TableExists for a name that is taken, ConfigError, SchemaMismatch; then nothing was made.
         """
+        return self.run_with(session, None if self.query is None else session.query(self.query))
+
+    def run_with(self, session: SqlSession, frame: SqlFrame | None) -> SqlFrame:
+        """`run` with the rows of the query."""
         if self.name.path is not None:
             raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
         there = session.catalog.find(self.name)
@@ -67,10 +72,9 @@ class CreateTable:
                 raise TableExists(f"{self.name} is no Hudi table; CREATE OR REPLACE leaves it alone. Drop it first.")
         location = self.location or (there.location if there is not None else None)
         place = location or session.catalog.place_of(self.name)
-        frame = None if self.query is None else session.query(self.query)
         existing = session.open(place)
         if there is not None:
-            self._replace(session, place, existing, frame)
+            self._replace(session, there, place, existing, frame)
         elif existing is None:
             self._make(session, place, frame)
         elif frame is not None:
@@ -112,26 +116,27 @@ class CreateTable:
             table.drop()
             raise
 
-    def _replace(self, session: SqlSession, place: str, old: HudiTable | None, frame: SqlFrame | None) -> None:
+    def _replace(
+        self, session: SqlSession, there: CatalogEntry, place: str, old: HudiTable | None, frame: SqlFrame | None
+    ) -> None:
         """OR REPLACE: another table under the name. What can be refused is refused before the old one goes."""
         schema, options = self._planned(session, place, frame)
         if frame is not None and old is not None:
             session.write(NamedTable(self.name, place, old), frame, "bulk_insert", options, mode="overwrite")
-            session.catalog.forget(self.name)
-            self._register(session, place, schema)
-            return
-        if old is not None:
-            old.drop()
-        session.catalog.forget(self.name)
-        self._make(session, place, frame)
+        else:
+            if old is not None:
+                old.drop()
+            table = session.create(place, schema, options)
+            if frame is not None:
+                session.write(NamedTable(self.name, place, table, self.properties), frame, "bulk_insert", {})
+        entry = replace(self._entry(place, self.properties), catalog_deletes=there.catalog_deletes)
+        session.catalog.update(entry, schema, self.partitions)
 
     def _planned(self, session: SqlSession, place: str, frame: SqlFrame | None) -> tuple[pa.Schema, dict[str, object]]:
         """Columns and options of a new table, checked."""
         schema, options = self._schema(session, frame), self._options(session)
         if not len(schema):
-            raise ConfigError(
-                f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}."
-            )
+            raise ConfigError(f"SQL: CREATE TABLE {self.name} has no columns, and no Hudi table is at {place}.")
         parsed = WriteOptions.parse(options, {}, None)
         new_table_properties(new_table(parsed))
         check_fields(parsed, schema.names)
@@ -181,6 +186,7 @@ def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> Cre
     or_replace = reader.accept("OR REPLACE")
     reader.accept("EXTERNAL")
     reader.expect("TABLE")
+    _check_no_copy(reader, session)
     if not _uses_hudi(reader):
         return None
     if_not_exists = reader.accept("IF NOT EXISTS")
@@ -192,6 +198,21 @@ def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> Cre
     while not reader.at_end:
         table = _with_clause(reader, table)
     return table
+
+
+def _check_no_copy(reader: Reader, session: SqlSession) -> None:
+    """Raises ConfigError for CREATE TABLE … LIKE with a Hudi table: Spark copies no properties, so no key."""
+    look = Reader(reader.text, reader.tokens, reader.at)
+    look.accept("IF NOT EXISTS")
+    look.table_name()
+    if not look.accept("LIKE"):
+        return
+    source = look.table_name()
+    if _uses_hudi(look) or (look.find("USING") is None and is_ours(session, source)):
+        raise ConfigError(
+            f"SQL: CREATE TABLE … LIKE makes no Hudi table, as it copies no properties of {source}, such as its key. "
+            "Run what SHOW CREATE TABLE says, with another name."
+        )
 
 
 def _uses_hudi(reader: Reader) -> bool:

@@ -1,7 +1,7 @@
 """What the statements need of the session they run in. Spark's is in `pyhudi.session`, DuckDB's in `pyhudi.sql`.
 
 A statement builds SQL texts out of the user's own words and lets the session run them, so both engines see the same
-texts; tables of ours stand in them under the names that `view_of` gives.
+texts; tables of ours have in them the names that `view_of` gives.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class NamedTable:
 class CatalogEntry:
     """What a catalog says of a name. `view_text`: the query of a view; None for a table.
 
-    `is_managed`: made without LOCATION, so that its rows go when the name goes.
+    `is_managed`: made without LOCATION, so that its rows go when the name goes; `catalog_deletes`: the catalog itself
+    does that, so a name that goes takes them along.
     """
 
     name: TableName
@@ -63,6 +64,7 @@ class CatalogEntry:
     properties: Mapping[str, str] = field(default_factory=dict)
     comment: str | None = None
     is_managed: bool = False
+    catalog_deletes: bool = False
     view_text: str | None = None
 
 
@@ -81,8 +83,12 @@ class SqlCatalog(Protocol):
         """Keep a Hudi table under a name that is free. `columns`: the table's own and Hudi's meta columns."""
         ...
 
+    def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        """Keep what a table that has this name already is now; files stay."""
+        ...
+
     def forget(self, name: TableName) -> None:
-        """Take a name out; files stay."""
+        """Take a name out; files stay, but for entries that say `catalog_deletes`."""
         ...
 
     def rename(self, name: TableName, new: TableName) -> None:

@@ -30,14 +30,24 @@ Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
 _ROWS: Mapping[str, str] = {
+    "ALTER TABLE": "pyhudi.sql.alter_table:parse_alter",
+    "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
+    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
     "DELETE FROM": "pyhudi.sql.dml.update:parse_delete",
+    "DESC": "pyhudi.sql.show:parse_describe",
+    "DESCRIBE": "pyhudi.sql.show:parse_describe",
+    "DROP TABLE": "pyhudi.sql.drop_table:parse_drop",
     "INSERT INTO": "pyhudi.sql.dml.insert:parse_insert",
     "INSERT OVERWRITE": "pyhudi.sql.dml.insert:parse_insert",
     "MERGE INTO": "pyhudi.sql.dml.merge:parse_merge",
+    "REFRESH TABLE": "pyhudi.sql.drop_table:parse_refresh",
+    "SHOW COLUMNS": "pyhudi.sql.show:parse_show",
+    "SHOW CREATE TABLE": "pyhudi.sql.show:parse_show",
+    "SHOW PARTITIONS": "pyhudi.sql.show:parse_show",
+    "SHOW TBLPROPERTIES": "pyhudi.sql.show:parse_show",
+    "TRUNCATE TABLE": "pyhudi.sql.drop_table:parse_truncate",
     "UPDATE": "pyhudi.sql.dml.update:parse_update",
-    "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
-    "CREATE EXTERNAL TABLE": "pyhudi.sql.create_table:parse_create",
-    "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)

@@ -13,13 +13,13 @@ from itertools import islice
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Kind", "Token", "keywords", "tokens_of", "unquoted"]
+__all__ = ["Kind", "SqlToken", "Token", "TokenKind", "keywords", "tokens_of", "unquoted"]
 
 # A generated MERGE of some thousand columns has about 1 MB; each token is a Python object of some 100 bytes.
 MAX_STATEMENT_CHARACTERS = 4 << 20
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is. WORD: a keyword or a plain identifier; NAME: an identifier in backticks."""
 
     WORD = "word"
@@ -30,21 +30,24 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class SqlToken:
     """One token of a statement: `text[start:end]`."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
 
     def is_word(self, *words: str) -> bool:
         """True for one of these keywords, given in capitals."""
-        return self.kind is Kind.WORD and self.text.upper() in words
+        return self.kind is TokenKind.WORD and self.text.upper() in words
 
     def is_symbol(self, symbol: str) -> bool:
-        return self.kind is Kind.SYMBOL and self.text == symbol
+        return self.kind is TokenKind.SYMBOL and self.text == symbol
 
+
+Kind = TokenKind  # the short names of both in this package
+Token = SqlToken
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
@@ -58,7 +61,7 @@ _TOKEN = re.compile(
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 
 
-def tokens_of(text: str, most: int | None = None) -> list[Token]:
+def tokens_of(text: str, most: int | None = None) -> list[SqlToken]:
     """The tokens of a statement, comments left out. `most`: look no further than at so many.
 
     Raises: ConfigError for a text that is too long, or ends inside a comment or a quotation.
@@ -71,7 +74,7 @@ def tokens_of(text: str, most: int | None = None) -> list[Token]:
     return list(islice(_tokens(text), most))
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[SqlToken]:
     at = 0
     while at < len(text):
         if text.startswith("/*", at) and not text.startswith("/*+", at):
@@ -84,7 +87,7 @@ def _tokens(text: str) -> Iterator[Token]:
         if kind == "symbol" and found[0] in "'\"`":
             raise ConfigError(f"The quotation that begins at character {at} of the statement does not end.")
         if kind != "space":
-            yield Token(Kind(kind), found[0], at, found.end())
+            yield SqlToken(TokenKind(kind), found[0], at, found.end())
         at = found.end()
 
 

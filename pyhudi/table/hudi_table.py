@@ -18,6 +18,7 @@ from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.calls import Options, open_place
 from pyhudi.table.changes import Merge, delete_where, update
+from pyhudi.table.columns import TableColumns
 from pyhudi.table.indexes import TableIndexes
 from pyhudi.table.lifecycle import TableLifecycle
 from pyhudi.table.overwrites import TableOverwrites
@@ -44,7 +45,7 @@ _MERGER_KEYS = (
 )
 
 
-class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes):
+class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes, TableColumns):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
     def __init__(self, meta: MetaClient, spark: SparkSession | None = None, options: Options | None = None) -> None:

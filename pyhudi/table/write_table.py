@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyhudi.actions.action import Action, ActionContext
+from pyhudi.actions.alter_schema import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.concurrency import with_retries
 from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
@@ -107,28 +108,30 @@ def write_table(
 
 def change_table(
     table: Storage | str | os.PathLike[str],
-    change: ChangeRows | DeletePartitions,
+    change: ChangeRows | DeletePartitions | AlterSchema,
     engine: Engine,
     options: WriteOptions,
     *,
     clock: Clock = _SYSTEM_CLOCK,
 ) -> WriteResult:
-    """Change what is in a table: update, delete by a filter, merge, delete partitions.
+    """Change what is in a table: update, delete by a filter, merge, delete partitions, alter its columns.
 
     Args:    change: what to change; its source, if any, is a frame of the engine.
     Raises:  errors of the family; unless the call returns, nothing of it is visible.
     """
     storage = with_sync(table if isinstance(table, Storage) else open_storage(table), options.storage_sync)
     meta = MetaClient.load(storage, clock)
-    if isinstance(change, DeletePartitions):
+    if isinstance(change, DeletePartitions | AlterSchema):
         check_files_writable(meta.config)  # whoever merges nothing needs no merger
+        if isinstance(change, AlterSchema) and meta.config.is_merge_on_read:
+            change = replace(change, kind=ActionKind.DELTACOMMIT)
     else:
         check_writable(meta.config, options)
         change = replace(change, source=None if change.source is None else _checked_text(change.source))
         change = replace(change, kind=ActionKind.DELTACOMMIT) if meta.config.is_merge_on_read else change
     lock = table_lock(options, storage, clock)
     change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
-    context, undone = ready(meta, engine, options, clock)
+    context, undone = ready(meta, engine, options, clock, is_admitted=not isinstance(change, ChangeRows))
     return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
 
 

@@ -108,9 +108,18 @@ def test_log_files_are_compacted_when_the_version_changes(source: int, target: i
 def test_services_but_compaction_and_changes_of_rows_by_a_filter_are_refused() -> None:
     table = HudiTable(altered("9").meta)
     update = partial(table.update, set={"v": 1})
-    for call in (table.log_compact, table.cluster, table.truncate, update, partial(table.delete, where="v = 1")):
+    for call in (table.log_compact, table.cluster, update, partial(table.delete, where="v = 1")):
         with pytest.raises(UnsupportedTable, match="schema history"):
             call()
+
+
+def test_partitions_of_a_table_with_a_schema_history_are_deleted() -> None:
+    table = altered("9")
+
+    HudiTable(table.meta).truncate()
+
+    assert rows(table) == []
+    assert json.loads(last_body(table).extra_metadata["latest_schema"]) == table.schemas[0]
 
 
 def last_row(key: str, partition: str, ts: int, title: str, v: int, extra: str | None) -> dict[str, Any]:

@@ -1,0 +1,119 @@
+"""Writes of a DataFrame to a table by name: `saveAsTable`, `insertInto` and `writeTo` after `enable`.
+
+A new name is registered as CREATE TABLE … USING hudi does it. Rows for a table that is there are an INSERT, by name or
+by position as Spark has it. Source: Spark's documentation of `DataFrameWriter` and `DataFrameWriterV2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pyhudi.actions.save_modes import canonical_mode
+from pyhudi.errors import ConfigError, TableExists, TableNotFound
+from pyhudi.session.spark_sql import SparkSqlSession
+from pyhudi.session.sql_methods import hudi_aware_sql, name_of
+from pyhudi.session.writer import write_frame
+from pyhudi.sql.create_table import CreateTable
+from pyhudi.sql.our_table import is_ours
+from pyhudi.sql.session import SqlFrame, TableName
+
+__all__ = ["insert_frame", "is_hudi_name", "overwrite_frame", "save_frame"]
+
+
+def is_hudi_name(spark: SparkSession, text: str) -> bool:
+    """Whether this is the name, or hudi.`/path`, of a Hudi table."""
+    name = name_of(text)
+    return name is not None and is_ours(SparkSqlSession(spark), name)
+
+
+def save_frame(
+    df: DataFrame,
+    text: str,
+    mode: str,
+    options: Mapping[str, object],
+    partition_by: Sequence[str],
+    *,
+    or_replace: bool = False,
+    create: bool = False,
+) -> None:
+    """`saveAsTable` with format hudi.
+
+    Args:
+        mode: a save mode. `append` to a table that is there takes columns by name.
+        options: Hudi's, and `path` for the folder of a new table.
+        or_replace, create: `writeTo(…).createOrReplace()` and `.create()` instead of a mode.
+    Raises: TableExists, ConfigError.
+    """
+    session = SparkSqlSession(df.sparkSession)
+    name = name_of(text)
+    if name is None:
+        raise ConfigError(f"{text!r:.200} is no name of a table.")
+    word = canonical_mode(mode)
+    given = {str(key): value for key, value in options.items() if value is not None}
+    path = next((str(given.pop(key)) for key in list(given) if key.lower() == "path"), None)
+    entry = session.catalog.find(name)
+    if entry is not None and not entry.is_hudi:
+        raise TableExists(f"{name} is no Hudi table; drop it, or choose another name.")
+    if entry is not None and not or_replace:
+        if word == "ignore":
+            return
+        if word == "error" or create:
+            raise TableExists(f"There is a table {name} already; mode append adds to it, overwrite replaces it.")
+        if word == "append":
+            assert entry.location is not None
+            write_frame(df, entry.location, {**entry.properties, **given}, "append", partition_by)
+            return
+    _create(session, name, df, given, path, partition_by, or_replace=entry is not None)
+
+
+def _create(
+    session: SparkSqlSession,
+    name: TableName,
+    df: DataFrame,
+    options: Mapping[str, object],
+    path: str | None,
+    partition_by: Sequence[str],
+    *,
+    or_replace: bool,
+) -> None:
+    properties = {key: str(value) for key, value in options.items()}
+    fields = tuple(partition_by) or _partition_fields(properties)
+    statement = CreateTable(
+        name, partitions=fields, properties=properties, location=path, query="rows", or_replace=or_replace
+    )
+    statement.run_with(session, SqlFrame(df))
+
+
+def _partition_fields(properties: dict[str, str]) -> tuple[str, ...]:
+    named = properties.get("hoodie.datasource.write.partitionpath.field", "")
+    return tuple(field.strip().partition(":")[0] for field in named.split(",") if field.strip())
+
+
+def insert_frame(df: DataFrame, text: str, *, overwrites: bool = False, by_name: bool = False) -> None:
+    """`insertInto` and `writeTo(…).append()`: an INSERT of the frame's rows.
+
+    Raises: TableNotFound, and what the INSERT raises.
+    """
+    _check_there(df.sparkSession, text)
+    verb = "INSERT OVERWRITE" if overwrites else "INSERT INTO"
+    by = "BY NAME " if by_name else ""
+    hudi_aware_sql(df.sparkSession, f"{verb} {text} {by}SELECT * FROM {{rows}}", None, rows=df)
+
+
+def overwrite_frame(df: DataFrame, text: str, options: Mapping[str, object]) -> None:
+    """`writeTo(…).overwritePartitions()`: rows in the place of all rows of their partitions, else of the table."""
+    session = SparkSqlSession(df.sparkSession)
+    name = name_of(text)
+    found = None if name is None else session.find_table(name)
+    if found is None:
+        raise TableNotFound(f"There is no Hudi table {text!r:.200}.")
+    partitions = found.table.config.partition_fields
+    session.write(found, SqlFrame(df), "insert_overwrite" if partitions else "insert_overwrite_table", options)
+
+
+def _check_there(spark: SparkSession, text: str) -> None:
+    name = name_of(text)
+    if name is None or SparkSqlSession(spark).find_table(name) is None:
+        raise TableNotFound(f"There is no Hudi table {text!r:.200}.")

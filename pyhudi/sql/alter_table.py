@@ -1,0 +1,327 @@
+"""ALTER TABLE of a Hudi table.
+
+    ADD COLUMN[S] (name type [COMMENT '…'] [FIRST | AFTER other], …)     RENAME COLUMN a TO b      RENAME TO other
+    ALTER | CHANGE [COLUMN] name TYPE type | COMMENT '…' | FIRST | AFTER other | DROP NOT NULL
+    CHANGE [COLUMN] name name type [COMMENT '…'] [FIRST | AFTER other]   DROP COLUMN[S] (a, b.c)
+    SET | UNSET TBLPROPERTIES (…)       DROP [IF EXISTS] PARTITION (…)
+
+Source: Hudi's documentation, "SQL DDL", "Schema evolution"; Spark's SQL reference, "ALTER TABLE".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, TableExists
+from pyhudi.schema.changes import (
+    FIRST,
+    AddColumn,
+    ChangeType,
+    DropColumn,
+    DropNotNull,
+    MoveColumn,
+    RenameColumn,
+    SchemaChange,
+    SetComment,
+)
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.column_texts import comment_of, quoted
+from pyhudi.sql.our_table import is_ours, our_table
+from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
+from pyhudi.sql.session import CatalogEntry, SqlFrame, SqlSession, TableName
+from pyhudi.sql.table_options import write_options
+from pyhudi.sql.tokens import Token
+
+__all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
+
+_NO_ROWS = pa.table({})
+_BY_ID = "hoodie.schema.on.read.enable"
+_FORMS = "ADD COLUMNS, RENAME, ALTER COLUMN, DROP COLUMN, DROP PARTITION, SET or UNSET TBLPROPERTIES"
+Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPartitions | RenameTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewColumn:
+    """A column as it is written; its type is read when the statement runs. `renames`: CHANGE COLUMN old new type."""
+
+    path: tuple[str, ...]
+    text: str | None = None
+    comment: str | None = None
+    after: str | None = None
+    nullable: bool = False
+    is_new: bool = False
+    name: str | None = None
+
+    def changes(self, session: SqlSession) -> list[SchemaChange]:
+        """The changes of the schema. Raises ConfigError for a type that can't be read."""
+        field = None
+        if self.text is not None:
+            schema = session.schema_of(f"{quoted(self.path[-1])} {self.text}")
+            if len(schema) != 1:
+                raise ConfigError(f"SQL: {self.text!r:.200} is not the type of one column.")
+            field = schema.field(0)
+        comment = self.comment if field is None else comment_of(field) or self.comment
+        path = ".".join(self.path)
+        if self.is_new:
+            assert field is not None
+            return [AddColumn(path, field.type, field.nullable, comment or "", self.after)]
+        changes: list[SchemaChange] = [] if field is None else [ChangeType(path, field.type)]
+        if comment is not None:
+            changes.append(SetComment(path, comment))
+        if self.nullable:
+            changes.append(DropNotNull(path))
+        if self.after is not None:
+            changes.append(MoveColumn(path, self.after))
+        if self.name is not None and self.name != self.path[-1]:
+            changes.append(RenameColumn(path, self.name))
+        return changes
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumns:
+    """Changes of columns, in one commit."""
+
+    name: TableName
+    columns: tuple[NewColumn, ...] = ()
+    ready: tuple[SchemaChange, ...] = ()
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Raises ConfigError for changes that the table does not take; then nothing is changed."""
+        named = our_table(session, self.name)
+        settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
+        changes = [*(change for column in self.columns for change in column.changes(session)), *self.ready]
+        given = settings.pop(_BY_ID, None)
+        by_id = None if given is None else given.lower() == "true"
+        named.table.alter(*changes, schema_on_read=by_id, options=settings)
+        _update(session, self.name)
+        return session.frame_from(_NO_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterProperties:
+    """Properties of the catalog. `removed`: their keys; `if_exists`: keys that are not there are passed over."""
+
+    name: TableName
+    set: Mapping[str, str]
+    removed: tuple[str, ...] = ()
+    if_exists: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Raises ConfigError for what a table is made with and keeps, and for keys to remove that are not there."""
+        entry = _entry(session, self.name)
+        fixed = [key for key in (*self.set, *self.removed) if not key.startswith("hoodie.") and _is_fixed(key)]
+        if fixed:
+            raise ConfigError(f"SQL: {', '.join(fixed)} of {self.name} can't change: the table was made with it.")
+        missing = [key for key in self.removed if key not in entry.properties]
+        if missing and not self.if_exists:
+            raise ConfigError(f"SQL: {self.name} has no property {', '.join(missing)}; say UNSET … IF EXISTS.")
+        kept = {key: value for key, value in entry.properties.items() if key not in self.removed}
+        comment = self.set.get("comment", entry.comment)
+        set_ = {key: value for key, value in self.set.items() if key != "comment"}
+        _update(session, self.name, replace(entry, properties={**kept, **set_}, comment=comment))
+        return session.frame_from(_NO_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class DropPartitions:
+    """Whole partitions leave, in one commit."""
+
+    name: TableName
+    specs: tuple[PartitionSpec, ...]
+    if_exists: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Raises ConfigError for columns that are no partition columns, and when there is no such partition."""
+        table = our_table(session, self.name).table
+        paths = matching_paths(table, self.specs)
+        if paths:
+            table.delete_partitions(paths, options=dict(session.settings))
+        elif not self.if_exists:
+            shown = ", ".join("/".join(f"{key}={value}" for key, value in spec.items()) for spec in self.specs)
+            raise ConfigError(f"SQL: {self.name} has no partition {shown}; say DROP IF EXISTS PARTITION.")
+        return session.frame_from(_NO_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class RenameTable:
+    """Another name in the catalog; the folder stays."""
+
+    name: TableName
+    new: TableName
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Raises TableExists for a name that is taken."""
+        new = self.new if len(self.new.parts) > 1 else TableName((*self.name.parts[:-1], *self.new.parts))
+        if session.catalog.find(new) is not None:
+            raise TableExists(f"There is a table or view {new} already.")
+        session.catalog.rename(self.name, new)
+        return session.frame_from(_NO_ROWS)
+
+
+def _is_fixed(key: str) -> bool:
+    return bool(write_options({key: "cow" if key.lower() == "type" else "x"}))
+
+
+def _entry(session: SqlSession, name: TableName) -> CatalogEntry:
+    entry = session.catalog.find(name) if name.path is None else None
+    if entry is None:
+        raise ConfigError(f"SQL: {name} is a path, which no catalog keeps properties for.")
+    return entry
+
+
+def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = None) -> None:
+    """Let the catalog know what the table is now."""
+    if name.path is not None:
+        return
+    table = our_table(session, name).table
+    fields = [field.partition(":")[0] for field in table.config.partition_fields]
+    session.catalog.update(entry or _entry(session, name), table.schema, fields)
+
+
+# ---- reading it
+
+
+def parse_alter(
+    text: str, tokens: Sequence[Token], session: SqlSession
+) -> AlterColumns | AlterProperties | DropPartitions | RenameTable | None:
+    """ALTER TABLE …; None for a table that is not Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("ALTER TABLE")
+    name = reader.table_name()
+    if not is_ours(session, name):
+        return None
+    for words, parse in _PARSERS.items():
+        if reader.accept(words):
+            statement = parse(reader, name)
+            reader.expect_end()
+            return statement
+    raise reader.error(_FORMS)
+
+
+def _add(reader: Reader, name: TableName) -> AlterColumns:
+    parts = list(reader.parts()) if reader.sees_symbol("(") else list(reader.split())
+    return AlterColumns(name, columns=tuple(_definition(part, is_new=True) for part in _joined(parts)))
+
+
+def _joined(parts: Sequence[Reader]) -> list[Reader]:
+    """Items of a list that were cut inside `<…>` of a type, put together again."""
+    whole: list[Reader] = []
+    depth = 0
+    for part in parts:
+        if depth:
+            whole[-1] = Reader(part.text, part.tokens, whole[-1].at, part.stop)
+        else:
+            whole.append(part)
+        for token in part.tokens[part.at : part.stop]:
+            depth += token.is_symbol("<") - token.is_symbol(">")
+    return whole
+
+
+def _definition(reader: Reader, *, is_new: bool) -> NewColumn:
+    path = reader.dotted("a column")
+    return _typed(reader, NewColumn(path, is_new=is_new))
+
+
+def _typed(reader: Reader, column: NewColumn) -> NewColumn:
+    """The type, NOT NULL and comment up to where the place is given."""
+    text = reader.until("FIRST", "AFTER").words()
+    if not text:
+        raise reader.error("the type of the column")
+    return replace(column, text=text, after=_place(reader))
+
+
+def _place(reader: Reader) -> str | None:
+    """The column before, or FIRST; None when the statement does not say."""
+    if reader.accept("FIRST"):
+        return FIRST
+    return reader.identifier("the column before") if reader.accept("AFTER") else None
+
+
+def _change(reader: Reader, name: TableName) -> AlterColumns:
+    """ALTER COLUMN and CHANGE COLUMN in the forms of Spark and of Hive."""
+    path = reader.dotted("a column")
+    column = NewColumn(path)
+    if reader.accept("TYPE"):
+        column = _typed(reader, column)
+    elif reader.accept("COMMENT"):
+        column = replace(column, comment=reader.value("the comment"))
+    elif reader.accept("DROP NOT NULL"):
+        column = replace(column, nullable=True)
+    elif reader.accept("SET NOT NULL"):
+        raise ConfigError(f"SQL: {'.'.join(path)} can't become NOT NULL: older rows may be null.")
+    elif reader.sees("FIRST") or reader.sees("AFTER"):
+        column = replace(column, after=_place(reader))
+    else:
+        column = _typed(reader, replace(column, name=reader.identifier("TYPE, COMMENT, FIRST, AFTER or a new name")))
+    return AlterColumns(name, columns=(column,))
+
+
+def _rename_column(reader: Reader, name: TableName) -> AlterColumns:
+    path = reader.dotted("a column")
+    reader.expect("TO")
+    return AlterColumns(name, ready=(RenameColumn(".".join(path), reader.identifier("the new name")),))
+
+
+def _drop_columns(reader: Reader, name: TableName) -> AlterColumns:
+    parts = reader.parts() if reader.sees_symbol("(") else reader.split()
+    dropped = []
+    for part in parts:
+        dropped.append(DropColumn(".".join(part.dotted("a column"))))
+        part.expect_end()
+    return AlterColumns(name, ready=tuple(dropped))
+
+
+def _rename_table(reader: Reader, name: TableName) -> RenameTable:
+    return RenameTable(name, reader.table_name())
+
+
+def _set_properties(reader: Reader, name: TableName) -> AlterProperties:
+    return AlterProperties(name, reader.properties())
+
+
+def _unset_properties(reader: Reader, name: TableName) -> AlterProperties:
+    if_exists = reader.accept("IF EXISTS")
+    keys = []
+    for part in reader.parts():
+        keys.append(part.property_key())
+        part.expect_end()
+    return AlterProperties(name, {}, tuple(keys), if_exists)
+
+
+def _drop_partitions(reader: Reader, name: TableName) -> DropPartitions:
+    specs = [partition_spec(reader)]
+    while reader.accept_symbol(","):
+        reader.expect("PARTITION")
+        specs.append(partition_spec(reader))
+    reader.accept("PURGE")
+    return DropPartitions(name, tuple(specs))
+
+
+def _drop_partitions_if_there(reader: Reader, name: TableName) -> DropPartitions:
+    return replace(_drop_partitions(reader, name), if_exists=True)
+
+
+def _add_partition(reader: Reader, name: TableName) -> RenameTable:
+    raise ConfigError(f"SQL: partitions of {name} come with their first rows; ADD PARTITION has nothing to add.")
+
+
+_PARSERS: Mapping[str, Alter] = {
+    "ADD COLUMNS": _add,
+    "ADD COLUMN": _add,
+    "ADD IF NOT EXISTS PARTITION": _add_partition,
+    "ADD PARTITION": _add_partition,
+    "RENAME COLUMN": _rename_column,
+    "RENAME TO": _rename_table,
+    "ALTER COLUMN": _change,
+    "CHANGE COLUMN": _change,
+    "CHANGE": _change,
+    "DROP COLUMNS": _drop_columns,
+    "DROP COLUMN": _drop_columns,
+    "DROP IF EXISTS PARTITION": _drop_partitions_if_there,
+    "DROP PARTITION": _drop_partitions,
+    "SET TBLPROPERTIES": _set_properties,
+    "UNSET TBLPROPERTIES": _unset_properties,
+}

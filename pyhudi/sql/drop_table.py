@@ -1,0 +1,105 @@
+"""DROP TABLE, TRUNCATE TABLE and REFRESH TABLE.
+
+Source: Hudi's documentation, "SQL DDL"; Spark's SQL reference, "DROP TABLE", "TRUNCATE TABLE".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.our_table import is_ours, our_table
+from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
+from pyhudi.sql.session import SqlFrame, SqlSession, TableName
+from pyhudi.sql.tokens import Token
+
+__all__ = ["DropTable", "RefreshTable", "TruncateTable", "parse_drop", "parse_refresh", "parse_truncate"]
+
+_NO_ROWS = pa.table({})
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """`purges`: the files of a table that was made with LOCATION go, too."""
+
+    name: TableName
+    purges: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Take the name out; files first, so that a call that died can be made again. Raises StorageError."""
+        entry = session.catalog.find(self.name)
+        if entry is not None and entry.location is not None and (self.purges or entry.is_managed):
+            table = session.open(entry.location)
+            if table is not None:
+                table.drop()
+        session.catalog.forget(self.name)
+        return session.frame_from(_NO_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTable:
+    """`partition`: its values; None: all rows."""
+
+    name: TableName
+    partition: PartitionSpec | None = None
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Take the rows out in one commit. Raises ConfigError for columns that are no partition columns."""
+        table = our_table(session, self.name).table
+        options = dict(session.settings)
+        if self.partition is None:
+            table.truncate(options=options)
+        else:
+            paths = matching_paths(table, [self.partition])
+            if paths:
+                table.delete_partitions(paths, options=options)
+        return session.frame_from(_NO_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshTable:
+    """Every query looks at the table as it is then: there is nothing to refresh."""
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        return session.frame_from(_NO_ROWS)
+
+
+def parse_drop(text: str, tokens: Sequence[Token], session: SqlSession) -> DropTable | None:
+    """DROP TABLE [IF EXISTS] name [PURGE]; None for a table that is not Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("DROP TABLE")
+    reader.accept("IF EXISTS")
+    name = reader.table_name()
+    if not is_ours(session, name):
+        return None
+    if name.path is not None:
+        raise ConfigError(f"SQL: {name} is no name of the catalog; HudiTable.open(path).drop() deletes its files.")
+    purges = reader.accept("PURGE")
+    reader.expect_end()
+    return DropTable(name, purges)
+
+
+def parse_truncate(text: str, tokens: Sequence[Token], session: SqlSession) -> TruncateTable | None:
+    """TRUNCATE TABLE name [PARTITION (…)]; None for a table that is not Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("TRUNCATE TABLE")
+    name = reader.table_name()
+    if not is_ours(session, name):
+        return None
+    partition = partition_spec(reader) if reader.accept("PARTITION") else None
+    reader.expect_end()
+    return TruncateTable(name, partition)
+
+
+def parse_refresh(text: str, tokens: Sequence[Token], session: SqlSession) -> RefreshTable | None:
+    """REFRESH [TABLE] name; None for a table that is not Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("REFRESH TABLE")
+    name = reader.table_name()
+    if not reader.at_end or not is_ours(session, name):
+        return None
+    return RefreshTable()

@@ -1,0 +1,24 @@
+"""The table that a statement is about, looked up again when it runs."""
+
+from __future__ import annotations
+
+from pyhudi.errors import TableNotFound
+from pyhudi.sql.session import NamedTable, SqlSession, TableName
+
+__all__ = ["is_ours", "our_table"]
+
+
+def is_ours(session: SqlSession, name: TableName) -> bool:
+    """Whether a name means a Hudi table, also one whose folder holds none any more."""
+    if name.path is not None:
+        return session.find_table(name) is not None
+    entry = session.catalog.find(name)
+    return entry is not None and entry.is_hudi
+
+
+def our_table(session: SqlSession, name: TableName) -> NamedTable:
+    """The table. Raises TableNotFound."""
+    found = session.find_table(name)
+    if found is None:
+        raise TableNotFound(f"There is no Hudi table {name}.")
+    return found

@@ -1,0 +1,82 @@
+"""Partitions as statements name them: `PARTITION (day = '2024-01-01', hour = 5)`.
+
+Source: docs/formats/keys.md, "Partition paths".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.keygen.parse import split_partition_path
+from pyhudi.keygen.partition_path import url_decode
+from pyhudi.model.table_config import TableConfig
+from pyhudi.sql.clauses import Reader
+from pyhudi.table import HudiTable
+
+__all__ = ["PartitionSpec", "matching_paths", "partition_spec", "shown_partition"]
+
+PartitionSpec = Mapping[str, str]
+_NULL_PATH = "__HIVE_DEFAULT_PARTITION__"
+
+
+def partition_spec(reader: Reader) -> PartitionSpec:
+    """A list in parentheses of columns and their values; the cursor is behind PARTITION."""
+    spec: dict[str, str] = {}
+    for part in reader.parts():
+        name = part.identifier("a partition column")
+        if not part.accept_symbol("=") and not part.accept_symbol("=="):
+            raise part.error(f"{name} = value")
+        if part.accept("NULL"):
+            spec[name] = _NULL_PATH
+        else:
+            _ = part.accept("DATE") or part.accept("TIMESTAMP")
+            spec[name] = part.value(f"a value for {name}")
+        part.expect_end()
+    return spec
+
+
+def _path_values(config: TableConfig, path: str) -> tuple[str, ...] | None:
+    """The values of the partition columns that a path says; None for a path of another form."""
+    fields = [name.partition(":")[0] for name in config.partition_fields]
+    values = split_partition_path(path, fields, config.hive_style_partitioning)
+    if values is None or not config.url_encode_partitioning:
+        return values
+    return tuple(url_decode(value) for value in values)
+
+
+def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str]:
+    """The paths of the partitions with rows that have the values of one of these specs, which may leave columns out.
+
+    Raises: ConfigError for a column that the table is not partitioned by.
+    """
+    config = table.config
+    fields = [name.partition(":")[0] for name in config.partition_fields]
+    wanted = [_by_position(spec, fields, config) for spec in specs]
+    found = []
+    listed = table.partitions()
+    for path in map(str, listed.filter(pc.greater(listed.column("files"), 0)).column("partition_path").to_pylist()):
+        values = _path_values(config, path)
+        if values is not None and any(all(values[at] == value for at, value in spec.items()) for spec in wanted):
+            found.append(path)
+    return found
+
+
+def _by_position(spec: PartitionSpec, fields: Sequence[str], config: TableConfig) -> dict[int, str]:
+    places = {field.lower(): place for place, field in enumerate(fields)}
+    strange = [name for name in spec if name.lower() not in places]
+    if strange:
+        raise ConfigError(
+            f"SQL: PARTITION names {', '.join(strange)}; the table {config.table_name} is partitioned by "
+            f"{', '.join(fields) or 'nothing'}."
+        )
+    return {places[name.lower()]: value for name, value in spec.items()}
+
+
+def shown_partition(config: TableConfig, path: str) -> str:
+    """A partition as SHOW PARTITIONS says it: `day=2024-01-01/hour=5`."""
+    fields = [name.partition(":")[0] for name in config.partition_fields]
+    values = _path_values(config, path)
+    return path if values is None else "/".join(f"{name}={value}" for name, value in zip(fields, values, strict=True))

@@ -1,0 +1,264 @@
+"""Names of Hudi tables in SQL: made, found, read and dropped through Spark's own catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
+
+SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])
+
+
+@pytest.fixture
+def sql(spark: Any) -> Iterator[Any]:
+    pyhudi.enable(spark)
+    before = {table.name for table in spark.catalog.listTables()}
+    yield spark
+    for table in spark.catalog.listTables():
+        if table.name not in before:
+            kind = "VIEW" if table.tableType in ("VIEW", "TEMPORARY") else "TABLE"
+            spark.sql(f"DROP {kind} IF EXISTS {table.name}")
+    pyhudi.disable(spark)
+
+
+def rows(spark: Any, text: str, *args: Any, **kwargs: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in spark.sql(text, *args, **kwargs).collect())
+
+
+def put(path: str, *values: tuple[int, str, int, str]) -> None:
+    columns = [list(column) for column in zip(*values, strict=True)]
+    pyhudi.write_hudi(path, pa.table(columns, schema=SCHEMA), "upsert")
+
+
+def place_of(spark: Any, name: str) -> str:
+    described = {row[0]: row[1] for row in spark.sql(f"DESCRIBE EXTENDED {name}").collect()}
+    return str(described["Location"]).removeprefix("file:")
+
+
+CREATE = """
+CREATE TABLE {name} ( -- a comment; with a semicolon
+  id INT COMMENT 'the key', name STRING, ts BIGINT)
+USING hudi PARTITIONED BY (day STRING) {more}
+TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', type = 'mor')
+"""
+
+
+# ---- DDL
+
+
+def test_a_table_is_made_described_and_dropped_with_its_files(sql: Any) -> None:
+    sql.sql(CREATE.format(name="made", more="COMMENT 'it''s mine'"))
+    path = place_of(sql, "made")
+    config = pyhudi.HudiTable.open(path).config
+
+    assert (config.record_key_fields, config.partition_fields, config.ordering_fields) == (("id",), ("day",), ("ts",))
+    assert (config.is_merge_on_read, config.hive_style_partitioning, config.table_name) == (True, True, "made")
+    described = sql.sql("DESC made").collect()
+    assert [tuple(row) for row in described if row[0] == "id"] == [("id", "int", "the key")]
+    assert [row[0] for row in sql.sql("SHOW COLUMNS IN made").collect()][5:] == ["id", "name", "ts", "day"]
+    statement = sql.sql("SHOW CREATE TABLE made").collect()[0][0]
+    assert "COMMENT 'it\\'s mine'" in statement
+    with pytest.raises(TableExists, match="IF NOT EXISTS"):
+        sql.sql(CREATE.format(name="made", more=""))
+    sql.sql("CREATE TABLE IF NOT EXISTS made (other INT) USING hudi")
+    sql.sql("DROP TABLE made")
+    assert not pyhudi.HudiTable.exists(path)
+    sql.sql(statement.replace("CREATE TABLE made", "CREATE TABLE again"))
+    assert pyhudi.HudiTable.open(path).schema.names == ["id", "name", "ts", "day"]
+    assert pyhudi.HudiTable.exists(path)
+
+
+def test_a_table_with_a_location_keeps_its_files_unless_purged(sql: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "outside")
+    sql.sql(CREATE.format(name="outside", more=f"LOCATION '{path}'"))
+    put(path, (1, "a", 1, "d1"))
+
+    sql.sql("DROP TABLE outside")
+    sql.sql(f"CREATE TABLE found USING hudi LOCATION '{path}'")
+
+    assert rows(sql, "SELECT id, name FROM found") == [(1, "a")]
+    assert dict(rows(sql, "SHOW TBLPROPERTIES found"))["primaryKey"] == "id"
+    with pytest.raises(ConfigError, match="has no column other"):
+        sql.sql(f"CREATE TABLE wrong (other INT) USING hudi LOCATION '{path}'")
+    sql.sql("DROP TABLE found PURGE")
+    assert not pyhudi.HudiTable.exists(path)
+
+
+def test_a_query_makes_a_table_and_replaces_one(sql: Any, tmp_path: Path) -> None:
+    path = tmp_path / "chosen"
+    sql.sql(
+        f"CREATE TABLE chosen USING hudi OPTIONS (primaryKey 'id') LOCATION '{path}' "
+        "AS SELECT id, 'n' AS name FROM range(3)"
+    )
+    assert rows(sql, "SELECT id, name FROM chosen") == [(0, "n"), (1, "n"), (2, "n")]
+
+    with pytest.raises(ConfigError, match="no column for record_key='nope'"):
+        sql.sql("CREATE OR REPLACE TABLE chosen USING hudi TBLPROPERTIES (primaryKey='nope') AS SELECT 1 AS id")
+    assert len(rows(sql, "SELECT id FROM chosen")) == 3
+    sql.sql("CREATE OR REPLACE TABLE chosen USING hudi TBLPROPERTIES (primaryKey='k') AS SELECT 7 AS k")
+    assert rows(sql, "SELECT k FROM chosen") == [(7,)]
+    assert pyhudi.HudiTable.open(str(path)).config.record_key_fields == ("k",)
+
+
+def test_a_create_that_is_refused_leaves_no_name_and_no_folder(sql: Any, tmp_path: Path) -> None:
+    path = tmp_path / "refused"
+    for text in (
+        f"CREATE TABLE refused (a INT) USING hudi LOCATION '{path}' TBLPROPERTIES (type = 'what')",
+        f"CREATE TABLE refused (a INT) USING hudi LOCATION '{path}' TBLPROPERTIES (primaryKey = 'b')",
+        f"CREATE TABLE refused (a INTT) USING hudi LOCATION '{path}'",
+        f"CREATE TABLE refused (a INT) USING hudi PARTITIONED BY (bucket(4, a)) LOCATION '{path}'",
+        f"CREATE TABLE refused USING hudi LOCATION '{path}'",
+        f"CREATE TABLE refused (a INT) USING hudi LOCATION '{path}' CLUSTERED BY (a) INTO 4 BUCKETS",
+    ):
+        with pytest.raises((ConfigError, SchemaMismatch)):
+            sql.sql(text)
+        assert not path.exists()
+    path.mkdir()
+    (path / "photo.jpg").write_bytes(b"meow")
+    with pytest.raises(ConfigError, match=r"photo\.jpg"):
+        sql.sql(f"CREATE TABLE refused (a INT) USING hudi LOCATION '{path}'")
+    assert not sql.catalog.tableExists("refused")
+    assert (path / "photo.jpg").read_bytes() == b"meow"
+
+
+def test_columns_properties_partitions_and_the_name_are_altered(sql: Any) -> None:
+    sql.sql(CREATE.format(name="altered", more=""))
+    path = place_of(sql, "altered")
+    put(path, (1, "a", 1, "d1"), (2, "b", 1, "d2"))
+
+    sql.sql("ALTER TABLE altered ADD COLUMNS (x DOUBLE)")
+    sql.sql("ALTER TABLE altered CHANGE COLUMN name name STRING COMMENT 'said'")
+    sql.sql("SET hoodie.schema.on.read.enable=false")
+    try:
+        with pytest.raises(ConfigError, match=r"hoodie\.schema\.on\.read\.enable=false"):
+            sql.sql("ALTER TABLE altered RENAME COLUMN x TO y")
+    finally:
+        sql.conf.unset("hoodie.schema.on.read.enable")
+    sql.sql("ALTER TABLE altered ADD COLUMNS (s STRUCT<p: INT, q: DECIMAL(5,2)> COMMENT 'new' AFTER name)")
+    sql.sql("ALTER TABLE altered RENAME COLUMN x TO y")
+    sql.sql("ALTER TABLE altered DROP COLUMNS (s.q)")
+    schema = pyhudi.HudiTable.open(path).schema
+    assert schema.names == ["id", "name", "s", "ts", "day", "y"]
+    assert str(schema.field("s").type) == "struct<p: int32>"
+    assert rows(sql, "SELECT id, name, s, y FROM altered") == [(1, "a", None, None), (2, "b", None, None)]
+
+    sql.sql("ALTER TABLE altered SET TBLPROPERTIES ('hoodie.keep.max.commits' = '40', note = 'a, b=c')")
+    assert dict(rows(sql, "SHOW TBLPROPERTIES altered"))["hoodie.keep.max.commits"] == "40"
+    with pytest.raises(ConfigError, match="type of altered can't change"):
+        sql.sql("ALTER TABLE altered SET TBLPROPERTIES (type = 'cow')")
+    sql.sql("ALTER TABLE altered RENAME TO renamed")
+    sql.sql("ALTER TABLE renamed DROP PARTITION (day = 'd1')")
+    assert rows(sql, "SHOW PARTITIONS renamed") == [("day=d2",)]
+    assert rows(sql, "SELECT id FROM renamed") == [(2,)]
+    sql.sql("TRUNCATE TABLE renamed")
+    assert rows(sql, "SELECT id FROM renamed") == []
+    sql.sql("DROP TABLE renamed")
+
+
+# ---- queries
+
+
+@pytest.fixture
+def trips(sql: Any, tmp_path: Path) -> str:
+    """A table `trips` of two commits."""
+    path = str(tmp_path / "trips")
+    sql.sql(CREATE.format(name="trips", more=f"LOCATION '{path}'"))
+    put(path, (1, "a", 1, "d1"), (2, "b", 1, "d2"))
+    put(path, (3, "{c}", 1, "d1"))
+    return path
+
+
+def test_tables_are_read_by_name_anywhere_in_a_query(sql: Any, trips: str) -> None:
+    text = f"""WITH few AS (SELECT id FROM trips WHERE day = 'd1' /* FROM nowhere */)
+      SELECT t.id, default.trips.name FROM few AS t JOIN default.trips ON t.id = trips.id
+      WHERE trips.name IN (SELECT name FROM hudi.`{trips}`) AND trips.name <> '{{}}'"""
+
+    assert rows(sql, text) == [(1, "a"), (3, "{c}")]
+    plan = sql.sql("EXPLAIN SELECT id FROM trips WHERE id = 1").collect()[0][0]
+    assert "PushedFilters: [IsNotNull(id), EqualTo(id,1)]" in plan
+    assert "ReadSchema: struct<id:int>" in plan.replace("_hoodie_record_key:string,", "")
+
+
+def test_parameters_and_frames_stay_what_they_are(sql: Any, trips: str) -> None:
+    assert rows(sql, "SELECT id FROM trips WHERE name = :n", {"n": "a"}) == [(1,)]
+    assert rows(sql, "SELECT id FROM trips WHERE name = ?", ["b"]) == [(2,)]
+    more = sql.range(3)
+    assert rows(sql, "SELECT t.id FROM trips t JOIN {more} m ON t.id = m.id", more=more) == [(1,), (2,)]
+
+
+def test_earlier_moments_are_read(sql: Any, trips: str) -> None:
+    instant = pyhudi.HudiTable.open(trips).timeline.commits().instants[0]
+    first = instant.requested_time
+
+    assert rows(sql, f"SELECT id FROM trips TIMESTAMP AS OF '{first}'") == [(1,), (2,)]
+    assert rows(sql, f"SELECT x.id FROM trips VERSION AS OF {first} x") == [(1,), (2,)]
+    later = "SELECT count(*) FROM trips TIMESTAMP AS OF current_timestamp() + INTERVAL 1 DAY"
+    assert rows(sql, later) == [(3,)]
+    changes = f"SELECT id FROM hudi_table_changes('trips', 'latest_state', '{instant.completion_time}')"
+    assert rows(sql, changes) == [(3,)]
+
+
+def test_views_see_the_table_as_it_is(sql: Any, trips: str) -> None:
+    sql.sql("CREATE VIEW kept AS SELECT id, name FROM trips")
+    sql.sql("CREATE OR REPLACE TEMPORARY VIEW counted AS SELECT count(*) AS n FROM kept")
+    assert rows(sql, "SELECT n FROM counted") == [(3,)]
+
+    put(trips, (4, "d", 1, "d1"))
+
+    assert rows(sql, "SELECT n, k.id FROM counted JOIN kept k ON k.id = n") == [(4, 4)]
+    assert sql.table("counted").collect()[0][0] == 4
+    assert sql.read.table("trips").count() == 4
+
+
+def test_other_formats_read_from_and_are_read_beside_hudi_tables(sql: Any, trips: str) -> None:
+    sql.sql("CREATE TABLE plain USING parquet AS SELECT id, name FROM trips")
+    sql.sql("INSERT INTO plain SELECT id + 10, name FROM trips WHERE id = 1")
+
+    assert rows(sql, "SELECT p.id FROM plain p LEFT ANTI JOIN trips ON trips.id = p.id") == [(11,)]
+    assert sql.table("plain").count() == 4
+    sql.sql("DROP TABLE plain")
+
+
+def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> None:
+    sql.sql("CREATE TEMPORARY VIEW trips AS SELECT 99 AS id")
+    assert rows(sql, "SELECT id FROM trips") == [(99,)]
+    assert rows(sql, "SELECT count(*) FROM default.trips") == [(3,)]
+    sql.sql("DROP VIEW trips")
+    assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
+
+
+def test_what_spark_does_not_know_either_is_sparks_error(sql: Any) -> None:
+    from pyspark.errors import AnalysisException, ParseException
+
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql.sql("SELECT * FROM nobody").collect()
+    with pytest.raises(ParseException):
+        sql.sql("SELECT * FROM 'not closed")
+    with pytest.raises(TableNotFound, match=r"no Hudi table 'nobody'"):
+        sql.sql("SELECT * FROM hudi_table_changes('nobody', 'cdc', 'earliest')")
+
+
+# ---- DataFrames by name
+
+
+def test_frames_are_saved_as_tables(sql: Any) -> None:
+    frame = sql.createDataFrame([(1, "x", 1, "d1"), (2, "y", 1, "d2")], "id int, name string, ts bigint, day string")
+    writer = frame.write.format("hudi").option("hoodie.datasource.write.recordkey.field", "id").partitionBy("day")
+    writer.saveAsTable("saved")
+    frame.limit(1).withColumn("id", frame.id + 10).write.mode("append").saveAsTable("saved")
+
+    assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2"), (11, "d1")]
+    with pytest.raises(TableExists, match="saved"):
+        frame.write.format("hudi").saveAsTable("saved")
+    frame.write.format("hudi").mode("ignore").saveAsTable("saved")
+    frame.writeTo("saved").overwritePartitions()
+    assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2")]
+    frame.writeTo("saved").using("hudi").tableProperty("primaryKey", "name").createOrReplace()
+    assert pyhudi.HudiTable.open(place_of(sql, "saved")).config.record_key_fields == ("name",)
+    sql.sql("DROP TABLE saved")
