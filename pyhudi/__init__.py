@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyhudi.model.options import HudiOptionWarning
     from pyhudi.session.enable import disable, enable
     from pyhudi.sql.duckdb_session import DuckDbSession, SqlResult, sql
+    from pyhudi.sql.procedures.calling import call
     from pyhudi.table import HudiTable, write_hudi
 
 __version__ = "0.1.0"
@@ -63,6 +64,7 @@ __all__ = [
     "WriteConflict",
     "WriteResult",
     "__version__",
+    "call",
     "disable",
     "enable",
     "sql",
@@ -75,6 +77,7 @@ _HOME = {
     "HudiTable": "pyhudi.table",
     "SqlResult": "pyhudi.sql.duckdb_session",
     "WriteResult": "pyhudi.actions.result",
+    "call": "pyhudi.sql.procedures.calling",
     "disable": "pyhudi.session.enable",
     "enable": "pyhudi.session.enable",
     "write_hudi": "pyhudi.table",

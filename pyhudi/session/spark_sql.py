@@ -26,6 +26,7 @@ from pyhudi.sql.session import NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
+from pyhudi.table.scan import Scan
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["SparkSqlSession", "as_frame"]
@@ -95,6 +96,19 @@ class SparkSqlSession:
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         return SqlFrame(table.table.scan(columns).to_spark(self.spark))
+
+    def frame_of_scan(self, scan: Scan) -> SqlFrame:
+        return SqlFrame(scan.to_spark(self.spark))
+
+    def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
+        df = as_frame(frame)
+        if is_global:
+            (df.createOrReplaceGlobalTempView if replace else df.createGlobalTempView)(name)
+        else:
+            (df.createOrReplaceTempView if replace else df.createTempView)(name)
+
+    def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
+        as_frame(frame).write.mode(mode).saveAsTable(name)
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
         return SqlFrame(SparkEngine(self.spark).from_arrow(rows))

@@ -5,17 +5,18 @@ and queries are handed, as they were written, to the session's engine: Spark, or
 """
 
 import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 
 class _Callable(ModuleType):
     """`pyhudi.sql(...)`: the package's name is also that of the function for one statement."""
 
-    def __call__(self, *arguments: Any, **named: Any) -> object:
+    def __call__(self, *arguments: object, **named: object) -> object:
         from pyhudi.sql.duckdb_session import sql
 
-        return sql(*arguments, **named)
+        call: Callable[..., object] = sql
+        return call(*arguments, **named)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -14,19 +14,24 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
+from pyhudi.engine.local import ArrowStream
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.sql.column_types import schema_of_columns
+from pyhudi.sql.duckdb_catalog import FolderCatalog
+from pyhudi.sql.duckdb_frames import duckdb_errors, names_in, relation, stream, without_meta
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
+from pyhudi.storage import open_storage
 from pyhudi.table import HudiTable, write_hudi
 
 if TYPE_CHECKING:
@@ -37,7 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDbSession", "SqlResult", "sql"]
 
-_BATCH_ROWS = 65_536  # rows of DuckDB's answer that are in memory at once: what a write takes as one batch
 _NO_ROWS = pa.table({})
 
 
@@ -46,17 +50,19 @@ class SqlResult:
     """What a statement returns: rows, computed when they are taken; no columns for a statement without rows."""
 
     _frame: SqlFrame
+    _failures: list[HudiError] = field(default_factory=list, repr=False)
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream, in bounded memory. Take them before the session's next statement."""
-        return _stream(self._frame)
+        return stream(self._frame, self._failures)
 
     def to_arrow(self) -> pa.Table:
         """All rows in memory. Raises ConfigError with DuckDB's words when it can't evaluate the statement."""
         if isinstance(self._frame, pa.Table):
             return self._frame
-        with _told():
-            return _relation(self._frame).to_arrow_table()
+        with duckdb_errors(self._failures):
+            rows: pa.Table = relation(self._frame).to_arrow_table()
+        return rows
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas DataFrame."""
@@ -64,7 +70,8 @@ class SqlResult:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Lets polars and others take the rows."""
-        return self.to_batches().__arrow_c_stream__(requested_schema)
+        rows: ArrowStream = self.to_batches()
+        return rows.__arrow_c_stream__(requested_schema)
 
 
 class DuckDbSession:
@@ -86,12 +93,13 @@ class DuckDbSession:
             storage_options: Hadoop's keys for remote stores.
         Raises: ConfigError when DuckDB is not installed.
         """
-        self._tables = {name.lower(): os.fspath(path) for name, path in (tables or {}).items()}
-        self._catalog = None if catalog is None else os.fspath(catalog).rstrip("/")
+        self._catalog = FolderCatalog(tables or {}, catalog, storage_options)
         self._settings = dict(options or {})
         self._storage_options = storage_options
         self._connection = _connection()
         self._names = count(1)
+        self._failures: list[HudiError] = []
+        self._shown: set[str] = set()
 
     # ---- statements
 
@@ -102,9 +110,10 @@ class DuckDbSession:
         """
         setting = setting_of(text)
         if setting is not None:
-            return SqlResult(self.frame_from(self._set(setting)))
+            return SqlResult(self.frame_from(self._set(setting)), self._failures)
         statement = parse_statement(text, cast("SqlSession", self))
-        return SqlResult(self.query(text) if statement is None else statement.run(cast("SqlSession", self)))
+        frame = self.query(text) if statement is None else statement.run(cast("SqlSession", self))
+        return SqlResult(frame, self._failures)
 
     def _set(self, setting: Setting) -> pa.Table:
         if setting.value is not None:
@@ -121,85 +130,126 @@ class DuckDbSession:
         """The `hoodie.*` that were set in the session."""
         return self._settings
 
+    @property
+    def catalog(self) -> FolderCatalog:
+        """Where the session's names are kept."""
+        return self._catalog
+
+    def schema_of(self, columns: str) -> pa.Schema:
+        """Columns as a CREATE TABLE lists them. Raises ConfigError."""
+        return schema_of_columns(columns)
+
     def find_table(self, name: TableName) -> NamedTable | None:
         """The Hudi table of this name; None when there is none."""
-        location = self._location(name)
-        if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
-            return None
-        return NamedTable(name, location, HudiTable.open(location, storage_options=self._storage_options))
+        location = self._catalog.location(name)
+        table = None if location is None else self.open(location)
+        return None if location is None or table is None else NamedTable(name, location, table)
 
-    def _location(self, name: TableName) -> str | None:
-        if name.path is not None:
-            return name.path
-        known = self._tables.get(".".join(name.parts).lower())
-        if known is not None or self._catalog is None:
-            return known
-        if any(part in ("", ".", "..") or "/" in part for part in name.parts):
+    def open(self, location: str) -> HudiTable | None:
+        """The table in a folder; None when there is none."""
+        if not HudiTable.exists(location, storage_options=self._storage_options):
             return None
-        return "/".join((self._catalog, *name.parts))
+        return HudiTable.open(location, storage_options=self._storage_options)
+
+    def create(self, location: str, schema: pa.Schema, options: Mapping[str, object]) -> HudiTable:
+        """An empty table in a folder of its own. Raises ConfigError when other files are in it."""
+        there = sorted(entry.name for entry in open_storage(location, self._storage_options or {}).list(""))
+        if there:
+            raise ConfigError(
+                f"{location} holds {', '.join(there[:3])} and no Hudi table; a new one needs its own folder."
+            )
+        return HudiTable.create(location, schema, storage_options=self._storage_options, options=options)
 
     def query(self, text: str) -> SqlFrame:
         """The rows of a query, lazily; names of Hudi tables are found in it."""
         ready = duckdb_text(text, TABLE_FUNCTIONS, self._part_name)
-        with _told():
+        with duckdb_errors(self._failures):
             for name in self._table_names(ready):
                 table = self.find_table(name)
                 if table is not None:
                     self._show(name, table.table.scan())
-            relation = self._connection.sql(ready)
-        return self.frame_from(_NO_ROWS) if relation is None else cast("SqlFrame", relation)
+                else:
+                    self._hide(name)
+            rows = self._connection.sql(ready)
+        return self.frame_from(_NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
-        """A temporary name for the rows of a frame while the context lasts."""
+        """A temporary name for the rows of a frame while the context lasts, and while what was made of it is used:
+        DuckDB evaluates a query when its rows are taken, and looks for names of views again then.
+        """
         return self._view_of(frame)
 
     @contextmanager
     def _view_of(self, frame: SqlFrame) -> Iterator[str]:
         name = self._new_name()
-        with _told():
+        with duckdb_errors(self._failures):
             if isinstance(frame, pa.Table):
                 self._connection.register(name, frame)
             else:
-                _relation(frame).create_view(name, replace=True)
-        try:
-            yield name
-        finally:
-            with _told():
-                self._connection.execute(f"DROP VIEW IF EXISTS {name}").fetchall()
+                relation(frame).create_view(name, replace=True)
+        yield name
 
     def frame_of(self, table: NamedTable, columns: Sequence[str] | None = None) -> SqlFrame:
         """A snapshot of a table, meta columns among its columns when they are named."""
         named = list(columns) if columns is not None else table.table.schema.names
-        return self._frame_of_scan(table.table.scan(named))
+        return self.frame_of_scan(table.table.scan(named))
 
-    def _frame_of_scan(self, scan: Scan) -> SqlFrame:
+    def frame_of_scan(self, scan: Scan) -> SqlFrame:
+        """The rows of a query of a table, lazily."""
         name = self._register(scan)
-        with _told():
+        with duckdb_errors(self._failures):
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
 
     def frame_from(self, rows: pa.Table) -> SqlFrame:
         """A small Arrow table as a frame; one without columns stays what it is, DuckDB has no such."""
         if not rows.num_columns:
             return cast("SqlFrame", rows)
+        from pyhudi.sql.duckdb_tables import whole_batches
+
         name = self._new_name()
-        with _told():
-            self._connection.register(name, rows)
+        with duckdb_errors(self._failures):
+            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return cast("SqlFrame", self._connection.sql(f"FROM {name}"))
+
+    def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
+        """Name a frame in the session; a global name is one of this session, too, which is the only one."""
+        with duckdb_errors(self._failures):
+            relation(frame).create_view(name, replace=replace)
+
+    def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
+        """Save a frame as a table of DuckDB's, which lasts as long as the session."""
+        quoted = quoted_name(name)
+        with self.view_of(frame) as rows, duckdb_errors(self._failures):
+            if mode == "append":
+                self._connection.execute(f"CREATE TABLE IF NOT EXISTS {quoted} AS FROM {rows} LIMIT 0").fetchall()
+                self._connection.execute(f"INSERT INTO {quoted} FROM {rows}").fetchall()
+                return
+            how = {"overwrite": "OR REPLACE TABLE", "ignore": "TABLE IF NOT EXISTS"}.get(mode, "TABLE")
+            self._connection.execute(f"CREATE {how} {quoted} AS FROM {rows}").fetchall()
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:
         """The frame's columns, without running it."""
         if isinstance(frame, pa.Table):
             return frame.schema
-        with _told():
-            return _relation(frame).limit(0).to_arrow_table().schema
+        with duckdb_errors(self._failures):
+            none: pa.Table = relation(frame).limit(0).to_arrow_table()
+        return none.schema
 
-    def write(self, table: NamedTable, frame: SqlFrame, operation: str, options: Mapping[str, object]) -> WriteResult:
+    def write(
+        self,
+        table: NamedTable,
+        frame: SqlFrame,
+        operation: str,
+        options: Mapping[str, object],
+        mode: str = "append",
+    ) -> WriteResult:
         """Write a frame's rows to a table, as a stream."""
-        with _told():
+        with duckdb_errors(self._failures):
             result = write_hudi(
                 table.location,
-                _stream(frame),
+                stream(without_meta(frame), self._failures),
                 operation,
+                mode=mode,
                 storage_options=self._storage_options,
                 options={**self._settings, **options},
             )
@@ -214,8 +264,10 @@ class DuckDbSession:
             rows = rows_of_function(part.function, part.arguments, self._table_by_text)
             if not isinstance(rows, pa.Table):
                 return self._register(rows)
+            from pyhudi.sql.duckdb_tables import whole_batches
+
             name = self._new_name()
-            self._connection.register(name, rows)
+            self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
         scan = self._known_table(part.name).scan(as_of=part.as_of if isinstance(part, Past) else None)
         return self._register(scan)
@@ -228,34 +280,37 @@ class DuckDbSession:
     def _known_table(self, name: TableName) -> HudiTable:
         found = self.find_table(name)
         if found is None:
-            raise TableNotFound(f"There is no Hudi table {name}. {self._where_tables_are()}")
+            raise TableNotFound(f"There is no Hudi table {name}. {self._catalog}")
         return found.table
-
-    def _where_tables_are(self) -> str:
-        known = ", ".join(sorted(self._tables)) or "none"
-        return f"Known by name: {known}; the catalog's folder: {self._catalog or 'none'}; or write hudi.`/path`."
 
     def _table_names(self, text: str) -> list[TableName]:
         """The names of tables in a statement: of a query as DuckDB parses it, of others as they are written."""
         ((answer,),) = self._connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchall()
         tree = json.loads(answer)
-        return list(dict.fromkeys(spoken_names(text) if tree["error"] else _names_in(tree)))
+        return list(dict.fromkeys(spoken_names(text) if tree["error"] else names_in(tree)))
 
     def _show(self, name: TableName, scan: Scan) -> None:
         """Let DuckDB find a scan under a table's name; in a database of that name where it has two parts."""
-        view = self._register(scan)
-        quoted = [quoted_name(part) for part in name.parts[-2:]]
-        if len(quoted) > 1:
-            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted[0]}").fetchall()
-        kind = "VIEW" if len(quoted) > 1 else "TEMP VIEW"
-        self._connection.execute(f"CREATE OR REPLACE {kind} {'.'.join(quoted)} AS FROM {view}").fetchall()
+        view, shown = self._register(scan), _shown_name(name)
+        if len(name.parts) > 1:
+            self._connection.execute(f"CREATE SCHEMA IF NOT EXISTS {quoted_name(name.parts[-2])}").fetchall()
+        kind = "VIEW" if len(name.parts) > 1 else "TEMP VIEW"
+        self._connection.execute(f"CREATE OR REPLACE {kind} {shown} AS FROM {view}").fetchall()
+        self._shown.add(shown)
+
+    def _hide(self, name: TableName) -> None:
+        """Forget a table's name that means none any more."""
+        shown = _shown_name(name)
+        if shown in self._shown:
+            self._connection.execute(f"DROP VIEW IF EXISTS {shown}").fetchall()
+            self._shown.discard(shown)
 
     def _register(self, scan: Scan) -> str:
         from pyhudi.sql.duckdb_tables import ScanDataset
 
         name = self._new_name()
-        with _told():
-            self._connection.register(name, ScanDataset(scan))
+        with duckdb_errors(self._failures):
+            self._connection.register(name, ScanDataset(scan, self._failures))
         return name
 
     def _new_name(self) -> str:
@@ -288,38 +343,6 @@ def _connection() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@contextmanager
-def _told() -> Iterator[None]:
-    """DuckDB's error inside ours; one of ours that came through DuckDB as itself."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        if isinstance(error.__cause__, HudiError):
-            raise error.__cause__ from error
-        raise ConfigError(f"DuckDB can't evaluate the statement: {error}") from error
-
-
-def _relation(frame: SqlFrame) -> duckdb.DuckDBPyRelation:
-    return cast("duckdb.DuckDBPyRelation", frame)
-
-
-def _stream(frame: SqlFrame) -> pa.RecordBatchReader:
-    if isinstance(frame, pa.Table):
-        return frame.to_reader()
-    with _told():
-        return _relation(frame).to_arrow_reader(_BATCH_ROWS)
-
-
-def _names_in(tree: object) -> Iterator[TableName]:
-    """The tables of a query that DuckDB parsed."""
-    if isinstance(tree, dict):
-        if tree.get("type") == "BASE_TABLE":
-            parts = (tree.get("catalog_name"), tree.get("schema_name"), tree["table_name"])
-            yield TableName(tuple(part for part in parts if part))
-        for value in tree.values():
-            yield from _names_in(value)
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from _names_in(value)
+def _shown_name(name: TableName) -> str:
+    """A table's name as DuckDB gets it: its last two parts at most."""
+    return ".".join(quoted_name(part) for part in name.parts[-2:])

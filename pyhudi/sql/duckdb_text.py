@@ -77,7 +77,7 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
 
 
 def spoken_names(text: str) -> Iterator[TableName]:
-    """Names that stand where statements name tables; more than those that are tables."""
+    """Names in the places where statements name tables; more than those that are tables."""
     tokens = tokens_of(text)
     for place, token in enumerate(tokens):
         if place and _is_name(token) and (tokens[place - 1].is_word(*_BEFORE_TABLES)):

@@ -39,7 +39,7 @@ def number_value(text: str) -> int | float | Decimal:
 
 
 def constant_of(tokens: Sequence[Token]) -> Constant:
-    """The value of the tokens of one constant; several texts beside each other are one text.
+    """The value of the tokens of one constant; several texts in a row are one text.
 
     Raises: ConfigError for anything else, an expression for example.
     """

@@ -17,6 +17,7 @@ from pyhudi.actions.result import WriteResult
 
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable
+    from pyhudi.table.scan import Scan
 
 __all__ = ["CatalogEntry", "NamedTable", "SqlCatalog", "SqlFrame", "SqlSession", "TableName"]
 
@@ -137,8 +138,22 @@ class SqlSession(Protocol):
         """A snapshot of a table, meta columns among its columns when they are named."""
         ...
 
+    def frame_of_scan(self, scan: Scan) -> SqlFrame:
+        """The rows of a query of a table, lazily."""
+        ...
+
     def frame_from(self, rows: pa.Table) -> SqlFrame:
         """A small Arrow table as a frame: what a statement returns."""
+        ...
+
+    def create_view(self, name: str, frame: SqlFrame, *, replace: bool, is_global: bool) -> None:
+        """Name a frame in the session, for all of its sessions when it is global. Raises ConfigError for a name that
+        there is, unless it may be replaced.
+        """
+        ...
+
+    def save_table(self, name: str, frame: SqlFrame, mode: str) -> None:
+        """Save a frame as a table of the engine's own, by a save mode."""
         ...
 
     def columns_of(self, frame: SqlFrame) -> pa.Schema:

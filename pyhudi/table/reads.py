@@ -49,6 +49,11 @@ class TableReads(TableCalls):
         return self._meta.storage.root
 
     @property
+    def state(self) -> MetaClient:
+        """The table as it is now, for what is built on tables: its storage, properties and timeline at one moment."""
+        return self._fresh()
+
+    @property
     def schema(self) -> pa.Schema:
         """The table's data columns as Arrow types; scans return Hudi's meta columns before them."""
         fields = read_schema(self._fresh(), None)

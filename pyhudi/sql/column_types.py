@@ -1,0 +1,122 @@
+"""Columns as a CREATE TABLE lists them, without Spark: `id INT NOT NULL COMMENT '…', tags ARRAY<STRING>`.
+
+Types become what Spark's own would: timestamps are moments in UTC, TIMESTAMP_NTZ has no zone, CHAR and VARCHAR are
+texts, and whole numbers below INT are INT, as Hudi has none.
+Source: Spark's SQL reference, "Data Types", "CREATE TABLE".
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.tokens import Kind, tokens_of
+
+__all__ = ["schema_of_columns"]
+
+_PLAIN: dict[str, pa.DataType] = {
+    **dict.fromkeys(("BOOLEAN",), pa.bool_()),
+    **dict.fromkeys(("TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER"), pa.int32()),
+    **dict.fromkeys(("BIGINT", "LONG"), pa.int64()),
+    **dict.fromkeys(("FLOAT", "REAL"), pa.float32()),
+    **dict.fromkeys(("DOUBLE",), pa.float64()),
+    **dict.fromkeys(("STRING", "VARCHAR", "CHAR", "CHARACTER"), pa.string()),
+    **dict.fromkeys(("BINARY",), pa.binary()),
+    **dict.fromkeys(("DATE",), pa.date32()),
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_LTZ"), pa.timestamp("us", "UTC")),
+    **dict.fromkeys(("TIMESTAMP_NTZ",), pa.timestamp("us")),
+}
+_DECIMAL = ("DECIMAL", "DEC", "NUMERIC")
+_DECIMAL_DIGITS = 38  # of a decimal: what 128 bits hold
+MAX_TYPE_DEPTH = 100  # types inside of types: a reader of one calls itself for the next
+
+
+def schema_of_columns(text: str) -> pa.Schema:
+    """The columns of a list. Raises ConfigError for an unknown type, and for a name that is listed twice."""
+    fields: list[pa.Field] = []
+    reader = Reader(f"({text})", tokens_of(f"({text})"))
+    for part in _columns(reader):
+        fields.append(part)
+    names = [field.name.lower() for field in fields]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ConfigError(f"SQL: the column {twice[0]!r:.100} is listed twice.")
+    return pa.schema(fields)
+
+
+def _columns(reader: Reader) -> list[pa.Field]:
+    reader.expect_symbol("(")
+    fields: list[pa.Field] = []
+    while not reader.accept_symbol(")"):
+        fields.append(_column(reader, 0))
+        if not reader.sees_symbol(")"):
+            reader.expect_symbol(",")
+    reader.expect_end()
+    return fields
+
+
+def _column(reader: Reader, depth: int) -> pa.Field:
+    name = reader.identifier("the name of a column")
+    reader.accept_symbol(":")
+    kind = _type(reader, depth)
+    nullable = not reader.accept("NOT NULL")
+    comment = reader.value("a comment") if reader.accept("COMMENT") else None
+    return pa.field(name, kind, nullable, None if comment is None else {"comment": comment})
+
+
+def _type(reader: Reader, depth: int) -> pa.DataType:
+    if depth > MAX_TYPE_DEPTH:
+        raise ConfigError(f"SQL: types are nested deeper than {MAX_TYPE_DEPTH} levels.")
+    name = reader.identifier("a type").upper()
+    if name in _DECIMAL:
+        digits = _numbers(reader) or [10, 0]
+        precision, scale = digits[0], digits[1] if len(digits) > 1 else 0
+        if not 1 <= precision <= _DECIMAL_DIGITS or scale > precision:
+            raise ConfigError(f"SQL: DECIMAL takes 1 to {_DECIMAL_DIGITS} digits, found {precision}, {scale}.")
+        return pa.decimal128(precision, scale)
+    if name == "ARRAY":
+        (item,) = _inside(reader, 1, depth)
+        return pa.list_(item)
+    if name == "MAP":
+        key, value = _inside(reader, 2, depth)
+        return pa.map_(key, value)
+    if name == "STRUCT":
+        return _struct(reader, depth)
+    if name not in _PLAIN:
+        raise ConfigError(f"SQL: {name!r:.100} is no type that a Hudi table can have.")
+    _numbers(reader)  # the length of CHAR and VARCHAR, which files do not know
+    return _PLAIN[name]
+
+
+def _numbers(reader: Reader) -> list[int]:
+    """Whole numbers in parentheses; [] without parentheses."""
+    found: list[int] = []
+    if reader.accept_symbol("("):
+        while not reader.accept_symbol(")"):
+            token = reader.take("a number")
+            if token.kind is not Kind.NUMBER or not token.text.isdecimal():
+                raise ConfigError(f"SQL: expected a whole number in a type, found {token.text!r:.100}.")
+            found.append(int(token.text))
+            reader.accept_symbol(",")
+    return found
+
+
+def _inside(reader: Reader, count: int, depth: int) -> list[pa.DataType]:
+    reader.expect_symbol("<")
+    found = []
+    for place in range(count):
+        if place:
+            reader.expect_symbol(",")
+        found.append(_type(reader, depth + 1))
+    reader.expect_symbol(">")
+    return found
+
+
+def _struct(reader: Reader, depth: int) -> pa.DataType:
+    reader.expect_symbol("<")
+    fields = [_column(reader, depth + 1)]
+    while reader.accept_symbol(","):
+        fields.append(_column(reader, depth + 1))
+    reader.expect_symbol(">")
+    return pa.struct(fields)

@@ -1,0 +1,80 @@
+"""Names of tables in a session without Spark: those that it was given, and the subfolders of a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.sql.session import CatalogEntry, TableName
+from pyhudi.table import HudiTable
+
+__all__ = ["FolderCatalog"]
+
+
+class FolderCatalog:
+    """Names of one session. Names that statements make last as long as it, tables in its folder are found again."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, str | os.PathLike[str]],
+        folder: str | os.PathLike[str] | None,
+        storage_options: Mapping[str, str] | None,
+    ) -> None:
+        """`tables`: name → path; `folder`: its subfolders are tables by their names."""
+        self._tables: dict[str, str | None] = {name.lower(): os.fspath(path) for name, path in tables.items()}
+        self._folder = None if folder is None else os.fspath(folder).rstrip("/")
+        self._storage_options = storage_options
+
+    def location(self, name: TableName) -> str | None:
+        """Where the table of a name is, or would be; None for a name that says nothing."""
+        if name.path is not None:
+            return name.path
+        key = _key(name)
+        if key in self._tables:
+            return self._tables[key]
+        return self._place(name)
+
+    def find(self, name: TableName) -> CatalogEntry | None:
+        """The Hudi table of a name; None when there is none."""
+        location = self.location(name)
+        if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
+            return None
+        return CatalogEntry(name, is_hudi=True, location=location, is_managed=location == self._place(name))
+
+    def place_of(self, name: TableName) -> str:
+        """The folder of a new table. Raises ConfigError when the session has no folder for tables."""
+        place = self._place(name)
+        if place is None:
+            raise ConfigError(
+                f"SQL: where is {name} to be made? Say LOCATION '…', or give the session a folder for tables: "
+                "DuckDbSession(catalog='/lake')."
+            )
+        return place
+
+    def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
+        """Keep a table's name. What it is its own folder says."""
+        self._tables[_key(entry.name)] = entry.location
+
+    def forget(self, name: TableName) -> None:
+        """Take a name out; files stay."""
+        self._tables[_key(name)] = None
+
+    def rename(self, name: TableName, new: TableName) -> None:
+        """Find a table under another name."""
+        self._tables[_key(new)], self._tables[_key(name)] = self.location(name), None
+
+    def __str__(self) -> str:
+        known = ", ".join(sorted(name for name, path in self._tables.items() if path is not None)) or "none"
+        return f"Known by name: {known}; the folder of tables: {self._folder or 'none'}; or write hudi.`/path`."
+
+    def _place(self, name: TableName) -> str | None:
+        if self._folder is None or any(part in ("", ".", "..") or "/" in part for part in name.parts):
+            return None
+        return "/".join((self._folder, *name.parts))
+
+
+def _key(name: TableName) -> str:
+    return ".".join(name.parts).lower()

@@ -1,0 +1,216 @@
+"""Indexes of the metadata table: CREATE, DROP, SHOW and REFRESH INDEX.
+
+    CREATE INDEX [IF NOT EXISTS] name ON [TABLE] t [USING type] (column [, …]) [OPTIONS (k = 'v', …)]
+    DROP INDEX [IF EXISTS] name ON [TABLE] t
+    SHOW INDEXES FROM | IN [TABLE] t
+    REFRESH INDEX name ON [TABLE] t
+
+An index is named as it was made, or by its partition of the metadata table.
+Source: Apache Hudi's SQL reference, "Create Index".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.services.indexes import IndexInfo
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import Token
+
+__all__ = ["CreateIndex", "DropIndex", "RefreshIndex", "ShowIndexes", "parse"]
+
+_COLUMNS = pa.schema([("index_name", pa.string()), ("index_type", pa.string()), ("col_name", pa.string())])
+_PREFIXES = ("secondary_index_", "expr_index_")
+_OF_KEYS = ("record_index", "bloom_filters")
+_EXPRESSION = "expr"
+# Arguments of an expression behind the column, in the order that functions take them, and whether they are texts.
+_ARGUMENTS = (
+    ("format", True),
+    ("days", False),
+    ("position", False),
+    ("length", False),
+    ("pattern", True),
+    ("replacement", True),
+    ("index", False),
+    ("trimString", True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """`kind`: the type that USING names, None without it."""
+
+    table: NamedTable
+    name: str
+    columns: tuple[str, ...]
+    kind: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    if_not_exists: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Build it. Raises ConfigError when there is one of that name."""
+        if self.if_not_exists and _found(self.table, self.name) is not None:
+            return session.frame_from(pa.table({}))
+        own = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
+        more: dict[str, object] = {}
+        if _EXPRESSION in self.options:
+            more["expression"] = self._expression()
+        elif len(own) < len(self.options):
+            strange = sorted(self.options.keys() - own.keys())
+            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
+        index_type = None if self.kind is None else self.kind.lower()
+        self.table.table.create_index(
+            self.name,
+            columns=() if more or self._is_of_keys(index_type) else self.columns,
+            index_type=index_type,
+            options={**session.settings, **own},
+            **more,
+        )
+        return session.frame_from(pa.table({}))
+
+    def _is_of_keys(self, index_type: str | None) -> bool:
+        """Whether it is an index of the record keys, which needs no columns. Raises ConfigError for other columns."""
+        if (index_type or self.name) not in _OF_KEYS:
+            return False
+        keys = self.table.table.config.record_key_fields
+        if self.columns != keys:
+            raise ConfigError(
+                f"CREATE INDEX {self.name}: this index is of the record key ({', '.join(keys) or 'generated'}), found "
+                f"({', '.join(self.columns)})."
+            )
+        return True
+
+    def _expression(self) -> str:
+        """The call that `OPTIONS (expr = 'from_unixtime', format = 'yyyy-MM-dd')` means."""
+        if len(self.columns) != 1:
+            raise ConfigError(f"CREATE INDEX {self.name}: an expression is of one column, found {len(self.columns)}.")
+        arguments = [self.columns[0]]
+        for key, is_text in _ARGUMENTS:
+            value = self.options.get(key)
+            if value is not None:
+                arguments.append("'" + value.replace("'", "''") + "'" if is_text else value)
+        known = {_EXPRESSION, *(key for key, _ in _ARGUMENTS)}
+        strange = [key for key in self.options if key not in known and not key.startswith("hoodie.")]
+        if strange:
+            raise ConfigError(f"CREATE INDEX {self.name}: OPTIONS has the unknown key {strange[0]!r:.100}.")
+        return f"{self.options[_EXPRESSION]}({', '.join(arguments)})"
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """DROP INDEX."""
+
+    table: NamedTable
+    name: str
+    if_exists: bool = False
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Take it out. Raises ConfigError when there is none of that name, unless it may be missing."""
+        if not (self.if_exists and _found(self.table, self.name) is None):
+            self.table.table.drop_index(self.name, options=session.settings)
+        return session.frame_from(pa.table({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ShowIndexes:
+    """SHOW INDEXES."""
+
+    table: NamedTable
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """The indexes: their names, types, and columns with commas."""
+        rows = [
+            {"index_name": one.name, "index_type": one.kind, "col_name": self._columns(one)}
+            for one in self.table.table.indexes()
+        ]
+        return session.frame_from(pa.Table.from_pylist(rows, _COLUMNS))
+
+    def _columns(self, index: IndexInfo) -> str:
+        """What it was made on; an index of all columns, or of keys, is made on none."""
+        return ",".join(index.columns) if index.name.startswith(_PREFIXES) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshIndex:
+    """REFRESH INDEX."""
+
+    table: NamedTable
+    name: str
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Build it anew from what the table holds. Raises ConfigError when there is none of that name."""
+        found = _found(self.table, self.name)
+        if found is None:
+            raise ConfigError(f"{self.table.location} has no index {self.name!r:.100}. SHOW INDEXES FROM lists them.")
+        self.table.table.metadata.rebuild([found.name], options=session.settings)
+        return session.frame_from(pa.table({}))
+
+
+def parse(
+    text: str, tokens: Sequence[Token], session: SqlSession
+) -> CreateIndex | DropIndex | ShowIndexes | RefreshIndex | None:
+    """The statement; None when its table is no Hudi table. Raises ConfigError for wrong clauses."""
+    reader = Reader(text, tokens)
+    if reader.accept("SHOW INDEXES"):
+        if not reader.accept("IN"):
+            reader.expect("FROM")
+        table = _table(reader, session)
+        reader.expect_end()
+        return ShowIndexes(_must_be(table))
+    verb = reader.take("CREATE, DROP or REFRESH").text.upper()
+    reader.expect("INDEX")
+    is_conditional = reader.accept("IF NOT EXISTS" if verb == "CREATE" else "IF EXISTS")
+    name = reader.identifier("the name of an index")
+    reader.expect("ON")
+    table = _table(reader, session)
+    if verb == "REFRESH":
+        reader.expect_end()
+        return RefreshIndex(_must_be(table), name)
+    if table is None:
+        return None  # engines have indexes of their own
+    if verb == "CREATE":
+        return _create(reader, table, name, is_conditional)
+    reader.expect_end()
+    return DropIndex(table, name, is_conditional)
+
+
+def _must_be(table: NamedTable | None) -> NamedTable:
+    if table is None:
+        raise TableNotFound("There is no Hudi table of the name that the statement has.")
+    return table
+
+
+def _create(reader: Reader, table: NamedTable, name: str, if_not_exists: bool) -> CreateIndex:
+    index_type = reader.identifier("the type of an index") if reader.accept("USING") else None
+    columns: list[str] = []
+    options: dict[str, str] = {}
+    for part in reader.parts():
+        columns.append(".".join(part.dotted("a column")))
+        if part.accept("OPTIONS"):
+            options |= part.properties()
+        part.expect_end()
+    if not columns:
+        raise ConfigError(f"CREATE INDEX {name}: name its columns, in parentheses.")
+    if reader.accept("OPTIONS"):
+        options |= reader.properties()
+    reader.expect_end()
+    return CreateIndex(table, name, tuple(columns), index_type, options, if_not_exists)
+
+
+def _table(reader: Reader, session: SqlSession) -> NamedTable | None:
+    if reader.sees("TABLE"):
+        following = reader.peek(1)
+        if following is not None and not following.is_symbol("."):
+            reader.accept("TABLE")
+    return session.find_table(reader.table_name())
+
+
+def _found(table: NamedTable, name: str) -> IndexInfo | None:
+    """The index of a name, or of a partition of the metadata table."""
+    names = (name, *(f"{prefix}{name}" for prefix in _PREFIXES))
+    return next((one for one in table.table.indexes() if one.name in names), None)

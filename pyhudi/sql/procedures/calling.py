@@ -1,0 +1,116 @@
+"""Calling a procedure: the statement `CALL`, and the function for Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate import parse_where
+from pyhudi.queries.filters import bind, to_arrow
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.literals import Constant, constant_of
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.procedure import Procedure
+from pyhudi.sql.procedures.registry import procedure_called
+from pyhudi.sql.procedures.rows import rows_as_table
+from pyhudi.sql.session import SqlFrame, SqlSession
+from pyhudi.sql.tokens import Token
+from pyhudi.table import HudiTable
+
+__all__ = ["CallProcedure", "call", "parse"]
+
+_SYSTEM = (("system",), ("spark_catalog", "system"))  # what may come before a procedure's name
+
+
+@dataclass(frozen=True, slots=True)
+class CallProcedure:
+    """`CALL [system.]name(1, key => 'value')`."""
+
+    procedure: Procedure
+    positional: tuple[Constant, ...] = ()
+    named: Mapping[str, Constant] = field(default_factory=dict)
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Call it; its rows are the statement's."""
+        values = self.procedure.values(self.positional, self.named)
+        rows = _run(Call(self.procedure.name, values, session), self.procedure)
+        wanted = str(values.get("filter", "")).strip()
+        if not wanted:
+            return session.frame_from(rows)
+        try:
+            return session.frame_from(_filtered(rows, wanted))
+        except ConfigError:
+            # Functions, for example: what the engine knows more than our own filters do.
+            with session.view_of(session.frame_from(rows)) as view:
+                return session.query(f"SELECT * FROM {view} WHERE {wanted}")
+
+
+def parse(text: str, tokens: Sequence[Token], session: SqlSession) -> CallProcedure | None:
+    """The call, None for a procedure of another catalog. Raises ConfigError for an unknown one, and for arguments
+    that are no constants.
+    """
+    reader = Reader(text, tokens)
+    reader.expect("CALL")
+    *before, name = reader.dotted("the name of a procedure")
+    if before and tuple(part.lower() for part in before) not in _SYSTEM:
+        return None
+    procedure = procedure_called(name)
+    positional: list[Constant] = []
+    named: dict[str, Constant] = {}
+    for part in reader.parts():
+        following = part.peek(1)
+        if following is not None and following.is_symbol("=>"):
+            key = part.identifier("the name of an argument")
+            part.expect_symbol("=>")
+            if key.lower() in map(str.lower, named):
+                raise ConfigError(f"{name}: the argument {key} is given twice.")
+            named[key] = constant_of(tokens[part.at : part.stop])
+        elif named:
+            raise ConfigError(f"{name}: an argument without a name comes after one with a name.")
+        else:
+            positional.append(constant_of(tokens[part.at : part.stop]))
+    reader.expect_end()
+    return CallProcedure(procedure, tuple(positional), named)
+
+
+def call(
+    procedure: str,
+    table: HudiTable | str | os.PathLike[str] | None = None,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    **arguments: str | int | bool,
+) -> pa.Table:
+    """Call one of Hudi's procedures from Python; docs/procedures.md lists them.
+
+    Args:
+        procedure: its name, `show_commits`.
+        table: the table, or its path.
+        storage_options: Hadoop's keys for remote stores.
+        arguments: by name, as in SQL.
+    Returns: the rows that `CALL` returns.
+    Raises: ConfigError for unknown procedures and arguments, and what the procedure raises.
+    """
+    found = procedure_called(procedure)
+    taken = {argument.name for argument in found.arguments}
+    given: dict[str, Constant] = dict(arguments)
+    if table is not None:
+        key = "table" if "table" in taken else "path"
+        given[key] = table.path if isinstance(table, HudiTable) else os.fspath(table)
+    values = found.values((), given)
+    opened = table if isinstance(table, HudiTable) and "table" in taken else None
+    rows = _run(Call(found.name, values, None, opened, storage_options or {}), found)
+    wanted = str(values.get("filter", "")).strip()
+    return _filtered(rows, wanted) if wanted else rows
+
+
+def _run(made: Call, procedure: Procedure) -> pa.Table:
+    return rows_as_table(procedure.columns, procedure.run(made))
+
+
+def _filtered(rows: pa.Table, wanted: str) -> pa.Table:
+    """The rows that pass a filter. Raises ConfigError for one that is more than comparisons of columns."""
+    return rows.filter(to_arrow(bind(parse_where(wanted), rows.schema), rows.schema))

@@ -1,0 +1,270 @@
+"""Which files are the table: slices, sizes of files, what became of a file, broken files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi.formats.base import open_base_file
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.file_group import FileSlice, LogFile
+from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.timeline import Timeline
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.instant_bodies import rollbacks_of
+from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.storage.base import FileInfo
+from pyhudi.view.consistent_read import read_consistently
+from pyhudi.view.file_system_view import FileSystemView, Visibility, is_partition_metadata, listed_partitions
+
+__all__ = ["PROCEDURES", "log_sizes", "matches", "view_with_replaced"]
+
+_ALL = "ALL_PARTITIONS"
+_VIEW = (
+    "table string, path string, max_instant string=, include_max boolean=false, include_in_flight boolean=false, "
+    "exclude_compaction boolean=false, limit integer=10, path_regex string=ALL_PARTITIONS, filter string="
+)
+_SLICE = (
+    "partition string, file_id string, base_instant string, data_file string, data_file_size long, "
+    "num_delta_files long, total_delta_file_size long"
+)
+
+
+def matches(partition_path: str, pattern: str) -> bool:
+    """Whether a partition's path has a pattern's form; "" and ALL_PARTITIONS fit all."""
+    return pattern in ("", _ALL) or fnmatchcase(partition_path, pattern.strip("/"))
+
+
+def view_with_replaced(meta: MetaClient, as_of: str | None = None) -> FileSystemView:
+    """The visible file groups, and those that were replaced and wait for cleaning."""
+    rules = replace(Visibility.of(meta, as_of), replaced=frozenset())
+    listed = sorted(listed_partitions(meta.storage))
+    return FileSystemView({path: rules.file_groups(path, files) for path, files in listed}, as_of)
+
+
+def log_sizes(found: FileSlice) -> tuple[int, int]:
+    """Bytes of the log files that a slice began with (below version 8 all), and of those that came later."""
+    begun = sum(log.size_bytes for log in found.log_files if log.instant_time == found.base_instant)
+    return begun, sum(log.size_bytes for log in found.log_files) - begun
+
+
+# ---- slices
+
+
+def _show_all(call: Call) -> Rows:
+    view = _view(call, replaced=True)
+    return call.limited(
+        (*_slice(call, found), _listed(call, reversed(found.log_files), ", "))
+        for path, groups in view.groups.items()
+        if matches(path, call.text("path_regex"))
+        for group in groups
+        for found in group.slices
+    )
+
+
+def _show_latest(call: Call) -> Rows:
+    one, other = call.text("path_regex"), call.text("partition_path")
+    if _ALL not in (one, other):
+        raise ConfigError(f"{call.procedure}: give path_regex or partition_path, not both.")
+    pattern = other if one == _ALL else one
+    view = _view(call)
+    return call.limited(
+        _latest_row(call, found) for path in view.partitions() if matches(path, pattern) for found in view.slices(path)
+    )
+
+
+def _latest_row(call: Call, found: FileSlice) -> Row:
+    base_bytes = found.base_file.size_bytes if found.base_file is not None else 0
+    log_bytes = sum(log.size_bytes for log in found.log_files)
+    # Of all log files that are visible the write is complete: they are there for the next compaction.
+    ratios = (log_bytes / base_bytes, 0.0) if base_bytes else (-1.0, -1.0)
+    logs = tuple(reversed(found.log_files))
+    begun = [log for log in logs if log.instant_time == found.base_instant]
+    later = [log for log in logs if log.instant_time != found.base_instant]
+    return (*_slice(call, found), log_bytes, 0, *ratios, _listed(call, begun, ","), _listed(call, later, ","))
+
+
+def _slice(call: Call, found: FileSlice) -> Row:
+    base = found.base_file
+    return (
+        found.group.partition_path,
+        found.group.file_id,
+        found.base_instant,
+        call.storage.full_path(base.path) if base is not None else "",
+        base.size_bytes if base is not None else 0,
+        len(found.log_files),
+        sum(log.size_bytes for log in found.log_files),
+    )
+
+
+def _listed(call: Call, logs: Iterable[LogFile], separator: str) -> str:
+    texts = (f"HoodieLogFile(pathStr={call.storage.full_path(log.path)}, fileSize={log.size_bytes})" for log in logs)
+    return f"[{separator.join(texts)}]"
+
+
+def _view(call: Call, *, replaced: bool = False) -> FileSystemView:
+    """The table's files as of what the arguments name; `replaced`: those, too, that wait for cleaning."""
+    last = call.text("max_instant")
+    including = call.flag("include_max")
+
+    def load(meta: MetaClient) -> FileSystemView:
+        counted = [_completed(instant, call) for instant in meta.timeline]
+        meta = replace(meta, timeline=Timeline(tuple(counted), meta.timeline.active_since))
+        if not last:
+            return FileSystemView.load(meta) if not replaced else view_with_replaced(meta)
+        times = [
+            i.requested_time for i in counted if i.requested_time < last or (including and i.requested_time == last)
+        ]
+        return FileSystemView.load(meta, as_of=max(times, default=""))
+
+    return read_consistently(call.table.state, load)
+
+
+def _completed(instant: Instant, call: Call) -> Instant:
+    """An instant as it counts: with include_in_flight, writes that are under way count like completed ones."""
+    if call.flag("include_in_flight") and instant.state is State.INFLIGHT and instant.action.is_commit:
+        return instant.at(State.COMPLETED)
+    return instant
+
+
+# ---- sizes
+
+
+def _stats_file_sizes(call: Call) -> Rows:
+    sizes: dict[str, list[int]] = {}
+    for path, files in listed_partitions(call.storage):
+        if matches(path, call.text("partition_path")):
+            for file in files:
+                sizes.setdefault(_instant_of(file) or "", []).append(file.size_bytes)
+    sizes.pop("", None)
+    every = [size for found in sizes.values() for size in found]
+    rows = [(time, *_distribution(sizes[time])) for time in sorted(sizes)]
+    return call.limited([*rows, ("ALL", *_distribution(every))])
+
+
+def _instant_of(file: FileInfo) -> str | None:
+    if is_partition_metadata(file.name):
+        return None
+    log = LogFileName.parse(file.name)
+    if log is not None:
+        return log.instant_time
+    base = BaseFileName.parse(file.name)
+    return base.instant_time if base is not None else None
+
+
+def _distribution(sizes: Sequence[int]) -> Row:
+    """Smallest, 10th, 50th percentile, mean, 95th percentile, largest, count, standard deviation of a sample."""
+    if not sizes:
+        return (0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0)
+    ordered = np.sort(np.asarray(sizes, np.float64))
+    tenth, half, most = np.percentile(ordered, (10, 50, 95), method="weibull")
+    deviation = float(np.std(ordered, ddof=1)) if len(ordered) > 1 else 0.0
+    mean = float(np.mean(ordered))
+    return min(sizes), float(tenth), float(half), mean, float(most), max(sizes), len(sizes), deviation
+
+
+# ---- one file
+
+
+def _show_file_status(call: Call) -> Rows:
+    name, partition = call.text("file"), call.text("partition")
+    if call.meta.config.partition_fields and "partition" not in call.values:
+        raise ConfigError(f"{call.procedure}: {call.table.path} has partitions; say in which one the file is.")
+    for instant in _deleters(call):
+        if any(deleted.rpartition("/")[2] == name for deleted in _deleted_by(call, instant)):
+            return [("deleted", instant.action.value, instant.requested_time, "active", "")]
+    info = call.storage.stat(data_path(partition, name))
+    if info is None:
+        return [("unknown", "", "", "", "")]
+    path = call.storage.full_path(info.path)
+    return [("exist", "", "", "active", path.removeprefix("file:") if path.startswith("file:") else path)]
+
+
+def _deleters(call: Call) -> list[Instant]:
+    return [
+        *call.completed(ActionKind.CLEAN),
+        *call.completed(ActionKind.ROLLBACK),
+        *call.completed(ActionKind.RESTORE),
+    ]
+
+
+def _deleted_by(call: Call, instant: Instant) -> Iterator[str]:
+    if instant.action is ActionKind.CLEAN:
+        for cleaned in call.meta.reader.clean_metadata(instant).partitions.values():
+            yield from cleaned.deleted
+        return
+    for rollback in rollbacks_of(call.meta, instant):
+        for partition in rollback.partitions.values():
+            yield from partition.success_delete_files
+
+
+def _show_invalid_parquet(call: Call) -> Rows:
+    wanted = [path.strip("/ ") for path in call.text("partitions").split(",") if path.strip()]
+    instants = [time.strip() for time in call.text("instants").split(",") if time.strip()]
+    return call.limited(
+        (call.storage.full_path(file.path),)
+        for path, files in listed_partitions(call.storage, wanted or None)
+        for file in files
+        if file.name.endswith(".parquet") and not is_partition_metadata(file.name)
+        if not instants or _instant_of(file) in instants
+        if _is_broken(call, file)
+    )
+
+
+def _is_broken(call: Call, file: FileInfo) -> bool:
+    """Whether a base file can't be opened; it goes when the call asks for that."""
+    try:
+        with open_base_file(call.storage, file.path):
+            return False
+    except CorruptFile:
+        if call.flag("needDelete"):
+            call.storage.delete(file.path)
+        return True
+
+
+PROCEDURES = (
+    Procedure.of(
+        "show_fsview_all",
+        _VIEW,
+        f"{_SLICE}, delta_files string",
+        _show_all,
+        "All slices of all file groups, `path_regex` a pattern of partition paths with `*`.",
+    ),
+    Procedure.of(
+        "show_fsview_latest",
+        f"{_VIEW}, partition_path string=ALL_PARTITIONS, merge boolean=true",
+        f"{_SLICE}, delta_size_compaction_scheduled long, delta_size_compaction_unscheduled long, "
+        "delta_to_base_radio_compaction_scheduled double, delta_to_base_radio_compaction_unscheduled double, "
+        "delta_files_compaction_scheduled string, delta_files_compaction_unscheduled string",
+        _show_latest,
+        "The newest slice of each file group.",
+    ),
+    Procedure.of(
+        "stats_file_sizes",
+        "table string!, partition_path string=, limit integer=10",
+        "commit_time string, min long, 10th double, 50th double, avg double, 95th double, max long, "
+        "num_files integer, std_dev double",
+        _stats_file_sizes,
+        "Sizes in bytes of the files of each instant, and of all.",
+    ),
+    Procedure.of(
+        "show_file_status",
+        "table string, path string, partition string, file string!, filter string=",
+        "status string!, action string, instant string, timeline string, full_path string",
+        _show_file_status,
+        "Whether a file is there, and which action deleted it.",
+    ),
+    Procedure.of(
+        "show_invalid_parquet",
+        "path string!, parallelism integer=100, limit integer=100, needDelete boolean=false, partitions string=, "
+        "instants string=, filter string=",
+        "path string",
+        _show_invalid_parquet,
+        "Base files that can't be opened; `needDelete => true` deletes them.",
+    ),
+)

@@ -1,0 +1,139 @@
+"""About a table and its folders: properties, sizes, write amplification, help, instants as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyhudi.errors import ConfigError
+from pyhudi.formats.instant_files import decode_avro_record
+from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.storage import open_storage
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.read import instant_path
+
+__all__ = ["PROCEDURES"]
+
+_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
+_UNLIMITED = -1  # how a file system says that a folder has no quota
+
+
+def _show_table_properties(call: Call) -> Rows:
+    return call.limited(sorted(call.meta.config.properties.items()))
+
+
+def _stats_wa(call: Call) -> Rows:
+    updated_in_all, written_in_all = 0, 0
+    rows: list[Row] = []
+    for instant, body in reversed(call.commits()):
+        if instant.action is ActionKind.DELTACOMMIT:
+            continue  # it appends; what is rewritten for it, a compaction writes
+        updated = sum(stat.num_update_writes for stat in body.stats())
+        written = sum(stat.num_writes for stat in body.stats())
+        rows.append((instant.requested_time, updated, written, _factor(written, updated)))
+        updated_in_all, written_in_all = updated_in_all + updated, written_in_all + written
+    rows.append(("Total", updated_in_all, written_in_all, _factor(written_in_all, updated_in_all)))
+    return call.limited(rows)
+
+
+def _factor(written: int, updated: int) -> str:
+    return f"{written / updated:.2f}".removeprefix("0") if updated else "0"
+
+
+# ---- folders
+
+
+def _show_fs_path_detail(call: Call) -> Rows:
+    path = call.text("path")
+    storage = open_storage(path, call.storage_options)
+    places = [entry.path for entry in storage.list("")] if call.flag("is_sub") else [""]
+    rows = [_summary(storage, place) for place in places]
+    by = 2 if call.flag("sort") else 1
+    return call.limited(sorted(rows, key=lambda row: int(str(row[by])), reverse=True))
+
+
+def _summary(storage: Storage, place: str) -> Row:
+    info = storage.stat(place) if place else None
+    if info is not None and not info.is_dir:
+        folders, files, size = 0, 1, info.size_bytes
+    else:
+        entries = list(storage.walk(place))
+        paths = [entry.path for entry in entries if not entry.is_dir]
+        below = {parent for path in paths for parent in _parents(path, place)}
+        below |= {entry.path for entry in entries if entry.is_dir}
+        folders, files, size = len(below) + 1, len(paths), sum(e.size_bytes for e in entries if not e.is_dir)
+    # The names of the last columns are Hudi's, and so is what they hold.
+    return folders, files, size, _readable(size), storage.full_path(place).rstrip("/"), _UNLIMITED, size, _UNLIMITED
+
+
+def _parents(path: str, place: str) -> list[str]:
+    """The folders between a place and a file."""
+    parts = path.removeprefix(place).strip("/").split("/")[:-1]
+    return ["/".join([place, *parts[: count + 1]]).strip("/") for count in range(len(parts))]
+
+
+def _readable(size: int) -> str:
+    return next((f"{size / unit:.2f}{name}" for unit, name in _UNITS if size >= unit), f"{size}B")
+
+
+# ---- instants as files
+
+
+def _export_instants(call: Call) -> Rows:
+    folder = Path(call.text("local_folder"))
+    if not folder.is_dir():
+        raise ConfigError(f"{call.procedure}: {folder} is no folder of this machine. Make it first.")
+    wanted = {action.strip() for action in call.text("actions").split(",")}
+    found = [i for i in call.meta.timeline.completed() if i.action.value in wanted]
+    found = found[::-1] if call.flag("desc") else found
+    limit = call.number("limit")
+    chosen = found if limit is None or limit < 0 else found[:limit]
+    for instant in chosen:
+        name = instant_path(instant, call.meta.config).rpartition("/")[2]
+        (folder / name).write_text(_as_json(call, instant), encoding="utf-8")
+    return [(f"Exported {len(chosen)} Instants to {call.text('local_folder')}",)]
+
+
+def _as_json(call: Call, instant: Instant) -> str:
+    body = call.meta.reader.read_body(instant, State.COMPLETED)
+    if body[:1] == b"{" or not body:
+        return body.decode("utf-8", "replace")
+    record: Mapping[str, object] = decode_avro_record(body, f"{instant.requested_time}.{instant.action.value}")
+    return json.dumps(record, default=str, indent=2, ensure_ascii=False)
+
+
+PROCEDURES = (
+    Procedure.of(
+        "show_table_properties",
+        "table string, path string, limit integer=10, filter string=",
+        "key string, value string",
+        _show_table_properties,
+        "The table's properties, by key.",
+    ),
+    Procedure.of(
+        "stats_wa",
+        "table string!, limit integer=10",
+        "commit_time string, total_upserted long, total_written long, write_amplification_factor string",
+        _stats_wa,
+        "How many rows each commit wrote for one that it changed.",
+    ),
+    Procedure.of(
+        "show_fs_path_detail",
+        "path string!, is_sub boolean=false, sort boolean=true, limit integer=100, filter string=",
+        "path_num long, file_num long, storage_size long, storage_size(unit) string, storage_path string, "
+        "space_consumed long, quota long, space_quota long",
+        _show_fs_path_detail,
+        "Folders, files and bytes below a path, or below each of its entries.",
+    ),
+    Procedure.of(
+        "export_instants",
+        "table string!, local_folder string!, limit integer=-1, "
+        "actions string=clean,commit,deltacommit,rollback,savepoint,restore, desc boolean=false",
+        "export_detail string",
+        _export_instants,
+        "Write the bodies of completed instants into a local folder, as JSON.",
+    ),
+)

@@ -1,0 +1,252 @@
+"""The metadata table: made, taken out, shown, compared with the files that are there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import ConfigError
+from pyhudi.metadata.column_stats import bounds
+from pyhudi.metadata.listing import listed_files
+from pyhudi.metadata.table import MetadataTable
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.procedure import Procedure, Rows
+from pyhudi.view.file_system_view import FileSystemView
+
+__all__ = ["PROCEDURES"]
+
+_TABLE = "table string, path string, filter string="
+_STATS = "column_stats"
+_PERCENTILES = (50, 75, 95, 99)
+
+
+def _create(call: Call) -> Rows:
+    if call.meta.config.metadata_partitions:
+        raise ConfigError(f"{call.procedure}: {call.table.path} has a metadata table. Call init_metadata_table.")
+    built = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
+    return [(f"Created Metadata Table in {_folder(call)} ({', '.join(built.partitions)})",)]
+
+
+def _init(call: Call) -> Rows:
+    if not call.meta.config.metadata_partitions:
+        raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
+    if call.flag("read_only"):
+        return [(f"Opened Metadata Table in {_folder(call)}",)]
+    call.table.metadata.rebuild(options=call.options)
+    return [(f"Initialized Metadata Table in {_folder(call)}",)]
+
+
+def _delete(call: Call) -> Rows:
+    call.table.metadata.drop(options=call.options)
+    return [(f"Removed Metadata Table from {_folder(call)}",)]
+
+
+def _folder(call: Call) -> str:
+    return call.storage.full_path(".hoodie/metadata")
+
+
+def _open(call: Call) -> MetadataTable:
+    found = MetadataTable.open(call.meta)
+    if found is None:
+        raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
+    return found
+
+
+# ---- what it says
+
+
+def _show_partitions(call: Call) -> Rows:
+    return [(path,) for path in sorted(listed_files(_open(call)))]
+
+
+def _show_files(call: Call) -> Rows:
+    path = call.text("partition")
+    if call.meta.config.partition_fields and not path:
+        found = listed_files(_open(call))
+        return call.limited((file.name,) for names in found.values() for file in names)
+    return call.limited((file.name,) for file in listed_files(_open(call), [path]).get(path, ()))
+
+
+def _show_stats(call: Call) -> Rows:
+    table = MetadataTable.open(call.meta)
+    if table is None:
+        return
+    for name in table.partitions:
+        slices = table.slices(name)
+        sizes = {
+            "totalBaseFileSizeInBytes": sum(s.base_file.size_bytes for s in slices if s.base_file is not None),
+            "totalLogFileSizeInBytes": sum(log.size_bytes for s in slices for log in s.log_files),
+            "baseFileCount": sum(s.base_file is not None for s in slices),
+            "logFileCount": sum(len(s.log_files) for s in slices),
+        }
+        yield from ((f"{name}.{key}", str(value)) for key, value in sizes.items())
+
+
+def _validate(call: Call) -> Rows:
+    table = _open(call)
+    view = FileSystemView.load(call.meta)
+    listed = {path: {file.name: file.size_bytes for file in files} for path, files in listed_files(table).items()}
+    for path in sorted({*view.partitions(), *listed}):
+        there = dict(_visible(view, path))
+        known = listed.get(path, {})
+        stored = {entry.name: entry.size_bytes for entry in call.storage.list(path)} if known.keys() - there else {}
+        for name in sorted({*there, *known}):
+            size = there.get(name, stored.get(name, 0))
+            present = name in there or name in stored
+            if call.flag("verbose") or not (present and name in known and size == known[name]):
+                yield path, name, present, name in known, size, known.get(name, 0)
+
+
+def _visible(view: FileSystemView, path: str) -> Iterator[tuple[str, int]]:
+    for group in view.groups.get(path, ()):
+        for found in group.slices:
+            if found.base_file is not None:
+                yield found.base_file.name, found.base_file.size_bytes
+            yield from ((log.name, log.size_bytes) for log in found.log_files if log.size_bytes)
+
+
+# ---- column statistics
+
+
+def _column_stats(call: Call) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Scalar, int | None]]:
+    """Partition path, file, column, smallest and greatest value, nulls: of the newest slices' files."""
+    table = _open(call)
+    if _STATS not in table.partitions:
+        raise ConfigError(
+            f"{call.procedure}: the metadata table of {call.table.path} has no column statistics. "
+            f"CREATE INDEX {_STATS} ON … USING {_STATS}."
+        )
+    prefixes = [path.strip() for path in call.text("partition").split(",") if path.strip()]
+    columns = [name.strip() for name in call.text("targetColumns").split(",") if name.strip()]
+    types = {field.name: field.type for field in call.table.schema}
+    places = {
+        name: found.group.partition_path
+        for found in FileSystemView.load(call.meta).all_slices()
+        if not prefixes or found.group.partition_path.startswith(tuple(prefixes))
+        for name in ((found.base_file.name,) if found.base_file is not None else ())
+    }
+    stats = table.records(_STATS).column("ColumnStatsMetadata").combine_chunks()
+    for at in range(len(stats)):
+        record = stats[at].as_py()
+        name, column = record["fileName"], record["columnName"]
+        if name in places and column in types and (not columns or column in columns):
+            one = stats.slice(at, 1)
+            least, greatest = (
+                bounds(pc.struct_field(one, bound), types[column], record.get("valueType") is not None)[0]
+                for bound in ("minValue", "maxValue")
+            )
+            yield places[name], name, column, least, greatest, record["nullCount"]
+
+
+def _show_column_stats(call: Call) -> Rows:
+    for _, name, column, least, greatest, nulls in _column_stats(call):
+        yield name, column, _text(least), _text(greatest), nulls
+
+
+def _text(value: pa.Scalar) -> str | None:
+    return str(value.as_py()) if value.is_valid else None
+
+
+def _show_overlap(call: Call) -> Rows:
+    counts: dict[str, int] = defaultdict(int)
+    for found in FileSystemView.load(call.meta).all_slices():
+        counts[found.group.partition_path] += 1
+    ordered = sorted(_column_stats(call), key=lambda one: (one[2], one[0]))
+    rows = []
+    for (column, path), group in groupby(ordered, key=lambda one: (one[2], one[0])):
+        ranges = [(one[3].as_py(), one[4].as_py()) for one in group if one[3].is_valid and one[4].is_valid]
+        if ranges:
+            depths = _depths(ranges)
+            average = sum(depths) / len(depths)
+            shares = [depths[int(share / 100 * (len(depths) - 1))] for share in _PERCENTILES]
+            rows.append((path, column, average, _deepest(ranges), counts[path], *shares, len(depths)))
+    return sorted(rows, key=lambda row: (row[1], row[2]))
+
+
+def _points(ranges: Sequence[tuple[object, object]]) -> list[tuple[object, int]]:
+    """The ends of ranges in their order, a range that begins before one that ends at the same value."""
+    ends: list[tuple[object, int]] = [point for low, high in ranges for point in ((low, 0), (high, 1))]
+    return sorted(ends, key=lambda end: (end[0], end[1]))  # type: ignore[return-value,arg-type]
+
+
+def _depths(ranges: Sequence[tuple[object, object]]) -> list[int]:
+    """In how many ranges each of their ends lies, sorted."""
+    depth, found = 0, dict[object, int]()
+    for value, is_end in _points(ranges):
+        if is_end:
+            found.setdefault(value, depth)
+            depth -= 1
+        else:
+            depth += 1
+            found[value] = depth
+    return sorted(found.values())
+
+
+def _deepest(ranges: Sequence[tuple[object, object]]) -> int:
+    depth = most = 0
+    for _, is_end in _points(ranges):
+        depth += -1 if is_end else 1
+        most = max(most, depth)
+    return most
+
+
+PROCEDURES = (
+    Procedure.of("create_metadata_table", "table string!", "result string", _create, "Make the metadata table."),
+    Procedure.of(
+        "init_metadata_table",
+        "table string!, read_only boolean=false",
+        "result string",
+        _init,
+        "Build the metadata table anew; with read_only only look whether there is one.",
+    ),
+    Procedure.of("delete_metadata_table", "table string!", "result string", _delete, "Take the metadata table out."),
+    Procedure.of(
+        "show_metadata_table_partitions",
+        _TABLE,
+        "partition string",
+        _show_partitions,
+        "The table's partitions, as the metadata table lists them.",
+    ),
+    Procedure.of(
+        "show_metadata_table_files",
+        "table string, path string, partition string=, limit integer=100, filter string=",
+        "file_path string",
+        _show_files,
+        "The files of a partition, as the metadata table lists them; without a partition those of all.",
+    ),
+    Procedure.of(
+        "show_metadata_table_stats",
+        _TABLE,
+        "stat_key string, stat_value string",
+        _show_stats,
+        "Files and bytes of the metadata table's own partitions.",
+    ),
+    Procedure.of(
+        "validate_metadata_table_files",
+        "table string!, verbose boolean=false",
+        "partition string, file_name string, is_present_in_fs boolean, is_present_in_metadata boolean, fs_size long, "
+        "metadata_size long",
+        _validate,
+        "Files that the metadata table lists wrongly; with verbose all.",
+    ),
+    Procedure.of(
+        "show_metadata_table_column_stats",
+        "table string, path string, partition string, targetColumns string, filter string=",
+        "file_name string, column_name string, min_value string, max_value string, null_number long",
+        _show_column_stats,
+        "Column statistics of the newest base files; partitions by the beginnings of their paths.",
+    ),
+    Procedure.of(
+        "show_metadata_column_stats_overlap",
+        "table string, path string, partition string, targetColumns string, filter string=",
+        "Partition path string, Field name string, Average overlap double, Maximum file overlap integer, "
+        "Total file number integer, 50% overlap integer, 75% overlap integer, 95% overlap integer, "
+        "99% overlap integer, Total value number integer",
+        _show_overlap,
+        "How many files' ranges of a column lie over each other: what data skipping can do.",
+    ),
+)

@@ -1,0 +1,241 @@
+"""Table services: compaction, clustering, cleaning, time to live, archiving, markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.model.instant import ActionKind, Instant
+from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+
+__all__ = ["PROCEDURES"]
+
+_COMPACTION = "timestamp string, operation_size integer, state string"
+_CLUSTERING = "timestamp string, input_group_size integer, state string, involved_partitions string"
+_OPERATIONS = ("schedule", "execute", "scheduleandexecute")
+_LAYOUTS = {"linear": "LINEAR", "z-order": "ZORDER", "zorder": "ZORDER", "hilbert": "HILBERT"}
+
+
+# ---- compaction
+
+
+def _compactions(call: Call, times: Sequence[str] | None = None) -> Iterator[Row]:
+    """The compactions of the timeline, newest first; `times`: only these."""
+    for instant in reversed(call.table.state.timeline.instants):
+        may_be = instant.action is ActionKind.COMPACTION or (
+            instant.action is ActionKind.COMMIT and call.meta.config.is_merge_on_read
+        )
+        if may_be and (times is None or instant.requested_time in times):
+            pending = Instant(instant.requested_time, ActionKind.COMPACTION, instant.state)
+            plan = call.meta.reader.compaction_plan(pending)
+            yield instant.requested_time, len(plan.operations), instant.state.name
+
+
+def _show_compaction(call: Call) -> Rows:
+    if not call.meta.config.is_merge_on_read:
+        raise UnsupportedTable(f"{call.procedure}: {call.table.path} is copy-on-write, which has no compactions.")
+    return call.limited(_compactions(call))
+
+
+def _run_compaction(call: Call) -> Rows:
+    operation = call.text("op").lower()
+    operation = "scheduleandexecute" if operation == "run" else operation
+    instants = call.text("instants") or str(call.number("timestamp") or "")
+    if call.text("instants") == "" and instants:
+        operation = "execute"  # a timestamp alone says so, whatever the operation is
+    times = _run(call, operation, instants, ActionKind.COMPACTION)
+    return _compactions(call, times)
+
+
+# ---- clustering
+
+
+def _clusterings(call: Call, times: Sequence[str] | None = None) -> Iterator[Row]:
+    meta = call.table.state
+    for instant in reversed(meta.timeline.instants):
+        if times is not None and instant.requested_time not in times:
+            continue
+        plan = meta.reader.clustering_plan(instant)
+        if plan is not None:
+            named = call.flag("show_involved_partition")
+            partitions = ",".join(found.partition_path for found in plan.slices) if named else "*"
+            yield instant.requested_time, len(plan.groups), instant.state.name, partitions
+
+
+def _show_clustering(call: Call) -> Rows:
+    return call.limited(_clusterings(call))
+
+
+def _run_clustering(call: Call) -> Rows:
+    options: dict[str, object] = {}
+    selected = _selected(call)
+    if selected is not None:
+        if not selected:
+            return []
+        options["hoodie.clustering.plan.partition.filter.mode"] = "SELECTED_PARTITIONS"
+        options["hoodie.clustering.plan.strategy.partition.selected"] = ",".join(selected)
+    if call.text("partition_regex_pattern"):
+        options["hoodie.clustering.plan.strategy.partition.regex.pattern"] = call.text("partition_regex_pattern")
+    if call.text("order"):
+        names = [name.strip() for name in call.text("order").split(",")]
+        unknown = [name for name in names if name.lower() not in map(str.lower, call.table.schema.names)]
+        if unknown:
+            raise ConfigError(f"{call.procedure}: {call.table.path} has no column {unknown[0]!r:.100} to sort by.")
+        options[SORT_COLUMNS] = ",".join(names)
+    strategy = call.text("order_strategy")
+    if strategy:
+        if strategy.lower() not in _LAYOUTS:
+            raise ConfigError(f"{call.procedure}: order_strategy is one of linear, z-order, hilbert; found {strategy}.")
+        options[LAYOUT] = _LAYOUTS[strategy.lower()]
+    operation = call.text("op").lower() or ("execute" if call.text("instants") else "scheduleandexecute")
+    times = _run(call, operation, call.text("instants"), ActionKind.CLUSTERING, options)
+    return call.limited(_clusterings(call, times))
+
+
+def _selected(call: Call) -> list[str] | None:
+    """The partitions that a clustering is for; None for all."""
+    predicate = call.text("predicate")
+    if predicate:
+        config = call.meta.config
+        if not config.partition_fields:
+            raise ConfigError(f"{call.procedure}: {call.table.path} has no partitions for a predicate.")
+        files = call.table.scan(config.partition_fields, where=predicate).files()
+        return sorted({str(path) for path in files.column("partition_path").to_pylist()})
+    chosen = call.text("selected_partitions")
+    return [path.strip() for path in chosen.split(",")] if chosen else None
+
+
+def _run(
+    call: Call, operation: str, instants: str, action: ActionKind, options: dict[str, object] | None = None
+) -> list[str]:
+    """Schedule and execute plans of a service as the operation says; the instant times of those that it is about."""
+    if operation not in _OPERATIONS:
+        raise ConfigError(f"{call.procedure}: op is one of run, {', '.join(_OPERATIONS)}; found {operation!r:.100}.")
+    service = call.table.compact if action is ActionKind.COMPACTION else call.table.cluster
+    given: dict[str, object] = {**(options or {}), **call.options}
+    pending = _pending(call, action)
+    if instants:
+        if operation != "execute":
+            raise ConfigError(f"{call.procedure}: instants are for op => 'execute', found op => {operation!r}.")
+        pending = _named(call, instants, pending)
+    times = pending[: call.number("limit")] if call.number("limit") is not None else pending
+    if operation != "execute":
+        scheduled = service(schedule_only=True, options=given).scheduled
+        times = times if scheduled is None else [scheduled]
+    if operation != "schedule":
+        for time in times:
+            service(instant_time=time, options=call.options)
+    return times
+
+
+def _pending(call: Call, action: ActionKind) -> list[str]:
+    meta = call.table.state
+    if action is ActionKind.COMPACTION:
+        return [i.requested_time for i in meta.timeline.pending() if i.action is action]
+    return [i.requested_time for i in meta.timeline.pending() if meta.reader.clustering_plan(i) is not None]
+
+
+def _named(call: Call, instants: str, pending: Sequence[str]) -> list[str]:
+    times = sorted(time.strip() for time in instants.split(","))
+    unknown = [time for time in times if time not in pending]
+    if unknown:
+        raise ConfigError(
+            f"{call.procedure}: {', '.join(unknown)} wait for nobody; pending are: {', '.join(pending) or 'none'}."
+        )
+    return times
+
+
+# ---- the others
+
+
+def _run_ttl(call: Call) -> Rows:
+    given = dict(call.options)
+    if call.text("ttl_policy"):
+        given["hoodie.partition.ttl.management.strategy.type"] = call.text("ttl_policy").upper()
+    days = call.number("retain_days")
+    if days is not None:
+        given["hoodie.partition.ttl.strategy.days.retain"] = str(days)
+    return [(found.partition_path,) for found in call.table.run_ttl(options=given).expired]
+
+
+def _archive_commits(call: Call) -> Rows:
+    given = {
+        "hoodie.keep.min.commits": str(call.number("min_commits")),
+        "hoodie.keep.max.commits": str(call.number("max_commits")),
+        "hoodie.clean.commits.retained": str(call.number("retain_commits")),
+    }
+    call.table.archive(options={**call.options, **given})
+    return [(0,)]
+
+
+def _delete_marker(call: Call) -> Rows:
+    for time in call.text("instant_time").split(","):
+        if not re.fullmatch(r"\d{14,20}", time.strip()):
+            raise ConfigError(f"{call.procedure}: {time!r:.100} is no instant time.")
+        folder = f".hoodie/.temp/{time.strip()}"
+        if call.meta.timeline.pending().find(time.strip()) is not None:
+            raise ConfigError(
+                f"{call.procedure}: {time.strip()} is pending, and its markers say which files its rollback deletes. "
+                "Roll it back first."
+            )
+        call.storage.delete_tree(folder)
+    return [(True,)]
+
+
+PROCEDURES = (
+    Procedure.of(
+        "run_compaction",
+        "op string!, table string, path string, timestamp long, options string, instants string, limit integer",
+        _COMPACTION,
+        _run_compaction,
+        "Schedule or execute compactions: `op` is schedule, execute, scheduleandexecute or run.",
+    ),
+    Procedure.of(
+        "show_compaction",
+        "table string, path string, limit integer=20",
+        _COMPACTION,
+        _show_compaction,
+        "Compactions of the active timeline, newest first.",
+    ),
+    Procedure.of(
+        "run_clustering",
+        "table string, path string, predicate string, order string, show_involved_partition boolean=false, op string, "
+        "order_strategy string, options string, instants string, selected_partitions string, "
+        "partition_regex_pattern string, limit integer",
+        _CLUSTERING,
+        _run_clustering,
+        "Schedule or execute clusterings: `op` as for run_compaction, scheduleandexecute when it is left out.",
+    ),
+    Procedure.of(
+        "show_clustering",
+        "table string, path string, limit integer=20, show_involved_partition boolean=false",
+        _CLUSTERING,
+        _show_clustering,
+        "Clusterings of the active timeline, newest first.",
+    ),
+    Procedure.of(
+        "run_ttl",
+        "table string!, ttl_policy string, retain_days integer, options string",
+        "deleted_partitions string",
+        _run_ttl,
+        "Delete the partitions that have expired.",
+    ),
+    Procedure.of(
+        "archive_commits",
+        "table string, path string, min_commits integer=20, max_commits integer=30, retain_commits integer=10, "
+        "enable_metadata boolean=true",
+        "result integer",
+        _archive_commits,
+        "Move old instants to the history.",
+    ),
+    Procedure.of(
+        "delete_marker",
+        "table string!, instant_time string!",
+        "delete_marker_result boolean",
+        _delete_marker,
+        "Delete the markers of writes that are done; several instant times with commas.",
+    ),
+)

@@ -1,0 +1,111 @@
+"""The timeline: all instants, in the states that they have reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+
+from pyhudi.model.filenames import pending_actions
+from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
+from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.instant_bodies import rollback_metadata
+from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
+from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.timeline.read import instant_path
+
+__all__ = ["PROCEDURES"]
+
+
+def _show_timeline(call: Call) -> Rows:
+    since, until = call.text("startTime"), call.text("endTime")
+    rows = (
+        (instant, kind)
+        for instant, kind in _instants(call)
+        if (not since or instant.requested_time >= since) and (not until or instant.requested_time <= until)
+    )
+    undone = _undone(call)
+    shown = (_timeline_row(call, instant, kind, undone) for instant, kind in rows)
+    return shown if since and until else call.limited(shown)
+
+
+def _instants(call: Call) -> list[tuple[Instant, str]]:
+    found = [(instant, "ACTIVE") for instant in call.meta.timeline]
+    if call.flag("showArchived"):
+        active = {instant.requested_time for instant in call.meta.timeline}
+        times = load_archived_timeline(call.storage, call.meta.config).times()
+        found += [(instant, "ARCHIVED") for instant in times if instant.requested_time not in active]
+    return sorted(found, key=lambda one: (one[0].requested_time, one[0].action.value), reverse=True)
+
+
+def _undone(call: Call) -> dict[str, list[str]]:
+    """Instant time → the rollbacks that took it back."""
+    found: dict[str, list[str]] = {}
+    for instant in call.completed(ActionKind.ROLLBACK):
+        for time in rollback_metadata(call.meta, instant).commits_rollback:
+            found.setdefault(time, []).append(instant.requested_time)
+    return found
+
+
+def _timeline_row(call: Call, instant: Instant, kind: str, undone: dict[str, list[str]]) -> Row:
+    times = _times(call, instant, kind)
+    return (
+        instant.requested_time,
+        instant.action.value,
+        instant.state.name,
+        *times,
+        kind,
+        _rollback_info(call, instant, kind, undone),
+    )
+
+
+def _rollback_info(call: Call, instant: Instant, kind: str, undone: dict[str, list[str]]) -> str | None:
+    if instant.action is ActionKind.ROLLBACK and kind == "ACTIVE":
+        if instant.is_completed:
+            times = rollback_metadata(call.meta, instant).commits_rollback
+        else:
+            times = (call.meta.reader.rollback_plan(instant).instant_to_rollback.commit_time,)
+        return f"Rolled back: {', '.join(times)}"
+    by = undone.get(instant.requested_time)
+    return f"Rolled back by: {', '.join(by)}" if by else None
+
+
+def _times(call: Call, instant: Instant, kind: str) -> list[str | None]:
+    """When an instant was requested, begun and completed: by its files, of an archived one by its own times."""
+    if kind != "ACTIVE":
+        zone = call.meta.config.timeline_zone
+        begun = parse_instant_time(instant.requested_time, zone)
+        done = parse_instant_time(instant.completion_time, zone) if instant.completion_time is not None else None
+        return [_shown(begun), _shown(begun), None if done is None else _shown(done)]
+    names = (instant.action, *pending_actions(instant.action.completed_as))
+    found = [_reached(call, instant, state, names) for state in State]
+    # A state without a file of its own, such as that of a savepoint: it was reached together with the next one.
+    return [found[0] or found[1] or found[2], found[1] or found[2], found[2]]
+
+
+def _reached(call: Call, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
+    if state > instant.state:
+        return None
+    for name in (instant.action,) if state is instant.state else dict.fromkeys(names):
+        stage = instant if state is instant.state else Instant(instant.requested_time, name, state)
+        info = call.storage.stat(instant_path(stage, call.meta.config))
+        if info is not None:
+            moment = datetime.fromtimestamp(info.modified_ms / 1000, timezone.utc)
+            return _shown(moment.astimezone(call.meta.config.timeline_zone))
+    return None
+
+
+def _shown(moment: datetime) -> str:
+    return f"{moment:%m-%d %H:%M:%S}"
+
+
+PROCEDURES = (
+    Procedure.of(
+        "show_timeline",
+        "table string, path string, limit integer=20, showArchived boolean=false, filter string=, startTime string=, "
+        "endTime string=",
+        "instant_time string, action string, state string, requested_time string, inflight_time string, "
+        "completed_time string, timeline_type string, rollback_info string",
+        _show_timeline,
+        "All instants in their states, archived ones on request.",
+    ),
+)

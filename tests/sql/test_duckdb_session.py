@@ -1,0 +1,198 @@
+"""SQL without Spark: what DuckDB makes of queries on tables of ours, and what statements write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi import ConfigError, DuckDbSession, HudiTable, TableNotFound
+from pyhudi.sql.session import TableName
+from tests.support.golden.folder import Golden
+
+ROWS = pa.table(
+    {
+        "id": ["a", "b", "c"],
+        "city": ["x", "y", "x"],
+        "fare": [1.0, 2.0, 3.5],
+        "who": [{"name": "Ann", "tags": ["p"]}, None, {"name": "Cy", "tags": []}],
+    }
+)
+
+
+@pytest.fixture
+def rides(tmp_path: Path) -> Path:
+    path = tmp_path / "rides"
+    pyhudi.write_hudi(path, ROWS, "bulk_insert", record_key="id", partition_by="city")
+    return path
+
+
+@pytest.fixture
+def session(rides: Path) -> DuckDbSession:
+    return DuckDbSession({"rides": rides, "sales.rides": rides})
+
+
+def test_a_query_finds_a_table_by_its_path_its_name_and_a_name_in_a_database(session: DuckDbSession, rides: Path):
+    for name in ("rides", "RIDES", "sales.rides", f"hudi.`{rides}`"):
+        assert session.sql(f"SELECT sum(fare) AS s FROM {name} AS r").to_arrow().to_pylist() == [{"s": 6.5}]
+
+
+def test_quotations_and_operators_mean_what_they_mean_in_spark(session: DuckDbSession):
+    text = 'SELECT `id`, "it\'s" AS a, \'x\\ty\' AS b FROM rides WHERE city == "x" AND NULL <=> NULL ORDER BY id -- x'
+    assert session.sql(text).to_arrow().to_pylist() == [
+        {"id": "a", "a": "it's", "b": "x\ty"},
+        {"id": "c", "a": "it's", "b": "x\ty"},
+    ]
+
+
+def test_a_query_reads_the_columns_and_rows_that_it_names(session: DuckDbSession, monkeypatch: pytest.MonkeyPatch):
+    from pyhudi.table.scan import Scan
+
+    asked: list[tuple[object, str]] = []
+    narrowed = Scan.narrowed
+
+    def noting(scan: Scan, columns: object = None, where: object = None) -> Scan:
+        asked.append((columns, str(where)))
+        return narrowed(scan, columns, where)
+
+    monkeypatch.setattr(Scan, "narrowed", noting)
+    assert session.sql("SELECT id FROM rides WHERE fare > 1.5 AND city = 'x'").to_arrow().to_pylist() == [{"id": "c"}]
+    ((columns, where),) = asked
+    assert "who" not in columns
+    assert "city ==" in where
+
+
+def test_structs_and_lists_come_whole_also_out_of_the_middle_of_a_file(session: DuckDbSession):
+    found = session.sql("SELECT id, who.name AS n, who.tags AS t FROM rides WHERE id <> 'a' ORDER BY id").to_arrow()
+    assert found.to_pylist() == [{"id": "b", "n": None, "t": None}, {"id": "c", "n": "Cy", "t": []}]
+
+
+def test_time_travel_shows_the_table_as_it_was(session: DuckDbSession, rides: Path):
+    table = HudiTable.open(rides)
+    before = table.timeline.last_commit()
+    assert before is not None
+    table.delete(where="id = 'a'")
+    for clause in ("TIMESTAMP AS OF", "VERSION AS OF", "FOR SYSTEM_TIME AS OF"):
+        text = f"SELECT count(*) AS n FROM rides {clause} '{before.requested_time}' AS r"
+        assert session.sql(text).to_arrow().to_pylist() == [{"n": 3}]
+    assert session.sql("SELECT count(*) AS n FROM rides").to_arrow().to_pylist() == [{"n": 2}]
+
+
+def test_table_functions_are_used_like_tables(session: DuckDbSession, rides: Path):
+    HudiTable.open(rides).upsert(ROWS.slice(0, 1))
+    changed = session.sql(
+        "SELECT DISTINCT _hoodie_commit_time AS t FROM hudi_table_changes(rides, 'latest_state', 'earliest')"
+    )
+    assert changed.to_arrow().num_rows == 2
+    joined = session.sql(
+        "SELECT t.Action FROM hudi_query_timeline('rides') t JOIN rides r ON t.Timestamp = r._hoodie_commit_time"
+    )
+    assert joined.to_arrow().column("Action").to_pylist() == ["commit"] * 3
+
+
+def test_a_frame_is_written_as_a_stream_without_its_meta_columns(session: DuckDbSession, rides: Path):
+    named = session.find_table(TableName(("rides",)))
+    assert named is not None
+    frame = session.query(
+        "SELECT *, fare AS _hoodie_commit_time FROM (SELECT id, city, fare + 1 AS fare, who FROM rides)"
+    )
+    result = session.write(named, frame, "upsert", {})
+    assert result.updated == 3
+    assert HudiTable.open(rides).to_arrow(["fare"]).column("fare").to_pylist() == [2.0, 4.5, 3.0]
+
+
+def test_what_was_made_of_a_named_frame_can_be_taken_later(session: DuckDbSession):
+    with session.view_of(session.query("SELECT id FROM rides")) as one:
+        found = session.query(f"SELECT id FROM {one}")
+        with session.view_of(found) as other:
+            assert one != other
+    assert session.columns_of(found).names == ["id"]
+
+
+def test_settings_are_of_one_session_and_come_with_its_writes(session: DuckDbSession, rides: Path):
+    assert session.sql("SET hoodie.parquet.compression.codec = snappy").to_arrow().to_pylist() == [
+        {"key": "hoodie.parquet.compression.codec", "value": "snappy"}
+    ]
+    assert session.settings == {"hoodie.parquet.compression.codec": "snappy"}
+    assert DuckDbSession().settings == {}
+    session.sql("RESET hoodie.parquet.compression.codec")
+    assert session.settings == {}
+
+
+def test_what_duckdb_cannot_evaluate_is_told_in_its_own_words(session: DuckDbSession):
+    for text, message in (("SELECT frobnicate(id) FROM rides", "frobnicate"), ("SELECT * FROM nowhere", "nowhere")):
+        with pytest.raises(ConfigError, match=message):
+            session.sql(text).to_arrow()
+    with pytest.raises(TableNotFound, match="/nowhere"):
+        session.sql("SELECT * FROM hudi.`/nowhere`")
+
+
+def test_an_error_of_a_table_comes_through_a_query_as_itself(session: DuckDbSession, rides: Path):
+    result = session.sql("SELECT * FROM rides")
+    for file in rides.glob("*/*.parquet"):
+        file.write_bytes(b"no parquet")
+    with pytest.raises(pyhudi.HudiError, match=r"\.parquet"):
+        result.to_arrow()
+
+
+def test_python_variables_are_no_tables():
+    rides = pa.table({"id": [1]})
+    assert rides.num_rows == 1
+    with pytest.raises(ConfigError, match="rides"):
+        pyhudi.sql("SELECT * FROM rides").to_arrow()
+
+
+def test_one_statement_needs_no_session_of_its_own(rides: Path):
+    assert pyhudi.sql("SELECT max(fare) AS m FROM r", {"r": rides}).to_pandas()["m"].tolist() == [3.5]
+    assert pyhudi.sql("SELECT max(fare) AS m FROM rides", catalog=rides.parent).to_arrow().to_pylist() == [{"m": 3.5}]
+
+
+def test_tables_are_made_named_filled_and_dropped_in_a_folder(tmp_path: Path):
+    session = DuckDbSession(catalog=tmp_path)
+    session.sql(
+        "CREATE TABLE IF NOT EXISTS days (id STRING NOT NULL, n STRUCT<a: INT, b: ARRAY<STRING>>, day DATE) "
+        "USING hudi PARTITIONED BY (day) TBLPROPERTIES (primaryKey = 'id')"
+    )
+    table = HudiTable.open(tmp_path / "days")
+    assert table.config.record_key_fields == ("id",)
+    assert table.config.partition_fields == ("day",)
+    session.sql("CREATE TABLE two USING hudi TBLPROPERTIES (primaryKey = 'id') AS SELECT 'a' AS id, 1 AS n")
+    assert session.sql("SELECT id, n FROM two").to_arrow().to_pylist() == [{"id": "a", "n": 1}]
+    session.sql("DROP TABLE two")
+    assert not HudiTable.exists(tmp_path / "two")
+    with pytest.raises(ConfigError, match="two does not exist"):
+        session.sql("SELECT * FROM two").to_arrow()
+
+
+def test_a_table_without_a_place_is_refused():
+    with pytest.raises(ConfigError, match="Say LOCATION"):
+        DuckDbSession().sql("CREATE TABLE t (id INT) USING hudi")
+
+
+def test_names_do_not_lead_out_of_the_folder(tmp_path: Path, rides: Path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    session = DuckDbSession(catalog=inner)
+    assert session.find_table(TableName(("..", "rides"))) is None
+    assert session.find_table(TableName(("../rides",))) is None
+
+
+def test_without_duckdb_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ConfigError, match=r'pip install "pyhudi\[sql\]"'):
+        DuckDbSession()
+
+
+@pytest.mark.parametrize("name", ["types_insert", "g2_merge_event_time", "mdt_all_mor"])
+def test_a_query_returns_the_rows_of_a_table_of_real_hudi(golden: Golden, name: str):
+    path, _ = golden("1.2.0", name)
+    expected = HudiTable.open(path).to_arrow()
+    found = pyhudi.sql("SELECT * FROM t", {"t": path}).to_arrow()
+    assert found.num_rows == expected.num_rows
+    assert found.schema.names == expected.schema.names
+    key = "_hoodie_record_key"
+    assert found.sort_by(key).column(key).to_pylist() == expected.sort_by(key).column(key).to_pylist()

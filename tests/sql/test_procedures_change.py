@@ -1,0 +1,257 @@
+"""Procedures that change a table: what it holds afterwards, and what they answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import pyhudi
+from pyhudi import ConfigError, DuckDbSession, HudiTable
+from tests.support.golden.folder import Golden
+
+QUIET = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false"}
+
+
+def rows(numbers: range, ts: int) -> pa.Table:
+    return pa.table({"id": [f"k{n}" for n in numbers], "p": [f"p{n % 3}" for n in numbers], "ts": [ts] * len(numbers)})
+
+
+def made(path: Path, kind: str = "COPY_ON_WRITE", writes: int = 3) -> HudiTable:
+    for ts in range(writes):
+        pyhudi.write_hudi(
+            path, rows(range(9), ts), record_key="id", partition_by="p", ordering="ts", table_type=kind, options=QUIET
+        )
+    return HudiTable.open(path)
+
+
+def times(table: HudiTable) -> list[str]:
+    return [instant.requested_time for instant in table.timeline.commits()]
+
+
+def stored(table: HudiTable) -> set[int]:
+    return set(table.to_arrow(["ts"]).column("ts").to_pylist())
+
+
+def answer(rows: pa.Table) -> list[tuple[object, ...]]:
+    return [tuple(row.values()) for row in rows.to_pylist()]
+
+
+def test_the_newest_write_is_rolled_back(tmp_path: Path):
+    table = made(tmp_path / "t")
+    newest = times(table)[-1]
+    assert answer(pyhudi.call("rollback_to_instant", table, instant_time=newest)) == [(True,)]
+    assert stored(table) == {1}
+    ((_, undone, *_),) = answer(pyhudi.call("show_rollbacks", table))
+    assert undone == newest
+
+
+def test_savepoints_are_made_restored_and_given_free(tmp_path: Path):
+    table = made(tmp_path / "t")
+    first, second, _ = times(table)
+    assert answer(pyhudi.call("create_savepoint", table, commit_time=first, user="me", comments="why")) == [(True,)]
+    assert table.savepoints()[0].comment == "why"
+    assert answer(pyhudi.call("create_savepoint", table, commit_time=second)) == [(True,)]
+    assert answer(pyhudi.call("show_savepoints", table)) == [(second,), (first,)]
+    with pytest.raises(ConfigError, match="no savepoint"):
+        pyhudi.call("rollback_to_savepoint", table, instant_time="20200101000000000")
+    assert answer(pyhudi.call("rollback_to_savepoint", table)) == [(True,)]
+    assert stored(table) == {1}
+    assert answer(pyhudi.call("delete_savepoint", table)) == [(True,)]
+    assert answer(pyhudi.call("show_savepoints", table)) == [(first,)]
+
+
+def test_compactions_are_planned_executed_and_named(tmp_path: Path):
+    table = made(tmp_path / "t", "MERGE_ON_READ")
+    ((time, size, state),) = answer(pyhudi.call("run_compaction", table, op="schedule"))
+    assert (size, state) == (3, "REQUESTED")
+    assert answer(pyhudi.call("show_compaction", table)) == [(time, 3, "REQUESTED")]
+    with pytest.raises(ConfigError, match="for op => 'execute'"):
+        pyhudi.call("run_compaction", table, op="schedule", instants=time)
+    with pytest.raises(ConfigError, match="pending are"):
+        pyhudi.call("run_compaction", table, op="execute", instants="20200101000000000")
+    assert answer(pyhudi.call("run_compaction", table, op="execute", instants=time)) == [(time, 3, "COMPLETED")]
+    assert answer(pyhudi.call("run_compaction", table, op="run")) == []
+    assert sum(table.partitions().column("log_files").to_pylist()) == 0
+    with pytest.raises(ConfigError, match="op is one of run"):
+        pyhudi.call("run_compaction", table, op="sometime")
+
+
+def test_a_compaction_is_executed_by_its_timestamp_alone(tmp_path: Path):
+    table = made(tmp_path / "t", "MERGE_ON_READ")
+    ((time, *_),) = answer(pyhudi.call("run_compaction", table, op="schedule"))
+    assert answer(pyhudi.call("run_compaction", table, op="run", timestamp=int(str(time)))) == [(time, 3, "COMPLETED")]
+
+
+def test_a_clustering_takes_the_partitions_that_a_predicate_names(tmp_path: Path):
+    table = made(tmp_path / "t")
+    call = {"predicate": "p <= 'p1'", "order": "ts,id", "order_strategy": "z-order", "show_involved_partition": True}
+    ((time, size, state, partitions),) = answer(pyhudi.call("run_clustering", table, **call))
+    assert (size, state, sorted(str(partitions).split(","))) == (2, "COMPLETED", ["p0", "p1"])
+    assert answer(pyhudi.call("show_clustering", table)) == [(time, 2, "COMPLETED", "*")]
+    assert answer(pyhudi.call("run_clustering", table, predicate="p = 'nothing'")) == []
+    with pytest.raises(ConfigError, match="no column 'nothing'"):
+        pyhudi.call("run_clustering", table, order="nothing")
+    with pytest.raises(ConfigError, match="linear"):
+        pyhudi.call("run_clustering", table, order_strategy="zigzag")
+
+
+def test_a_clustering_that_waits_is_executed_later(tmp_path: Path):
+    table = made(tmp_path / "t")
+    ((time, *_),) = answer(pyhudi.call("run_clustering", table, op="schedule", selected_partitions="p2"))
+    assert answer(pyhudi.call("show_clustering", table)) == [(time, 1, "REQUESTED", "*")]
+    assert answer(pyhudi.call("run_clustering", table, instants=time)) == [(time, 1, "COMPLETED", "*")]
+
+
+def test_a_clean_deletes_by_the_policy_that_the_call_names(tmp_path: Path):
+    table = made(tmp_path / "t")
+    call = {"clean_policy": "KEEP_LATEST_FILE_VERSIONS", "file_versions_retained": 1}
+    ((_, _, deleted, *_),) = answer(pyhudi.call("run_clean", table, **call))
+    assert deleted == 6
+    assert len(list((tmp_path / "t").glob("p*/*.parquet"))) == 3
+    assert answer(pyhudi.call("run_clean", table, options="hoodie.clean.commits.retained=1")) == []
+
+
+def test_options_are_a_list_of_keys_and_values(tmp_path: Path):
+    table = made(tmp_path / "t")
+    with pytest.raises(ConfigError, match="key=value"):
+        pyhudi.call("run_clean", table, options="hoodie.clean.commits.retained")
+
+
+def test_old_instants_are_archived(tmp_path: Path):
+    table = made(tmp_path / "t", writes=6)
+    call = {"min_commits": 2, "max_commits": 3, "retain_commits": 1}
+    pyhudi.call("run_clean", table, retain_commits=1)
+    assert answer(pyhudi.call("archive_commits", table, **call)) == [(0,)]
+    assert len(times(table)) < 6
+    assert pyhudi.call("show_archived_commits", table).num_rows == 6 - len(times(table))
+
+
+def test_expired_partitions_go(tmp_path: Path):
+    table = made(tmp_path / "t")
+    assert answer(pyhudi.call("run_ttl", table, retain_days=1)) == []
+
+
+def test_markers_of_writes_that_are_done_are_deleted(tmp_path: Path):
+    table = made(tmp_path / "t")
+    left = tmp_path / "t" / ".hoodie" / ".temp" / "20240101000000000"
+    left.mkdir(parents=True)
+    (left / "a.marker").touch()
+    assert answer(pyhudi.call("delete_marker", table, instant_time="20240101000000000")) == [(True,)]
+    assert not left.exists()
+    with pytest.raises(ConfigError, match="no instant time"):
+        pyhudi.call("delete_marker", table, instant_time="../../p0")
+
+
+def test_markers_of_a_pending_write_stay_for_its_rollback(golden: Golden):
+    path, _ = golden("1.2.0", "failed_write_direct")
+    pending = next(instant.requested_time for instant in HudiTable.open(path).timeline.pending())
+    with pytest.raises(ConfigError, match="Roll it back first"):
+        pyhudi.call("delete_marker", path, instant_time=pending)
+
+
+def test_only_a_pending_service_that_nothing_depends_on_is_taken_back(tmp_path: Path):
+    table = made(tmp_path / "t", "MERGE_ON_READ")
+    ((time, *_),) = answer(pyhudi.call("run_compaction", table, op="schedule"))
+    with pytest.raises(ConfigError, match="no pending compaction"):
+        pyhudi.call("run_rollback_inflight_tableservice", table, pending_instant=times(table)[0])
+    with pytest.raises(ConfigError, match="run_compaction"):
+        pyhudi.call(
+            "run_rollback_inflight_tableservice", table, pending_instant=str(time), delete_request_instant_file=True
+        )
+    with pytest.raises(pyhudi.TableError, match="waits to be run"):
+        pyhudi.call("run_rollback_inflight_tableservice", table, pending_instant=str(time))
+    assert stored(table) == {2}
+
+
+def test_a_clustering_that_waits_is_taken_back(tmp_path: Path):
+    table = made(tmp_path / "t")
+    ((time, *_),) = answer(pyhudi.call("run_clustering", table, op="schedule"))
+    ((shown, _),) = answer(pyhudi.call("run_rollback_inflight_tableservice", table, pending_instant=str(time)))
+    assert shown == time
+    assert table.timeline.pending().find(str(time)) is None
+
+
+def test_the_metadata_table_is_made_built_anew_and_taken_out(tmp_path: Path):
+    table = made(tmp_path / "t")
+    ((message,),) = answer(pyhudi.call("delete_metadata_table", table))
+    assert "metadata" in str(message)
+    assert table.metadata.partitions == ()
+    with pytest.raises(ConfigError, match="create_metadata_table"):
+        pyhudi.call("init_metadata_table", table)
+    assert str(answer(pyhudi.call("create_metadata_table", table))[0][0]).startswith("Created Metadata Table in ")
+    assert "files" in table.metadata.partitions
+    with pytest.raises(ConfigError, match="init_metadata_table"):
+        pyhudi.call("create_metadata_table", table)
+    assert str(answer(pyhudi.call("init_metadata_table", table))[0][0]).startswith("Initialized")
+    assert str(answer(pyhudi.call("init_metadata_table", table, read_only=True))[0][0]).startswith("Opened")
+    assert table.metadata.validate() == ()
+
+
+def test_partitions_are_dropped_by_path_and_by_pattern_and_tables_emptied(tmp_path: Path):
+    table = made(tmp_path / "t")
+    assert answer(pyhudi.call("drop_partition", table, partition="p0")) == [("SUCCESS",)]
+    assert table.scan(["p"]).to_arrow().group_by("p").aggregate([]).num_rows == 2
+    pyhudi.call("truncate_table", table, partitions="p1")
+    assert set(table.to_arrow(["p"]).column("p").to_pylist()) == {"p2"}
+    pyhudi.call("drop_partition", table, partition="p*")
+    assert table.to_arrow().num_rows == 0
+    table.insert(rows(range(3), 5))
+    pyhudi.call("truncate_table", table)
+    assert table.to_arrow().num_rows == 0
+    assert len(times(table)) > 3
+
+
+def test_partitions_that_lost_their_metadata_file_get_it_back(tmp_path: Path):
+    table = made(tmp_path / "t")
+    (tmp_path / "t" / "p1" / ".hoodie_partition_metadata").unlink()
+    expected = [("p0", "Yes", "None"), ("p1", "No", "None"), ("p2", "Yes", "None")]
+    assert answer(pyhudi.call("repair_add_partition_meta", table)) == expected
+    assert ("p1", "No", "Repaired") in answer(pyhudi.call("repair_add_partition_meta", table, dry_run=False))
+    assert table.to_arrow().num_rows == 9
+    forms = answer(pyhudi.call("repair_migrate_partition_meta", table))
+    assert forms == [(path, "true", "false", "MIGRATE") for path in ("p0", "p1", "p2")]
+    with pytest.raises(ConfigError, match="as text"):
+        pyhudi.call("repair_migrate_partition_meta", table, dry_run=False)
+
+
+def test_a_clean_whose_plan_is_empty_is_taken_out(tmp_path: Path):
+    table = made(tmp_path / "t")
+    requested = tmp_path / "t" / ".hoodie" / "timeline" / "20991231000000000.clean.requested"
+    requested.write_bytes(b"")
+    assert answer(pyhudi.call("repair_corrupted_clean_files", table)) == [(True,)]
+    assert not requested.exists()
+
+
+@pytest.mark.parametrize("words", [("EIGHT", "NINE"), ("8", "9")])
+def test_versions_go_up_and_down(tmp_path: Path, words: tuple[str, str]):
+    table = made(tmp_path / "t")
+    assert answer(pyhudi.call("downgrade_table", table, to_version=words[0])) == [(True,)]
+    assert table.config.table_version == 8
+    assert answer(pyhudi.call("upgrade_table", table, to_version=words[1])) == [(True,)]
+    assert table.config.table_version == 9
+    with pytest.raises(ConfigError, match="8 or EIGHT"):
+        pyhudi.call("upgrade_table", table, to_version="newest")
+
+
+def test_copies_are_views_and_tables_of_the_session(tmp_path: Path):
+    table = made(tmp_path / "t")
+    first, second, third = times(table)
+    session = DuckDbSession({"t": tmp_path / "t"})
+    ask = f"CALL copy_to_temp_view(table => 't', view_name => 'back_then', as_of_instant => '{first}')"
+    assert session.sql(ask).to_arrow().to_pylist() == [{"status": 0}]
+    assert session.sql("SELECT DISTINCT ts FROM back_then").to_arrow().to_pylist() == [{"ts": 0}]
+    with pytest.raises(ConfigError, match="back_then"):
+        session.sql(ask)
+    session.sql("CALL copy_to_temp_view(table => 't', view_name => 'back_then', replace => true)")
+    assert session.sql("SELECT DISTINCT ts FROM back_then").to_arrow().to_pylist() == [{"ts": 2}]
+    increments = f"begin_instance_time => '{second}', end_instance_time => '{third}'"
+    copy = (
+        f"CALL copy_to_table(table => 't', new_table => 'c', query_type => 'incremental', columns => 'id', {increments}"
+    )
+    session.sql(f"{copy})")
+    session.sql(f"{copy}, save_mode => 'append')")
+    assert session.sql("SELECT count(*) AS n FROM c").to_arrow().to_pylist() == [{"n": 18}]
+    with pytest.raises(ConfigError, match="call it by SQL"):
+        pyhudi.call("copy_to_temp_view", table, view_name="v")
