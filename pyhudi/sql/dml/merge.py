@@ -19,12 +19,12 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.dml.changed_rows import NO_ROWS, ChangeQuery, change
-from pyhudi.sql.dml.merge_by_key import query_by_key
+from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_text
 from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, read_clauses, read_source
 from pyhudi.sql.dml.merge_on import bindings_of
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen, describe
 from pyhudi.sql.dml.scope import Scope, read_alias
-from pyhudi.sql.dml.target import Target, cast, quoted
+from pyhudi.sql.dml.target import Target, cast, options_of, quoted
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import Token
 
@@ -46,14 +46,20 @@ class MergeStatement:
     def run(self, session: SqlSession) -> SqlFrame:
         """Run it as one commit; it returns no rows, as in Hudi."""
         columns = session.columns_of(session.query(f"SELECT * FROM {self.source.text}"))
-        change(session, self.named, "MERGE", lambda target: self._query(target, columns, session))
+        rows = upsert_text(self._described(Target(self.named), columns), session)
+        if rows is not None:
+            session.write(self.named, session.query(rows), "upsert", options_of(session, self.named))
+        else:
+            change(session, self.named, "MERGE", lambda target: self._query(self._described(target, columns), session))
         return session.frame_from(NO_ROWS)
 
-    def _query(self, target: Target, columns: pa.Schema, session: SqlSession) -> ChangeQuery:
+    def _described(self, target: Target, columns: pa.Schema) -> Described:
         scope = Scope(self.named.name, self.alias)
         words = {name.lower() for name in columns.names}
         bound = bindings_of(self.condition, target, scope, words)
-        described = describe(self.clauses, target, scope, self.source, columns, bound)
+        return describe(self.clauses, target, scope, self.source, columns, bound)
+
+    def _query(self, described: Described, session: SqlSession) -> ChangeQuery:
         return query_by_key(described, session) or self._joined(described)
 
     def _joined(self, merge: Described) -> ChangeQuery:

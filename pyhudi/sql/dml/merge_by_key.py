@@ -13,15 +13,18 @@ import pyarrow as pa
 
 from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NEW_VALUE, Computed, NumberedClause
+from pyhudi.model.keys import DELETE_FLAG_COLUMN
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.dml.changed_rows import ChangeQuery
 from pyhudi.sql.dml.merge_on import same_words
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
-from pyhudi.sql.dml.target import cast, named_words, quoted
+from pyhudi.sql.dml.target import cast, named_words, options_of, quoted
 from pyhudi.sql.session import SqlSession
 from pyhudi.sql.tokens import Kind
 
-__all__ = ["query_by_key"]
+__all__ = ["query_by_key", "upsert_text"]
+
+_GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key in another partition
 
 
 def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
@@ -40,6 +43,29 @@ def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
     )
     clauses = tuple(_numbered(merge, values))
     return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
+
+
+def upsert_text(merge: Described, session: SqlSession) -> str | None:
+    """The rows of a MERGE INTO that is nothing but an upsert by ordering values; None for another one.
+
+    Both stars or their like, for all columns and without conditions: the rows in the files need not be read then.
+    """
+    target = merge.target
+    by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
+    if set(by_clause_kind) != {"update", "insert"} or len(merge.clauses) != 2 or not target.config.ordering_fields:
+        return None
+    index = str(options_of(session, target.named).get("hoodie.index.type", "")).upper()
+    if target.config.record_merge_mode != "EVENT_TIME_ORDERING" or any(word in index for word in _GLOBAL_WORDS):
+        return None
+    if DELETE_FLAG_COLUMN in target.schema.names or not _fits(merge) or not _keys_compare(merge, session):
+        return None
+    updated, inserted = (merge.values[by_clause_kind[does]] for does in ("update", "insert"))
+    same = all(inserted.get(name) == text for name, text in updated.items())
+    everything = set(target.schema.names)
+    if not same or {*updated, *target.fixed} != everything or set(inserted) != everything:
+        return None
+    texts = (f"{text} AS {quoted(name)}" for name, text in inserted.items())
+    return f"SELECT {', '.join(texts)} FROM {merge.source.text}"
 
 
 def _fits(merge: Described) -> bool:
