@@ -1,4 +1,4 @@
-"""The list of statements on real Hudi: what it returns is what the list says, but where the list says that it differs."""
+"""The list of statements on real Hudi: it does what the list says, but where the list says that it differs."""
 
 from __future__ import annotations
 

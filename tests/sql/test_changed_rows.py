@@ -85,6 +85,18 @@ def test_a_merge_by_key_alone_reads_no_row_of_the_table(tmp_path: Path, monkeypa
     assert rows_of(place) == [(2, 8, "y")]
 
 
+def test_a_merge_that_is_an_upsert_is_written_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = str(tmp_path / "t")
+    write(place, [(1, 1, "x"), (2, 9, "y")], **{"hoodie.datasource.write.precombine.field": "a"})
+    monkeypatch.setattr("pyhudi.sql.dml.merge.change", lambda *_: pytest.fail("stored rows were read"))
+    pyhudi.DuckDbSession({"t": place}).sql(
+        "MERGE INTO t USING (SELECT 1 AS id, 7 AS a, 'x' AS dt UNION ALL SELECT 2, 8, 'y' UNION ALL SELECT 1, 3, 'x' "
+        "UNION ALL SELECT 4, 4, 'z') s ON t.id = s.id AND s.dt = t.dt WHEN MATCHED THEN UPDATE SET * "
+        "WHEN NOT MATCHED THEN INSERT *"
+    )
+    assert rows_of(place) == [(1, 7, "x"), (2, 9, "y"), (4, 4, "z")]
+
+
 def test_a_merge_that_moves_a_row_leaves_one_of_it(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     write(place, [(1, 1, "x"), (2, 2, "x")], **{"hoodie.datasource.write.table.type": "MERGE_ON_READ"})

@@ -68,12 +68,12 @@ def choose(dice: random.Random, when: str, conditions: Any, makes: Any, may_dele
         condition, holds = dice.choice(conditions)
         if number == count - 1 and dice.random() < 0.5:
             condition, holds = None, lambda t, s: True
-        said = f"WHEN {when}" + (f" AND {condition}" if condition else "")
+        texts = f"WHEN {when}" + (f" AND {condition}" if condition else "")
         if may_delete and dice.random() < 0.3:
-            found.append(Chosen(f"{said} THEN DELETE", holds, None))
+            found.append(Chosen(f"{texts} THEN DELETE", holds, None))
         else:
             text, made = dice.choice(makes)
-            found.append(Chosen(f"{said} THEN {text}", holds, made))
+            found.append(Chosen(f"{texts} THEN {text}", holds, made))
     return found
 
 
@@ -138,8 +138,8 @@ def test_a_merge_does_what_its_clauses_say_row_by_row(tmp_path: Path, seed: int)
             "not matched": choose(dice, dice.choice(["NOT MATCHED", "NOT MATCHED BY TARGET"]), NEW, INSERTS, False),
             "by source": choose(dice, "NOT MATCHED BY SOURCE", ALONE, LEFT, True),
         }
-        said = [clause.text for kind in clauses.values() for clause in kind]
-        if not said:
+        texts = [clause.text for kind in clauses.values() for clause in kind]
+        if not texts:
             continue
         pyhudi.write_hudi(
             str(tmp_path / "s"), pa.Table.from_pylist(source, SCHEMA), "insert_overwrite_table",
@@ -147,7 +147,7 @@ def test_a_merge_does_what_its_clauses_say_row_by_row(tmp_path: Path, seed: int)
         )  # fmt: skip
         condition = "t.id = s.id AND t.dt = s.dt" if by_partition else "s.id = t.id"
         session = pyhudi.DuckDbSession({"t": place, "src": str(tmp_path / "s")}, options=index)
-        statement = f"MERGE INTO t USING src AS s ON {condition} {' '.join(said)}"
+        statement = f"MERGE INTO t USING src AS s ON {condition} {' '.join(texts)}"
         session.sql(statement)
         table = expected(table, source, by_partition, clauses)
         found = session.sql("SELECT id, a, b, dt FROM t").to_arrow().to_pylist()

@@ -50,7 +50,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import SLOT
+from pyhudi.model.keys import META_COLUMNS, SLOT
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
@@ -174,7 +174,7 @@ class ChangeRows:
         reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
-        stored = SliceReader(reading, replace(plan, slices=(), merge=None))
+        stored = SliceReader(reading, replace(plan, slices=(), merge=None), _stored_columns(clauses, spec, rules))
         options = context.options
         work = ChangeSlot(
             WriteSlot(
@@ -245,6 +245,19 @@ def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionConte
     view = FileSystemView.load(context.meta, partitions=paths)
     logs = log_plan(paths, view, instant, context) if context.meta.config.is_merge_on_read else None
     return plan_slots(_counts(reads), {path: view.base_files(path) for path in paths}, sizing(context), logs=logs)
+
+
+def _stored_columns(
+    clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
+) -> tuple[str, ...] | None:
+    """What numbered clauses have to know of stored rows: what they don't set, and ordering values; None for all."""
+    if not spec.populate_meta_fields or not all(isinstance(clause, NumberedClause) for clause in clauses):
+        return None
+    needed = {name.partition(".")[0] for name in rules.ordering_fields}
+    for clause in clauses:
+        if clause.does == "update":
+            needed |= set(spec.schema.names) - {assigned.column.name for assigned in clause.assignments}
+    return (*META_COLUMNS, *(name for name in spec.schema.names if name in needed))
 
 
 def _partial_columns(

@@ -76,18 +76,23 @@ class ChangeSlot:
         own = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in own])
         found = np.zeros(len(arrived), np.bool_)
+        changes_rest = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
         read = self.reads.get(slot)
         if read is not None:
             for stored, shown in self.stored.batches(read):
                 partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
                 hit = partner >= 0
-                found[partner[hit]] = True
-                pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(pa.array(partner[hit])), merging=True)
                 there = _with_path(stored, read)
-                self._check_siblings(there.filter(pa.array(hit)), arrived.take(pa.array(partner[hit])), everything)
-                yield from self._changed(When.MATCHED, there.filter(pa.array(hit)), pairs)
-                rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
-                yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
+                if hit.any():
+                    at = pa.array(partner[hit])
+                    found[partner[hit]] = True
+                    pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(at), merging=True)
+                    rows = there.filter(pa.array(hit))
+                    self._check_siblings(rows, arrived, at, everything)
+                    yield from self._changed(When.MATCHED, rows, pairs)
+                if changes_rest and not hit.all():
+                    rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
+                    yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
         new = pa.array(~found)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
@@ -126,21 +131,23 @@ class ChangeSlot:
         flags = [pc.fill_null(pc.equal(arrived.column(c.numbers), c.number), False) for c in clauses]
         return reduce(pc.or_, flags)
 
-    def _check_siblings(self, stored: pa.Table, pairs: pa.Table, arrived: pa.Table) -> None:
+    def _check_siblings(self, stored: pa.Table, unique: pa.Table, at: pa.Array, arrived: pa.Table) -> None:
         """Raises ConfigError when a change of some rows of a key would take others of that key in the file group along.
 
-        Files are rewritten by key. `stored`: rows of the table, `pairs`: the computed row of each; `arrived`: all.
+        Files are rewritten by key. `stored`: rows of the table; `unique`, `at`: computed rows, and which of them is for
+        each; `arrived`: all computed rows.
         """
         if not self.computed or COMMIT_SEQNO not in arrived.column_names:
             return
-        differs = pc.fill_null(pc.not_equal(stored.column(COMMIT_SEQNO), pairs.column(COMMIT_SEQNO)), False)
+        paired = unique.column(COMMIT_SEQNO).take(at)
+        differs = pc.fill_null(pc.not_equal(stored.column(COMMIT_SEQNO), paired), False)
         if not pc.any(differs).as_py():
             return
         others = stored.select([RECORD_KEY, COMMIT_SEQNO]).filter(differs)
         deletes = self._deletes(arrived)
-        gone = arrived.slice(0, 0) if deletes is None else arrived.filter(deletes)
+        deleted = arrived.slice(0, 0) if deletes is None else arrived.filter(deletes)
         missing = others.join(
-            gone.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti"
+            deleted.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti"
         )
         if len(missing):
             raise _stored_twice(missing.column(RECORD_KEY)[0].as_py())

@@ -1,6 +1,6 @@
 """The rows that a statement changes: a query of the table gives them, one commit writes them.
 
-What others commit between the two is noticed before anything is written; the query is then asked again.
+What others commit between the two is noticed before anything is written; the query then runs again.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.dml.changed_rows import NO_ROWS, ChangeQuery, change
-from pyhudi.sql.dml.merge_by_key import query_by_key
+from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_text
 from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, read_clauses, read_source
 from pyhudi.sql.dml.merge_on import bindings_of
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen, describe
 from pyhudi.sql.dml.scope import Scope, read_alias
-from pyhudi.sql.dml.target import Target, cast, quoted
+from pyhudi.sql.dml.target import Target, cast, options_of, quoted
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import Token
 
@@ -46,31 +46,37 @@ class MergeStatement:
     def run(self, session: SqlSession) -> SqlFrame:
         """Run it as one commit; it returns no rows, as in Hudi."""
         columns = session.columns_of(session.query(f"SELECT * FROM {self.source.text}"))
-        change(session, self.named, "MERGE", lambda target: self._query(target, columns, session))
+        rows = upsert_text(self._described(Target(self.named), columns), session)
+        if rows is not None:
+            session.write(self.named, session.query(rows), "upsert", options_of(session, self.named))
+        else:
+            change(session, self.named, "MERGE", lambda target: self._query(self._described(target, columns), session))
         return session.frame_from(NO_ROWS)
 
-    def _query(self, target: Target, columns: pa.Schema, session: SqlSession) -> ChangeQuery:
+    def _described(self, target: Target, columns: pa.Schema) -> Described:
         scope = Scope(self.named.name, self.alias)
         words = {name.lower() for name in columns.names}
         bound = bindings_of(self.condition, target, scope, words)
-        described = describe(self.clauses, target, scope, self.source, columns, bound)
+        return describe(self.clauses, target, scope, self.source, columns, bound)
+
+    def _query(self, described: Described, session: SqlSession) -> ChangeQuery:
         return query_by_key(described, session) or self._joined(described)
 
-    def _joined(self, told: Described) -> ChangeQuery:
+    def _joined(self, merge: Described) -> ChangeQuery:
         """The change by a join: rows of the table that change, and new rows."""
-        target, placed = told.target, told.target.config.populate_meta_fields
-        if told.moving and not placed:
+        target, placed = merge.target, merge.target.config.populate_meta_fields
+        if merge.moving and not placed:
             raise ConfigError(
                 f"MERGE INTO {self.named.name} sets partition columns, and the table has no meta columns to find rows "
                 "by. Leave the partition columns out."
             )
-        names = target.schema.names if told.moving else target.columns_in(self._tokens())
+        names = target.schema.names if merge.moving else target.columns_in(self._tokens())
         read = target.read_columns(names)
         metas = [name for name in META_COLUMNS if name in read]
         columns = [quoted(self.alias, name) for name in metas]
-        columns.append(f"{self._clause(told)} AS {quoted(CLAUSE)}")
-        columns += [f"{text} AS {quoted(name)}" for name, text in self._values(told, placed).items()]
-        condition = told.scope.text(self.condition)
+        columns.append(f"{self._clause(merge)} AS {quoted(CLAUSE)}")
+        columns += [f"{text} AS {quoted(name)}" for name, text in self._values(merge, placed).items()]
+        condition = merge.scope.text(self.condition)
 
         def text(view: str) -> str:
             table = f"(SELECT *, true AS {_TABLE_HAS} FROM {view}) AS {quoted(self.alias)}"
@@ -78,7 +84,7 @@ class MergeStatement:
             joined = f"{source} {self._join()} {table} ON ({condition}\n)"
             return f"SELECT * FROM (SELECT {', '.join(columns)} FROM {joined}) AS q WHERE {quoted(CLAUSE)} IS NOT NULL"
 
-        return ChangeQuery(read, text, tuple(self._numbered(told)), self._computed(told, placed))
+        return ChangeQuery(read, text, tuple(self._numbered(merge)), self._computed(merge, placed))
 
     def _tokens(self) -> Iterator[Token]:
         for reader in (self.condition, *(part for clause in self.clauses for part in clause.readers)):
@@ -90,7 +96,7 @@ class MergeStatement:
             return "FULL OUTER JOIN" if When.NOT_MATCHED in kinds else "RIGHT JOIN"
         return "LEFT JOIN" if When.NOT_MATCHED in kinds else "INNER JOIN"
 
-    def _clause(self, told: Described) -> str:
+    def _clause(self, merge: Described) -> str:
         """The number of the clause that takes a row, as an expression."""
         table, source = quoted(self.alias, _TABLE_HAS), quoted(self.source.alias, _SOURCE_HAS)
         conditions = {
@@ -98,19 +104,19 @@ class MergeStatement:
             When.NOT_MATCHED: f"{source} AND {table} IS NULL",
             When.NOT_MATCHED_BY_SOURCE: f"{table} AND {source} IS NULL",
         }
-        numbers = {when: by_clause(told, when) for when in When}
+        numbers = {when: by_clause(merge, when) for when in When}
         made = " ".join(f"WHEN {conditions[when]} THEN {text}" for when, text in numbers.items() if text)
         return f"CASE {made} END"
 
-    def _values(self, told: Described, placed: bool) -> dict[str, str]:
+    def _values(self, merge: Described, placed: bool) -> dict[str, str]:
         """Each column that is set, as an expression of the clause's number."""
-        target = told.target
+        target = merge.target
         texts: dict[str, dict[int, str]] = {}
-        for number, values in enumerate(told.values):
+        for number, values in enumerate(merge.values):
             given = dict(values)
-            if number in told.moving:
+            if number in merge.moving:
                 given |= {name: quoted(self.alias, name) for name in target.schema.names if name not in given}
-            elif told.inserts and self.clauses[number].does == "insert":
+            elif merge.inserts and self.clauses[number].does == "insert":
                 given |= {f.name: cast("NULL", f) for f in target.schema if f.name not in given}
             elif not placed:
                 given |= {name: quoted(self.alias, name) for name in target.fixed}
@@ -119,8 +125,8 @@ class MergeStatement:
         order = [name for name in target.schema.names if name in texts]
         return {name: chosen(texts[name], CLAUSE) for name in order}
 
-    def _numbered(self, told: Described) -> Iterator[NumberedClause]:
-        target = told.target
+    def _numbered(self, merge: Described) -> Iterator[NumberedClause]:
+        target = merge.target
         everything = {name: name for name in target.schema.names}
         changeable = {name: name for name in everything if name not in target.fixed}
         arrivals = []
@@ -130,8 +136,8 @@ class MergeStatement:
             elif clause.does == "delete":
                 yield NumberedClause(When.MATCHED, "delete", number, {})
             else:
-                yield NumberedClause(When.MATCHED, "update", number, {name: name for name in told.values[number]})
-        if told.moving:
+                yield NumberedClause(When.MATCHED, "update", number, {name: name for name in merge.values[number]})
+        if merge.moving:
             yield NumberedClause(When.MATCHED, "delete", len(self.clauses), {})
             arrivals.append(len(self.clauses) + 1)
         for number in arrivals:
@@ -139,16 +145,16 @@ class MergeStatement:
             # A new row whose key is there after all, under another condition, is what an upsert makes of it.
             yield NumberedClause(When.MATCHED, "update", number, changeable)
 
-    def _computed(self, told: Described, placed: bool) -> Computed:
-        keys_bound = {name.partition(".")[0] for name in told.target.keys} <= set(told.bound.values)
-        unknown = bool(told.target.keys) and not (told.bound.only_these and keys_bound)
+    def _computed(self, merge: Described, placed: bool) -> Computed:
+        keys_bound = {name.partition(".")[0] for name in merge.target.keys} <= set(merge.bound.values)
+        unknown = bool(merge.target.keys) and not (merge.bound.only_these and keys_bound)
         count = len(self.clauses)
         return Computed(
             is_placed=placed,
-            moving=told.moving,
+            moving=merge.moving,
             leaves=count,
             arrives=count + 1,
-            looks_up=(bool(told.target.keys) and told.inserts and unknown) or bool(told.moving),
+            looks_up=(bool(merge.target.keys) and merge.inserts and unknown) or bool(merge.moving),
         )
 
 

@@ -37,7 +37,7 @@ class MergeSource:
 
     @property
     def text(self) -> str:
-        """The source as it stands in a FROM clause."""
+        """The source as a FROM clause has it."""
         return f"{self.relation} AS `{self.alias}`{self.columns}"
 
 

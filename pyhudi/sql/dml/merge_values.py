@@ -131,11 +131,11 @@ def _is_same(field: str, value: Reader, target: Target, bound: Bindings) -> bool
     )
 
 
-def by_clause(told: Described, when: When) -> str:
+def by_clause(merge: Described, when: When) -> str:
     """The number of the first clause of a kind whose condition is true, as an expression; empty without clauses."""
     rows = [
         f"WHEN {'true' if condition is None else f'({condition}{chr(10)})'} THEN {number}"
-        for number, (clause, condition) in enumerate(zip(told.clauses, told.conditions, strict=True))
+        for number, (clause, condition) in enumerate(zip(merge.clauses, merge.conditions, strict=True))
         if clause.when is when
     ]
     return f"CASE {' '.join(rows)} END" if rows else ""

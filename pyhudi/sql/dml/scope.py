@@ -36,7 +36,7 @@ class Scope:
     def text(self, reader: Reader, owner: tuple[str, Collection[str]] | None = None) -> str:
         """An expression in the user's own characters, where the table's name in several parts becomes its alias.
 
-        Args: owner: an alias and the columns (in small letters) that mean it where they stand alone.
+        Args: owner: an alias and the columns (in small letters) that mean it without a qualifier.
         """
         tokens, at, pieces = reader.tokens, reader.at, []
         if at >= reader.stop:
@@ -63,7 +63,7 @@ class Scope:
 
 
 def _is_column(reader: Reader, at: int) -> bool:
-    """Whether a word that stands alone can be a column: no function, type, alias, unit of an interval."""
+    """Whether a word without a qualifier can be a column: no function, type, alias, unit of an interval."""
     before: Token | None = reader.tokens[at - 1] if at > reader.at else None
     after: Token | None = reader.tokens[at + 1] if at + 1 < reader.stop else None
     if before is not None and (before.is_word("AS") or before.kind in (Kind.NUMBER, Kind.TEXT)):

@@ -65,10 +65,10 @@ class ChangeStatement:
         readers = [assigned.value for assigned in self.assigned or ()]
         readers += [] if self.condition is None else [self.condition]
         read = target.read_columns(target.columns_in([token for reader in readers for token in tokens_of(reader)]))
-        told = [name for name in (*META_COLUMNS, *target.fixed) if name in read]
+        metas = [name for name in (*META_COLUMNS, *target.fixed) if name in read]
         if target.config.populate_meta_fields:
-            told = [name for name in told if name in META_COLUMNS]
-        columns = [quoted(self.alias, name) for name in told]
+            metas = [name for name in metas if name in META_COLUMNS]
+        columns = [quoted(self.alias, name) for name in metas]
         columns += [f"0 AS {quoted(CLAUSE)}", *(f"{text} AS {quoted(name)}" for name, text in values.items())]
         where = f" WHERE ({condition}\n)" if condition else ""
 

@@ -1,8 +1,8 @@
-"""Lists of statements by case: files `*.sql` beside this one, to be run on real Hudi and here.
+"""Lists of statements by case: files `*.sql` in this folder, to be run on real Hudi and here.
 
 -- case: a sentence              a case begins; its tables are its own
 -- only: spark                   words that only this engine has
--- differs: why                  real Hudi does something else; what is right here stands behind `expect`
+-- differs: why                  real Hudi does something else; `expect` says what is right
 SELECT ... ;                     its rows are compared
 -- expect: [{"id": 1}, ...]      the rows that are right, where Hudi has others or where no Hudi is asked
 -- refused                       the statement before is an error
@@ -66,7 +66,7 @@ def cases(file: str) -> list[Case]:
 def _case(text: str) -> Case:
     name, _, body = text.partition("\n")
     statements: list[tuple[str, list[dict[str, Any]] | None]] = []
-    said, refused = {"only": "", "differs": ""}, set()
+    words, refused = {"only": "", "differs": ""}, set()
     for line in body.splitlines():
         word, _, rest = line.removeprefix("-- ").partition(": ")
         if not line.startswith("-- "):
@@ -77,8 +77,8 @@ def _case(text: str) -> Case:
         elif word == "refused":
             refused.add(len(statements) - 1)
         else:
-            said[word] = rest
-    return Case(name, tuple(statements), said["only"], said["differs"], frozenset(refused))
+            words[word] = rest
+    return Case(name, tuple(statements), words["only"], words["differs"], frozenset(refused))
 
 
 def new_table(statement: str) -> NewTable | None:
