@@ -3,7 +3,7 @@
 A Hudi table is an entry with provider `hudi`, a location and properties, as Hudi's own jar makes it: Spark's catalog
 keeps it (in memory, or in a Hive metastore where the session has one), and either finds what the other made. Only the
 provider's name says what it is, so nothing of Hudi has to be on Spark's class path to make or find an entry.
-Source: tried on Spark 4.3, classic and Connect; docs/decisions/0013-names-live-in-sparks-catalog.md.
+Source: tried on Spark 4.3, classic and Connect; docs/decisions/0014-names-live-in-sparks-catalog.md.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CLOCK = SystemClock()
 
 
 class SparkCatalog:
-    """The catalog of one session. Source: docs/decisions/0013-names-live-in-sparks-catalog.md."""
+    """The catalog of one session. Source: docs/decisions/0014-names-live-in-sparks-catalog.md."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
