@@ -240,16 +240,19 @@ class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
         if not self._is_hudi(format):
             self._real.save(path, format, mode, partitionBy, **options)
             return
-        if self._layout_calls:
-            raise ConfigError(
-                f"{self._layout_calls[0]} has no meaning for format hudi; file layout is set by options such as "
-                "hoodie.index.type=BUCKET or hoodie.bulkinsert.sort.mode."
-            )
+        self._check_no_layout()
         from pyhudi.session.writer import write_frame
 
         table, given = self._split_path(path, options, "save")
         columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
         write_frame(self._owner, table, given, mode=mode or self._mode or "error", partition_by=columns)
+
+    def _check_no_layout(self) -> None:
+        if self._layout_calls:
+            raise ConfigError(
+                f"{self._layout_calls[0]} has no meaning for format hudi; file layout is set by options such as "
+                "hoodie.index.type=BUCKET or hoodie.bulkinsert.sort.mode."
+            )
 
     def saveAsTable(  # noqa: N802
         self,
@@ -265,6 +268,7 @@ class HudiAwareWriter(_Recorder[DataFrame, DataFrameWriter]):
         if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, name)):
             self._real.saveAsTable(name, format, mode, partitionBy, **options)
             return
+        self._check_no_layout()
         columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
         save_frame(self._owner, name, mode or self._mode or "error", {**self._options, **options}, columns)
 

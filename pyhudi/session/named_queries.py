@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
 from pyhudi.session.function_frames import function_frame
+from pyhudi.session.spark_calls import spark_sql
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.references import Reference, references
@@ -49,8 +50,6 @@ def with_names(
         args: Spark's parameters, as given to `spark.sql`.
         given: its keywords; with them the text is a template, in which braces have a meaning.
     """
-    from pyhudi.spark_calls import spark_sql
-
     given = given or {}
     tokens, found = _read(text)
     frames: dict[str, DataFrame] = {}
@@ -164,8 +163,6 @@ def _reads_ours(session: SqlSession, text: str, depth: int) -> bool:
 
 def _moment(spark: SparkSession, expression: str) -> str:
     """The moment of a time travel: a quotation or a number as it is, anything else as Spark evaluates it."""
-    from pyhudi.spark_calls import spark_sql
-
     reader = Reader(expression, tokens_of(expression))
     token = reader.peek()
     if token is not None and token.kind in (Kind.TEXT, Kind.NUMBER):

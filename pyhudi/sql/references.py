@@ -1,7 +1,7 @@
 """The tables that a query reads: where their names are in its text, so that just these places can be replaced.
 
-The query is not parsed: its tokens are walked once, and FROM, JOIN, commas between relations,
-TABLE and parentheses say where a relation comes, and names of WITH hide tables. Whatever is not understood stays as it is.
+The query is not parsed: its tokens are walked once, and FROM, JOIN, commas between relations, TABLE and parentheses say
+where a relation comes, and names of WITH hide tables. Whatever is not understood stays as it is.
 Source: Spark's SQL reference, "SELECT", "Common Table Expression", "Table-valued Functions".
 """
 

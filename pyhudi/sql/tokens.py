@@ -46,7 +46,8 @@ class SqlToken:
         return self.kind is TokenKind.SYMBOL and self.text == symbol
 
 
-Kind, Token = TokenKind, SqlToken  # their short names in this package
+Kind = TokenKind  # the short names of both in this package
+Token = SqlToken
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)

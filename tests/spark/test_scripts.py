@@ -298,8 +298,8 @@ def test_enabling_twice_and_disabling_leaves_spark_as_it_was(spark: Any) -> None
 
 
 def test_calls_without_a_meaning_for_hudi_are_refused(hudi: Any, path: str) -> None:
-    with pytest.raises(ConfigError, match="saveAsTable"):
-        trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).saveAsTable("trips")
+    with pytest.raises(ConfigError, match="bucketBy"):
+        trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).bucketBy(2, "id").saveAsTable("trips")
     with pytest.raises(ConfigError, match="bucketBy"):
         trips(hudi, FIRST).write.format("hudi").options(**OPTIONS).bucketBy(2, "id").save(path)
     with pytest.raises(ConfigError, match="path"):

@@ -1,4 +1,4 @@
-"""Names of tables are found where they stand in a query, and nowhere else."""
+"""Names of tables are found where they are in a query, and nowhere else."""
 
 from __future__ import annotations
 
