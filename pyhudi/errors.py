@@ -13,6 +13,7 @@ HudiError                     root; `retryable` says whether trying again can he
 │   │   └── StaleRead         a file went away while it was read; retryable
 ├── LockTimeout               retryable
 ├── WriteConflict             retryable
+│   └── OutdatedRows          rows were computed from a state of the table that is not its newest any more
 └── TaskFailed                work failed on an executor; carries the worker's text
 
 Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
@@ -31,6 +32,7 @@ __all__ = [
     "KeyGenError",
     "LockTimeout",
     "MetadataTableDamaged",
+    "OutdatedRows",
     "PathExists",
     "PathNotFound",
     "RangeNotReadable",
@@ -129,6 +131,10 @@ class WriteConflict(HudiError):
     """Another writer changed the same file groups; names both instants."""
 
     retryable = True
+
+
+class OutdatedRows(WriteConflict):
+    """The rows of a change were computed from a state of the table that is not its newest any more."""
 
 
 class TaskFailed(HudiError):

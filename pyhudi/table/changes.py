@@ -11,9 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 from pyhudi.actions.changes.change import ChangeRows
 from pyhudi.actions.changes.clauses import Clause, When
+from pyhudi.actions.changes.computed import Computed, NumberedClause
 from pyhudi.actions.result import WriteResult
+from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
@@ -21,14 +25,14 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
 from pyhudi.table.arrow_input import TableInput, is_spark_frame, to_arrow_rows
-from pyhudi.table.calls import Options, session_options, with_engine
+from pyhudi.table.calls import Options, TableCalls, session_options, with_engine
 from pyhudi.table.write_table import change_table
 from pyhudi.timeline.table_properties import load_table_config
 
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
-__all__ = ["Merge", "delete_where", "update"]
+__all__ = ["Merge", "change_computed", "delete_where", "update"]
 
 
 def update(
@@ -51,6 +55,39 @@ def _changed(
     parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
     result = with_engine(spark, parsed, lambda engine: change_table(storage, change, engine, parsed))
     return replace(result, operation=word)
+
+
+def change_computed(
+    table: TableCalls,
+    rows: TableInput,
+    clauses: tuple[NumberedClause, ...],
+    computed: Computed,
+    options: Options,
+    word: str,
+) -> WriteResult:
+    """Commit rows that a query of the table computed. `word`: what the change is called, for the result.
+
+    Raises: OutdatedRows when the table is not as `computed` says that it was read; nothing is written then.
+    """
+    storage, spark = table._meta.storage, table._spark
+    parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
+
+    def run(frame: Frame, engine: Engine) -> WriteResult:
+        return change_table(storage, ChangeRows(clauses, source=frame, computed=computed), engine, parsed)
+
+    if not is_spark_frame(rows):
+        arrived = to_arrow_rows(rows)
+        try:
+            return replace(run(*in_this_process(arrived)), operation=word)
+        finally:
+            # Of rows that were not taken their engine would keep the query open, and run no other.
+            if isinstance(arrived, pa.RecordBatchReader):
+                arrived.close()
+    from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
+    from pyhudi.spark.frame_input import FrameInput
+
+    with translated():
+        return replace(run(*FrameInput(rows).rows(parsed, options)), operation=word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,8 @@ import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext, PreparedWrite, Schedule
 from pyhudi.actions.changes.clauses import BoundClause, Clause, Columns, When, bound_clauses
+from pyhudi.actions.changes.computed import Computed, NumberedClause
+from pyhudi.actions.changes.placing import placed_write
 from pyhudi.actions.changes.slice_reader import SliceReader
 from pyhudi.actions.changes.slots import ChangeSlot
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
@@ -39,7 +41,7 @@ from pyhudi.actions.writes.preparation import (
 )
 from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import Frame
-from pyhudi.errors import ConfigError
+from pyhudi.errors import ConfigError, OutdatedRows
 from pyhudi.filegroup.log_damage import REWRITING
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
@@ -48,7 +50,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import SLOT
+from pyhudi.model.keys import META_COLUMNS, SLOT
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
@@ -73,12 +75,17 @@ class ChangePlan:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRows:
-    """Change rows by clauses. `where`: only these rows of the table can change; `source`: rows to merge, with keys."""
+    """Change rows by clauses.
 
-    clauses: tuple[Clause, ...]
+    `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
+    computed from the table and says by numbers what happens to its rows.
+    """
+
+    clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
     where: Where = None
     source: Frame | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
+    computed: Computed | None = None
 
     @property
     def operation(self) -> str:
@@ -87,14 +94,21 @@ class ChangeRows:
     @property
     def _keys_suffice(self) -> bool:
         """Rows are deleted, and nothing else; the deletes of a merge have the ordering value of the row, as in Hudi."""
-        return self.source is None and all(clause.does == "delete" for clause in self.clauses)
+        only_deletes = self.source is None if self.computed is None else self.computed.only_deletes
+        return only_deletes and all(clause.does == "delete" for clause in self.clauses)
 
     @property
     def _inserts(self) -> bool:
         return any(clause.when is When.NOT_MATCHED for clause in self.clauses)
 
     def schedule(self, context: ActionContext) -> Schedule:
-        if self.source is not None:
+        read = None if self.computed is None else self.computed.read
+        if read is not None and context.meta.timeline.commits() != read:
+            raise OutdatedRows(
+                f"{context.meta.storage.root}: another write completed after the rows of this change were computed. "
+                "Nothing was written; compute them again."
+            )
+        if self.source is not None and (self.computed is None or not self.computed.is_placed):
             self._check_source(self.source, context)
         self._bound(context)
         bind(parse_where(self.where), read_schema(context.meta, None))
@@ -128,7 +142,11 @@ class ChangeRows:
             reads: Sequence[ReadSlice] = plan.slices
         else:
             rules = Rules(self.operation, combines=False, drop_unknown=not self._inserts, moves=False)
-            prepared = KeyedWrite(self.source, rules, self.kind).prepare(schedule, instant, context)
+            write = KeyedWrite(self.source, rules, self.kind)
+            if self.computed is not None and self.computed.is_placed:
+                prepared = placed_write(write, self.computed, schedule, instant, context)
+            else:
+                prepared = write.prepare(schedule, instant, context)
             everything = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
             reads = [read for read in plan.slices if _group(read) not in prepared.plan.updates] if everything else ()
         return self._with_work(prepared, plan, reads, instant, context)
@@ -156,7 +174,7 @@ class ChangeRows:
         reading = stored_slices(spec.key_generator, context)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
-        stored = SliceReader(reading, replace(plan, slices=(), merge=None))
+        stored = SliceReader(reading, replace(plan, slices=(), merge=None), _stored_columns(clauses, spec, rules))
         options = context.options
         work = ChangeSlot(
             WriteSlot(
@@ -175,6 +193,7 @@ class ChangeRows:
             pa.schema([]) if self._keys_suffice else spec.schema,
             rules,
             self.source is not None,
+            self.computed is not None,
         )
         numbers = tuple(range(first, first + len(own.tasks)))
         profile = prepared.profile or profile_of(_counts(alone), own, self.operation)
@@ -200,10 +219,14 @@ class ChangeRows:
     ) -> CommitMetadata:
         return commit_body(self.operation, prepared.schedule, statuses, context)
 
-    def _bound(self, context: ActionContext) -> tuple[BoundClause, ...]:
+    def _bound(self, context: ActionContext) -> tuple[BoundClause | NumberedClause, ...]:
         meta = context.meta
+        numbered = [clause for clause in self.clauses if isinstance(clause, NumberedClause)]
+        if self.computed is not None:
+            return tuple(clause.bound(meta.table_schema()) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
-        return bound_clauses(self.clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source))
+        clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
+        return bound_clauses(clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source))
 
 
 def _group(read: ReadSlice) -> tuple[str, str]:
@@ -224,8 +247,21 @@ def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionConte
     return plan_slots(_counts(reads), {path: view.base_files(path) for path in paths}, sizing(context), logs=logs)
 
 
+def _stored_columns(
+    clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
+) -> tuple[str, ...] | None:
+    """What numbered clauses have to know of stored rows: what they don't set, and ordering values; None for all."""
+    if not spec.populate_meta_fields or not all(isinstance(clause, NumberedClause) for clause in clauses):
+        return None
+    needed = {name.partition(".")[0] for name in rules.ordering_fields}
+    for clause in clauses:
+        if clause.does == "update":
+            needed |= set(spec.schema.names) - {assigned.column.name for assigned in clause.assignments}
+    return (*META_COLUMNS, *(name for name in spec.schema.names if name in needed))
+
+
 def _partial_columns(
-    clauses: Sequence[BoundClause], spec: WriteSpec, rules: MergeRules, context: ActionContext
+    clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules, context: ActionContext
 ) -> Mapping[int, frozenset[str]]:
     """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
 

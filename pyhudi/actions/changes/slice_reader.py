@@ -35,11 +35,13 @@ class SliceReader:
     """How slices are read. Picklable.
 
     `spec`: all columns that the table stores, meta columns first; `plan`: what a query of the whole table returns, and
-    the filter for the rows that are meant.
+    the filter for the rows that are meant. `columns`: when these are all that a change needs to know of stored rows;
+    nothing is shown differently then.
     """
 
     spec: SliceSpec
     plan: ReadPlan
+    columns: tuple[str, ...] | None = None
 
     def batches(self, read: ReadSlice) -> Iterator[tuple[pa.Table, pa.Table]]:
         """(stored, shown): rows that pass the filter; `stored` has the column IS_LATE if any row is marked.
@@ -49,7 +51,8 @@ class SliceReader:
         plan = self.plan
         condition = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
         for batch, late in self._stored(read):
-            shown = pa.Table.from_batches([with_path_values(batch, read.from_path, plan.read_schema)])
+            visible = batch if self.columns else with_path_values(batch, read.from_path, plan.read_schema)
+            shown = pa.Table.from_batches([visible])
             stored = pa.Table.from_batches([batch])
             if len(late):
                 stored = stored.append_column(IS_LATE, pc.is_in(stored.column(RECORD_KEY), value_set=late))
@@ -62,12 +65,14 @@ class SliceReader:
 
     def _stored(self, read: ReadSlice) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         spec = self.spec
+        columns = list(self.columns or spec.schema.names)
         if read.merges or spec.key_generator is not None:
-            for rows, late in read_with_late_keys(spec, read.file_slice, spec.schema.names):
+            for rows, late in read_with_late_keys(spec, read.file_slice, columns):
                 yield from ((batch, late) for batch in rows.combine_chunks().to_batches())
             return
         none = pa.array([], pa.string())
         with open_base_file(spec.storage, read.base_file.path) as reader:
-            names = [name for name in spec.schema.names if name in reader.schema.names]
+            wanted = pa.schema([spec.schema.field(name) for name in columns])
+            names = [name for name in columns if name in reader.schema.names]
             for batch in reader.batches(names, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
-                yield project(batch, spec.schema), none
+                yield project(batch, wanted), none

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.changes.clauses import BoundClause, When
+from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader
 from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
@@ -18,10 +20,11 @@ from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError
 from pyhudi.formats.valid_text import check_text_column
-from pyhudi.merge import merge_mode
+from pyhudi.keygen.base import read_field
+from pyhudi.merge import combine, merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import CHANGE, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import CHANGE, COMMIT_SEQNO, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.queries.plan import ReadSlice
 
 __all__ = ["ChangeSlot"]
@@ -34,16 +37,17 @@ class ChangeSlot:
     """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
 
     `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
-    deletes; `merging`: there is a source.
+    deletes; `merging`: there is a source, `computed`: from a query of the table.
     """
 
     write: WriteSlot
     stored: SliceReader
     reads: Mapping[int, ReadSlice]
-    clauses: tuple[BoundClause, ...]
+    clauses: tuple[BoundClause | NumberedClause, ...]
     schema: pa.Schema
     rules: MergeRules
     merging: bool
+    computed: bool = False
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
@@ -67,25 +71,86 @@ class ChangeSlot:
             yield from self._changed(When.NOT_MATCHED_BY_SOURCE, _with_path(stored, read), clause_rows)
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+        everything, arrived = arrived, self._one_per_key(arrived)
         keys = single_array(arrived.column(RECORD_KEY))
-        _check_unique(keys)
         own = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in own])
         found = np.zeros(len(arrived), np.bool_)
+        changes_rest = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
         read = self.reads.get(slot)
         if read is not None:
             for stored, shown in self.stored.batches(read):
                 partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
                 hit = partner >= 0
-                found[partner[hit]] = True
-                pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(pa.array(partner[hit])), merging=True)
                 there = _with_path(stored, read)
-                yield from self._changed(When.MATCHED, there.filter(pa.array(hit)), pairs)
-                rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
-                yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
+                if hit.any():
+                    at = pa.array(partner[hit])
+                    found[partner[hit]] = True
+                    pairs = ClauseRows(shown.filter(pa.array(hit)), source.take(at), merging=True)
+                    rows = there.filter(pa.array(hit))
+                    self._check_siblings(rows, arrived, at, everything)
+                    yield from self._changed(When.MATCHED, rows, pairs)
+                if changes_rest and not hit.all():
+                    rest = ClauseRows(shown.filter(pa.array(~hit)), merging=True)
+                    yield from self._changed(When.NOT_MATCHED_BY_SOURCE, there.filter(pa.array(~hit)), rest)
         new = pa.array(~found)
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
+
+    def _one_per_key(self, arrived: pa.Table) -> pa.Table:
+        """The source rows of a slot, one for each key.
+
+        Computed rows may meet: of several for one row the one with the greatest ordering value stays, as Hudi does, and
+        deletes agree. Anything else would leave open what the row of the table becomes, and is an error.
+        """
+        keys = single_array(arrived.column(RECORD_KEY))
+        if pc.count_distinct(keys).as_py() == len(keys):
+            return arrived
+        if not self.computed:
+            raise _not_unique(keys)
+        deletes = self._deletes(arrived)
+        changed = arrived if deletes is None else arrived.filter(pc.invert(deletes))
+        if COMMIT_SEQNO in changed.column_names:
+            rows = changed.group_by([RECORD_KEY]).aggregate([(COMMIT_SEQNO, "count_distinct")])
+            several = rows.filter(pc.greater(rows.column(f"{COMMIT_SEQNO}_count_distinct"), 1))
+            if len(several):
+                raise _stored_twice(several.column(RECORD_KEY)[0].as_py())
+        fields = self.rules.ordering_fields if self.rules.by_ordering else ()
+        by_ordering = bool(fields) and all(read_field(changed, name) is not None for name in fields)
+        changed_keys = single_array(changed.column(RECORD_KEY))
+        if not by_ordering and pc.count_distinct(changed_keys).as_py() != len(changed_keys):
+            raise _not_unique(changed_keys)
+        mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
+        return combine(arrived, mode, fields if by_ordering else (), (RECORD_KEY, PARTITION_PATH))
+
+    def _deletes(self, arrived: pa.Table) -> pa.ChunkedArray | None:
+        """Which computed rows are deleted; None when no clause deletes."""
+        clauses = [c for c in self.clauses if isinstance(c, NumberedClause) and c.does == "delete"]
+        if not clauses:
+            return None
+        flags = [pc.fill_null(pc.equal(arrived.column(c.numbers), c.number), False) for c in clauses]
+        return reduce(pc.or_, flags)
+
+    def _check_siblings(self, stored: pa.Table, unique: pa.Table, at: pa.Array, arrived: pa.Table) -> None:
+        """Raises ConfigError when a change of some rows of a key would take others of that key in the file group along.
+
+        Files are rewritten by key. `stored`: rows of the table; `unique`, `at`: computed rows, and which of them is for
+        each; `arrived`: all computed rows.
+        """
+        if not self.computed or COMMIT_SEQNO not in arrived.column_names:
+            return
+        paired = unique.column(COMMIT_SEQNO).take(at)
+        differs = pc.fill_null(pc.not_equal(stored.column(COMMIT_SEQNO), paired), False)
+        if not pc.any(differs).as_py():
+            return
+        others = stored.select([RECORD_KEY, COMMIT_SEQNO]).filter(differs)
+        deletes = self._deletes(arrived)
+        deleted = arrived.slice(0, 0) if deletes is None else arrived.filter(deletes)
+        missing = others.join(
+            deleted.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti"
+        )
+        if len(missing):
+            raise _stored_twice(missing.column(RECORD_KEY)[0].as_py())
 
     def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
@@ -102,7 +167,7 @@ class ChangeSlot:
                 yield self._in_time(batch, mine) if number in self.write.partial else batch
 
     def _made(
-        self, number: int, clause: BoundClause, rows: pa.Table, clause_rows: ClauseRows
+        self, number: int, clause: BoundClause | NumberedClause, rows: pa.Table, clause_rows: ClauseRows
     ) -> Iterator[pa.RecordBatch]:
         count = len(rows)
         values = {assigned.column.name: assigned.of(clause_rows) for assigned in clause.assignments}
@@ -157,12 +222,18 @@ def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:
     return stored.set_column(stored.schema.get_field_index(PARTITION_PATH), PARTITION_PATH, path)
 
 
-def _check_unique(keys: pa.Array) -> None:
-    if pc.count_distinct(keys).as_py() == len(keys):
-        return
+def _not_unique(keys: pa.Array) -> ConfigError:
     counts = pc.value_counts(keys)
     key = counts.field("values").filter(pc.greater(counts.field("counts"), 1))[0].as_py()
-    raise ConfigError(
+    return ConfigError(
         f"Several rows of the source have the key {key!r}, so it is not clear what the row of the table becomes. Make "
         "keys unique in the source; nothing was written."
+    )
+
+
+def _stored_twice(key: object) -> ConfigError:
+    return ConfigError(
+        f"The table has the key {key!r} twice in one file group, as INSERT INTO makes it, and the statement changes "
+        "its rows differently, which files that are rewritten by key can't hold. Nothing was written. Delete all rows "
+        "of the key, or take out one of them with CALL repair_deduplicate."
     )

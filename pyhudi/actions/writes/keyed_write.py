@@ -176,7 +176,7 @@ class KeyedWrite:
             rows = engine.extend(with_keys, [RECORD_KEY], _no_location, _LOCATION_SCHEMA)
             counts = {(path, None): part.rows for path, part in batch.items()}
         listed = [RowCount(path, file_id, rows_) for (path, file_id), rows_ in counts.items()]
-        plan = self._plan(listed, view, index, instant, context)
+        plan = self.planned(listed, view, index, instant, context)
         work = AssignSlots(plan)
         slotted = engine.extend(rows, work.columns, work, work.schema)
         profile = profile_of(listed, plan, self.operation)
@@ -274,9 +274,10 @@ class KeyedWrite:
         rows = engine.cache(rows)
         return rows, count_groups(engine, rows), (rows, with_keys, *tagged.kept)
 
-    def _plan(
+    def planned(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext
     ) -> SlotPlan:
+        """Write tasks for rows whose places are known. `view`: of the partitions that they go to."""
         paths = {count.partition_path for count in counts}
         appends = context.meta.config.is_merge_on_read and not self.rules.replaces
         base_files: dict[str, tuple[BaseFile, ...]] = {path: view.base_files(path) for path in paths}

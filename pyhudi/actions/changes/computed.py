@@ -1,0 +1,195 @@
+"""Changes whose rows an engine has computed from a query of the table: each row says by a number what becomes of it.
+
+The rows have Hudi's meta columns of the row of the table that they came from, so no index looks for their keys; rows
+without them are new. They hold the columns that are set, and no others: a write task reads the rest where it is.
+
+Source: docs/sql-dml.md, "How a statement becomes a commit"; docs/formats/merging.md, "Two versions of a key".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.changes.clauses import When
+from pyhudi.actions.changes.values import Assignment, ClauseRows, mask_of
+from pyhudi.actions.rows import KEYED_FIELDS
+from pyhudi.actions.table_keys import keys_to_write
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import CorruptFile
+from pyhudi.keygen.base import KeyGenerator
+from pyhudi.merge.base import Mask
+from pyhudi.model.keys import FILE_NAME, LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.timeline import Timeline
+
+__all__ = [
+    "CLAUSE",
+    "NEW_CLAUSE",
+    "NEW_VALUE",
+    "Computed",
+    "NumberedClause",
+    "PlaceRows",
+    "check_places",
+    "placed_schema",
+]
+
+_TASK_BITS = 40  # rows of one task are numbered below this, tasks above
+
+CLAUSE = "_pyhudi_clause"  # int32: the clause that takes the row, null for none
+NEW_CLAUSE = "_pyhudi_new_clause"  # int32: the clause that takes it if its key turns out to be new
+NEW_VALUE = "_pyhudi_new_"  # + column: what a new row gets, where that differs from what a stored row gets
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedClause:
+    """What happens to rows with a number. `columns`: what is set, data column → column of the computed rows."""
+
+    when: When
+    does: Literal["update", "delete", "insert"]
+    number: int
+    columns: Mapping[str, str]
+    numbers: str = CLAUSE
+    assignments: tuple[Assignment, ...] = ()
+
+    def bound(self, schema: pa.Schema) -> NumberedClause:
+        """With the columns of the table that are set."""
+        made = tuple(Assignment(schema.field(name), _FromRows(source)) for name, source in self.columns.items())
+        return replace(self, assignments=made)
+
+    def holds(self, clause_rows: ClauseRows) -> Mask:
+        """Which rows have the number."""
+        if clause_rows.source is None:
+            return np.zeros(len(clause_rows), np.bool_)
+        return mask_of(pc.equal(clause_rows.source.column(self.numbers), self.number))
+
+
+@dataclass(frozen=True, slots=True)
+class _FromRows:
+    """A value that is a column of the computed rows."""
+
+    name: str
+
+    def __call__(self, *sides: pa.Table) -> pa.ChunkedArray:
+        return sides[-1].column(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """How the rows of a change were computed.
+
+    `read`: the completed commits of the table that the query saw, None for one that did not look.
+    `is_placed`: rows have the meta columns of their row of the table; else they are found by their keys. `moving`:
+    numbers of updates that can change the partition of a row, which is then deleted where it was (`leaves`) and
+    inserted anew (`arrives`). `looks_up`: new rows may have a key that is there; then they update it. `only_deletes`: a
+    DELETE, which wins over any ordering value.
+    """
+
+    read: Timeline | None = None
+    is_placed: bool = True
+    moving: frozenset[int] = frozenset()
+    leaves: int = -1
+    arrives: int = -1
+    looks_up: bool = False
+    only_deletes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRows:
+    """Stream work: KEYED_FIELDS and LOCATION of each computed row; a row that moves becomes two.
+
+    Args: schema: of the result; keygen: of the table, for new rows and new places.
+    """
+
+    schema: pa.Schema
+    keygen: KeyGenerator
+    computed: Computed
+
+    def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = 0
+        for batch in batches:
+            for made in self._placed(context, batch, first):
+                if made.num_rows:
+                    yield made
+            first += batch.num_rows
+
+    def _placed(self, context: TaskContext, batch: pa.RecordBatch, first: int) -> Iterator[pa.RecordBatch]:
+        start = _number(context, first)
+        is_new = pc.is_null(batch.column(FILE_NAME))
+        stored = batch if not pc.any(is_new).as_py() else batch.filter(pc.invert(is_new))
+        fresh = batch.slice(0, 0) if stored is batch else batch.filter(is_new)
+        if fresh.num_rows:
+            yield self._new(context, fresh, first)
+        moves = self._moving(context, stored, first)
+        if moves is None:
+            yield self._at_home(stored, start)
+            return
+        yield self._at_home(stored.filter(pa.array(~moves)), start)
+        away = stored.filter(pa.array(moves))
+        yield self._numbered(self._at_home(away, start), self.computed.leaves)
+        yield self._numbered(self._new(context, away, first), self.computed.arrives)
+
+    def _moving(self, context: TaskContext, stored: pa.RecordBatch, first: int) -> Mask | None:
+        """Which rows get a partition that they are not in; None for none."""
+        if not self.computed.moving or not stored.num_rows:
+            return None
+        numbers = pa.array(sorted(self.computed.moving), pa.int32())
+        moves = mask_of(pa.chunked_array([pc.is_in(stored.column(CLAUSE), value_set=numbers)]))
+        candidates = stored.filter(pa.array(moves))
+        keys = keys_to_write(self.keygen, candidates, context.partition_id, first)
+        differs = pc.not_equal(keys.partition_path, candidates.column(PARTITION_PATH))
+        moves[moves] = mask_of(pa.chunked_array([differs]))
+        return moves if moves.any() else None
+
+    def _at_home(self, stored: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        """Rows where their row of the table is: a file's name begins with the id of its file group."""
+        groups = pc.list_element(pc.split_pattern(stored.column(FILE_NAME), "_", max_splits=1), 0)
+        return self._made(stored, stored.column(RECORD_KEY), stored.column(PARTITION_PATH), groups, first)
+
+    def _new(self, context: TaskContext, rows: pa.RecordBatch, first: int) -> pa.RecordBatch:
+        keys = keys_to_write(self.keygen, rows, context.partition_id, first)
+        start = _number(context, first)
+        return self._made(rows, keys.record_key, keys.partition_path, pa.nulls(rows.num_rows, pa.string()), start)
+
+    def _made(
+        self, rows: pa.RecordBatch, keys: pa.Array, paths: pa.Array, groups: pa.Array, first: int
+    ) -> pa.RecordBatch:
+        control = {
+            KEYED_FIELDS[0].name: keys,
+            KEYED_FIELDS[1].name: paths,
+            KEYED_FIELDS[2].name: pa.array(np.arange(first, first + rows.num_rows, dtype=np.int64)),
+            KEYED_FIELDS[3].name: pa.repeat(False, rows.num_rows),
+            LOCATION: groups,
+        }
+        arrays = [control[name] if name in control else rows.column(name) for name in self.schema.names]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _numbered(self, rows: pa.RecordBatch, number: int) -> pa.RecordBatch:
+        at = rows.schema.get_field_index(CLAUSE)
+        return rows.set_column(at, self.schema.field(at), pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
+
+
+def _number(context: TaskContext, first: int) -> int:
+    return (context.partition_id << _TASK_BITS) + first
+
+
+def placed_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns that `PlaceRows` makes of computed rows."""
+    own = {FILE_NAME, *(field.name for field in KEYED_FIELDS)}
+    data = [field for field in schema if field.name not in own]
+    return pa.schema([*data, *KEYED_FIELDS, pa.field(LOCATION, pa.string())])
+
+
+def check_places(counts: Iterable[tuple[str, str | None]], known: Iterable[tuple[str, str]], root: str) -> None:
+    """Raises CorruptFile when meta columns of stored rows name a file group that the table does not have."""
+    groups = set(known)
+    for path, file_id in counts:
+        if file_id is not None and (path, file_id) not in groups:
+            raise CorruptFile(
+                f"{root}: rows say by _hoodie_file_name that they are in file group {file_id} of partition {path!r}, "
+                "which the table does not have. Nothing was written."
+            )
