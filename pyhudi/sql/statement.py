@@ -36,10 +36,14 @@ _ROWS: Mapping[str, str] = {
     "CREATE INDEX": "pyhudi.sql.index_statements:parse",
     "CREATE OR REPLACE TABLE": "pyhudi.sql.create_table:parse_create",
     "CREATE TABLE": "pyhudi.sql.create_table:parse_create",
+    "DELETE FROM": "pyhudi.sql.dml.update:parse_delete",
     "DESC": "pyhudi.sql.show:parse_describe",
     "DESCRIBE": "pyhudi.sql.show:parse_describe",
     "DROP INDEX": "pyhudi.sql.index_statements:parse",
     "DROP TABLE": "pyhudi.sql.drop_table:parse_drop",
+    "INSERT INTO": "pyhudi.sql.dml.insert:parse_insert",
+    "INSERT OVERWRITE": "pyhudi.sql.dml.insert:parse_insert",
+    "MERGE INTO": "pyhudi.sql.dml.merge:parse_merge",
     "REFRESH INDEX": "pyhudi.sql.index_statements:parse",
     "REFRESH TABLE": "pyhudi.sql.drop_table:parse_refresh",
     "SHOW COLUMNS": "pyhudi.sql.show:parse_show",
@@ -48,6 +52,7 @@ _ROWS: Mapping[str, str] = {
     "SHOW PARTITIONS": "pyhudi.sql.show:parse_show",
     "SHOW TBLPROPERTIES": "pyhudi.sql.show:parse_show",
     "TRUNCATE TABLE": "pyhudi.sql.drop_table:parse_truncate",
+    "UPDATE": "pyhudi.sql.dml.update:parse_update",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)

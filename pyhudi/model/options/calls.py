@@ -49,6 +49,7 @@ from pyhudi.model.options.retention import (
     ttl_options,
 )
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope
+from pyhudi.model.options.statements import StatementOptions
 from pyhudi.model.options.table import TableOptions, VersionOptions
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class WriteOptions(
     concurrency: ConcurrencyOptions = part(ConcurrencyOptions, concurrency_options)
     lock: LockOptions = part(LockOptions, lock_options)
     metadata: MetadataOptions = part(MetadataOptions, metadata_options)
+    statements: StatementOptions = part(StatementOptions)
     explicit: frozenset[str] = frozenset()
 
     @classmethod

@@ -36,6 +36,7 @@ from pyhudi.model.options.operation import (
 from pyhudi.model.options.queries import SCHEMA_HISTORY, QueryOptions
 from pyhudi.model.options.retention import ArchivingOptions, CleaningOptions, TtlOptions
 from pyhudi.model.options.spec import HudiOptionWarning, OptionScope, OptionSpec, Support, text_of
+from pyhudi.model.options.statements import StatementOptions
 from pyhudi.model.options.table import TableOptions, VersionOptions
 from pyhudi.shown_text import is_text, quoted
 
@@ -73,6 +74,7 @@ OPTIONS: tuple[OptionSpec, ...] = (
     *topic("Overwriting and deleting partitions", ReplacingOptions),
     *topic("Partition time to live", TtlOptions),
     *topic("Commits", CommitOptions),
+    *topic("Statements of SQL", StatementOptions),
     *topic("Reading", QueryOptions, SCHEMA_HISTORY),
     *(spec for family in (*CALLS, *PLATFORM) for spec in family.specs()),
 )

@@ -261,10 +261,9 @@ PLATFORM = (
     ),
     Family(
         group="Spark SQL",
-        doc="This release has no SQL statements.",
+        doc="UPDATE, DELETE and MERGE INTO look for no key a second time in any case.",
         keys="""
-            spark.sql.insert.into.operation=insert
-            spark.sql.optimized.writes.enable=true sql.bulk.insert.enable=false sql.insert.mode=upsert
+            spark.sql.optimized.writes.enable=true
         """,
     ),
 )

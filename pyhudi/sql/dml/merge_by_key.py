@@ -1,0 +1,186 @@
+"""A MERGE INTO whose condition is the key, and whose clauses look at the source alone: the index does the matching.
+
+The source's rows get two numbers: of the clause that takes them when the table has their key, and when it has not.
+
+Source: docs/sql-dml.md, "How a statement becomes a commit".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from pyhudi.actions.changes.clauses import When
+from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NEW_VALUE, Computed, NumberedClause
+from pyhudi.model.keys import DELETE_FLAG_COLUMN
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.dml.changed_rows import ChangeQuery
+from pyhudi.sql.dml.merge_on import same_words
+from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
+from pyhudi.sql.dml.target import cast, named_words, options_of, quoted
+from pyhudi.sql.session import SqlSession
+from pyhudi.sql.tokens import Kind
+
+__all__ = ["query_by_key", "upsert_text"]
+
+_GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key in another partition
+
+
+def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
+    """The change without a join; None when the statement needs one."""
+    if not _fits(merge) or not _keys_compare(merge, session):
+        return None
+    values = _texts(merge)
+    columns = [
+        f"{by_clause(merge, When.MATCHED) or 'NULL'} AS {quoted(CLAUSE)}",
+        f"{by_clause(merge, When.NOT_MATCHED) or 'NULL'} AS {quoted(NEW_CLAUSE)}",
+        *(f"{text} AS {quoted(name)}" for name, text in values.items()),
+    ]
+    text = (
+        f"SELECT * FROM (SELECT {', '.join(columns)} FROM {merge.source.text}) AS q "
+        f"WHERE {quoted(CLAUSE)} IS NOT NULL OR {quoted(NEW_CLAUSE)} IS NOT NULL"
+    )
+    clauses = tuple(_numbered(merge, values))
+    return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
+
+
+def upsert_text(merge: Described, session: SqlSession) -> str | None:
+    """The rows of a MERGE INTO that is nothing but an upsert by ordering values; None for another one.
+
+    Both stars or their like, for all columns and without conditions: the rows in the files need not be read then.
+    """
+    target = merge.target
+    by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
+    if set(by_clause_kind) != {"update", "insert"} or len(merge.clauses) != 2 or not target.config.ordering_fields:
+        return None
+    index = str(options_of(session, target.named).get("hoodie.index.type", "")).upper()
+    if target.config.record_merge_mode != "EVENT_TIME_ORDERING" or any(word in index for word in _GLOBAL_WORDS):
+        return None
+    if DELETE_FLAG_COLUMN in target.schema.names or not _fits(merge) or not _keys_compare(merge, session):
+        return None
+    updated, inserted = (merge.values[by_clause_kind[does]] for does in ("update", "insert"))
+    same = all(inserted.get(name) == text for name, text in updated.items())
+    everything = set(target.schema.names)
+    if not same or {*updated, *target.fixed} != everything or set(inserted) != everything:
+        return None
+    texts = (f"{text} AS {quoted(name)}" for name, text in inserted.items())
+    return f"SELECT {', '.join(texts)} FROM {merge.source.text}"
+
+
+def _fits(merge: Described) -> bool:
+    """Whether the index pairs the same rows as the condition does."""
+    target, bound = merge.target, merge.bound.values
+    if not target.keys or any("." in name for name in target.keys) or not merge.bound.only_these or merge.moving:
+        return False
+    if set(bound) != set(target.fixed) or set(target.fixed) < set(target.config.partition_fields):
+        return False
+    if any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in merge.clauses):
+        return False
+    if any(_reads_table(reader, merge) for reader in bound.values()):
+        return False
+    for clause in merge.clauses:
+        if clause.when is When.MATCHED and any(_reads_table(reader, merge) for reader in clause.readers):
+            return False
+        if clause.does == "insert" and not _inserts_its_key(merge, clause.star, clause.assigned):
+            return False
+    return True
+
+
+def _inserts_its_key(merge: Described, star: bool, assigned: object) -> bool:
+    """Whether new rows get the key by which they were looked for."""
+    if star:
+        sources = {name: quoted(merge.source.alias, name) for name in merge.columns.names}
+        given = {merge.target.find(name): text for name, text in sources.items()}
+        return all(_same_text(given.get(name), merge.bound.values[name], merge) for name in merge.target.fixed)
+    assert isinstance(assigned, tuple)
+    values = {one.column(merge.target, merge.scope).name: one.value for one in assigned}
+    return all(name in values and same_words(values[name], merge.bound.values[name]) for name in merge.target.fixed)
+
+
+def _same_text(text: str | None, reader: Reader, merge: Described) -> bool:
+    if text is None:
+        return False
+    written, plain = _plain_text(reader.cut(reader.at, reader.stop)), _plain_text(text)
+    return written in (plain, plain.removeprefix(f"{merge.source.alias.lower()}."))
+
+
+def _plain_text(name: str) -> str:
+    return name.replace("`", "").lower()
+
+
+def _reads_table(reader: Reader, merge: Described) -> bool:
+    """Whether an expression may name a column of the table, or a query that does."""
+    source = {name.lower() for name in merge.columns.names}
+    tokens, at = reader.tokens[: reader.stop], reader.at
+    while at < reader.stop:
+        token = tokens[at]
+        if token.is_word("SELECT") or token.is_symbol("*"):
+            return True
+        if token.kind not in (Kind.WORD, Kind.NAME):
+            at += 1
+            continue
+        parts, at = named_words(tokens, at)
+        if len(merge.scope.without_table(tuple(parts))) < len(parts):
+            return True
+        if parts[0].lower() not in source and merge.target.find(parts[0]) is not None:
+            return True
+    return False
+
+
+def _keys_compare(merge: Described, session: SqlSession) -> bool:
+    """Whether the key fields are of the types that they are compared with, so that equal values make equal keys."""
+    pairs = [(name, reader.cut(reader.at, reader.stop)) for name, reader in merge.bound.values.items()]
+    plain = {_plain_text(quoted(merge.source.alias, name)): name for name in merge.columns.names}
+    if all(_plain_text(text) in plain for _, text in pairs):
+        kinds = [(name, merge.columns.field(plain[_plain_text(text)]).type) for name, text in pairs]
+        return all(_alike(kind, merge.target.schema.field(name).type) for name, kind in kinds)
+    texts = ", ".join(f"({text}) AS {quoted(name)}" for name, text in pairs)
+    found = session.columns_of(session.query(f"SELECT {texts} FROM {merge.source.text}"))
+    return all(_alike(found.field(n).type, merge.target.schema.field(name).type) for n, (name, _) in enumerate(pairs))
+
+
+def _alike(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if pa.types.is_integer(found) and pa.types.is_integer(wanted):
+        return found.bit_width <= wanted.bit_width
+    return found == wanted or (pa.types.is_large_string(found) and pa.types.is_string(wanted))
+
+
+def _texts(merge: Described) -> dict[str, str]:
+    """The columns of the computed rows: keys, what rows that are there get, what new rows get where that differs."""
+    target = merge.target
+    texts: dict[str, str] = {}
+    for name, reader in merge.bound.values.items():
+        texts[name] = cast(f"({reader.cut(reader.at, reader.stop)}\n)", target.schema.field(name))
+    stored, fresh = _by_column(merge, "update"), _by_column(merge, "insert")
+    if fresh:
+        inserts = [n for n, clause in enumerate(merge.clauses) if clause.does == "insert"]
+        for field in target.schema:
+            given = fresh.setdefault(field.name, {})
+            given |= {number: cast("NULL", field) for number in inserts if number not in given}
+    made = {name: chosen(numbers, CLAUSE) for name, numbers in stored.items()}
+    for name, numbers in fresh.items():
+        text = chosen(numbers, NEW_CLAUSE)
+        if name not in texts:
+            made[name if made.get(name, text) == text else NEW_VALUE + name] = text
+    return texts | made
+
+
+def _by_column(merge: Described, does: str) -> dict[str, dict[int, str]]:
+    found: dict[str, dict[int, str]] = {}
+    for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
+        if clause.does == does:
+            for name, text in values.items():
+                found.setdefault(name, {})[number] = text
+    return found
+
+
+def _numbered(merge: Described, texts: Mapping[str, str]) -> Iterator[NumberedClause]:
+    for number, (clause, values) in enumerate(zip(merge.clauses, merge.values, strict=True)):
+        if clause.does == "insert":
+            columns = {
+                name: NEW_VALUE + name if NEW_VALUE + name in texts else name for name in merge.target.schema.names
+            }
+            yield NumberedClause(When.NOT_MATCHED, "insert", number, columns, NEW_CLAUSE)
+        else:
+            yield NumberedClause(When.MATCHED, clause.does, number, {name: name for name in values})

@@ -1,0 +1,150 @@
+"""UPDATE and DELETE FROM: the engine finds the rows and computes their new values, one commit writes them.
+
+    UPDATE t [AS x] SET a = …, x.b = … [WHERE …]        DELETE FROM t [AS x] [WHERE …]
+
+Source: docs/sql-dml.md, "UPDATE", "DELETE FROM"; Spark's SQL reference, "Subquery".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from pyhudi.actions.changes.clauses import When
+from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
+from pyhudi.errors import ConfigError
+from pyhudi.model.keys import META_COLUMNS
+from pyhudi.sql.clauses import Reader
+from pyhudi.sql.dml.changed_rows import NO_ROWS, ChangeQuery, change
+from pyhudi.sql.dml.scope import Scope, read_alias
+from pyhudi.sql.dml.target import Target, cast, quoted
+from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import Token
+
+__all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """`column = value` of a SET clause. `name`: the column as written, with its qualifiers."""
+
+    name: tuple[str, ...]
+    value: Reader
+
+    def column(self, target: Target, scope: Scope) -> pa.Field:
+        """The column of the table. Raises ConfigError for one that there is not, and for a field of a struct."""
+        name = scope.without_table(self.name)
+        if len(name) > 1:
+            raise ConfigError(
+                f"SET {'.'.join(self.name)}: only whole columns can be set. Set {name[0]} to named_struct(...) with "
+                "the other fields as they are."
+            )
+        return target.column(name[0])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeStatement:
+    """An UPDATE, or a DELETE FROM without `assigned`. `condition` None: all rows."""
+
+    named: NamedTable
+    alias: str
+    condition: Reader | None
+    assigned: tuple[Assigned, ...] | None
+
+    def run(self, session: SqlSession) -> SqlFrame:
+        """Run it as one commit; it returns no rows, as in Hudi."""
+        change(session, self.named, "DELETE" if self.assigned is None else "UPDATE", self._query)
+        return session.frame_from(NO_ROWS)
+
+    def _query(self, target: Target) -> ChangeQuery:
+        scope = Scope(self.named.name, self.alias)
+        values = self._values(target, scope)
+        condition = "" if self.condition is None else scope.text(self.condition)
+        readers = [assigned.value for assigned in self.assigned or ()]
+        readers += [] if self.condition is None else [self.condition]
+        read = target.read_columns(target.columns_in([token for reader in readers for token in tokens_of(reader)]))
+        metas = [name for name in (*META_COLUMNS, *target.fixed) if name in read]
+        if target.config.populate_meta_fields:
+            metas = [name for name in metas if name in META_COLUMNS]
+        columns = [quoted(self.alias, name) for name in metas]
+        columns += [f"0 AS {quoted(CLAUSE)}", *(f"{text} AS {quoted(name)}" for name, text in values.items())]
+        where = f" WHERE ({condition}\n)" if condition else ""
+
+        def text(view: str) -> str:
+            return f"SELECT {', '.join(columns)} FROM {view} AS {quoted(self.alias)}{where}"
+
+        is_delete = self.assigned is None
+        clause = NumberedClause(When.MATCHED, "delete" if is_delete else "update", 0, {name: name for name in values})
+        computed = Computed(is_placed=target.config.populate_meta_fields, only_deletes=is_delete)
+        return ChangeQuery(read, text, (clause,), computed)
+
+    def _values(self, target: Target, scope: Scope) -> dict[str, str]:
+        """The new values by column. Raises ConfigError as Hudi does for key and partition columns."""
+        values: dict[str, str] = {}
+        for assigned in self.assigned or ():
+            column = assigned.column(target, scope)
+            for fields, what in ((target.keys, "record key"), (target.config.partition_fields, "partition")):
+                if column.name in (name.partition(".")[0] for name in fields):
+                    raise ConfigError(
+                        f"UPDATE {self.named.name} sets the {what} field {column.name}, which says which row it is and "
+                        "where it lives. Leave it out; MERGE INTO moves rows to other partitions."
+                    )
+            if column.name in values:
+                raise ConfigError(f"UPDATE {self.named.name} sets the column {column.name} twice.")
+            values[column.name] = cast(f"({scope.text(assigned.value)}\n)", column)
+        return values
+
+
+def tokens_of(reader: Reader) -> Sequence[Token]:
+    """The tokens that a cursor has left."""
+    return reader.tokens[reader.at : reader.stop]
+
+
+def parse_update(text: str, tokens: Sequence[Token], session: SqlSession) -> ChangeStatement | None:
+    """An UPDATE; None when its table is not one of Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("UPDATE")
+    name = reader.table_name()
+    named = session.find_table(name)
+    if named is None:
+        return None
+    alias = read_alias(reader, "SET") or name.parts[-1]
+    reader.expect("SET")
+    assigned = read_assignments(reader.until("WHERE"))
+    return ChangeStatement(named, alias, _condition(reader), assigned)
+
+
+def parse_delete(text: str, tokens: Sequence[Token], session: SqlSession) -> ChangeStatement | None:
+    """A DELETE FROM; None when its table is not one of Hudi's."""
+    reader = Reader(text, tokens)
+    reader.expect("DELETE FROM")
+    name = reader.table_name()
+    named = session.find_table(name)
+    if named is None:
+        return None
+    alias = read_alias(reader, "WHERE") or name.parts[-1]
+    return ChangeStatement(named, alias, _condition(reader), None)
+
+
+def read_assignments(reader: Reader) -> tuple[Assigned, ...]:
+    """`a = …, b.c = …`; steps over them."""
+    found = []
+    for part in reader.split():
+        name = part.dotted("a column to set")
+        if not part.accept_symbol("=") and not part.accept_symbol("=="):
+            raise part.error("'='")
+        if part.at_end:
+            raise part.error("a value")
+        found.append(Assigned(name, part))
+    return tuple(found)
+
+
+def _condition(reader: Reader) -> Reader | None:
+    if not reader.accept("WHERE"):
+        reader.expect_end()
+        return None
+    if reader.at_end:
+        raise reader.error("a condition")
+    return reader
