@@ -1,0 +1,44 @@
+"""INSERT, UPDATE, DELETE and MERGE INTO by `spark.sql`, classic and Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pyhudi
+from tests.support.sql.on_spark import run_case
+from tests.support.sql.statements import Case, cases
+
+# A few that go each road; the whole list takes minutes.
+QUICK = (
+    "insert into a partitioned table takes partition columns last",
+    "insert overwrite replaces partitions",
+    "update changes the rows that the condition is true for",
+    "update of a field of a struct",
+    "delete from a partitioned merge on read table",
+    "merge updates, deletes and inserts",
+    "merge of rows that the source does not have",
+    "merge that moves rows by a global index",
+)
+CASES = [case if case.name in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in cases("dml.sql")]
+
+
+@pytest.fixture(scope="module")
+def enabled(spark: Any) -> Iterator[Any]:
+    pyhudi.enable(spark)
+    yield spark
+    pyhudi.disable(spark)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_statement_does_what_the_list_says(
+    enabled: Any, tmp_path: Path, case: Case, request: pytest.FixtureRequest
+) -> None:
+    database = f"dml_{abs(hash(request.node.name))}"
+    try:
+        case.check(run_case(enabled, case, tmp_path, database))
+    finally:
+        enabled.sql("USE default")

@@ -1,0 +1,1 @@
+"""Statements of SQL and what they do."""
