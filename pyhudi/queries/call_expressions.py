@@ -43,7 +43,7 @@ def _registered(call: Call, column_type: pa.DataType) -> str:
             return name
         if len(_names) >= MAX_CALLS:
             raise ConfigError(
-                f"where: {call.function} is asked for with more than {MAX_CALLS} different arguments in one process; "
+                f"where: {call.function} comes with more than {MAX_CALLS} different arguments in one process; "
                 f"expected at most as many."
             )
         name = f"pyhudi_{call.function}_{len(_names)}"

@@ -26,7 +26,7 @@ def save_history(
     config: TableConfig,
     timeline: Timeline,
 ) -> None:
-    """Write the history that an instant makes: its schema first, then the others as they stand there already.
+    """Write the history that an instant makes: its schema first, then the others, which it has already.
 
     Args:    times: of the instant, and when its file of the history is complete, which names have from version 8 on.
     """

@@ -13,7 +13,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.metadata_validation import validate
 
 OPTIONS = {
-    "hoodie.table.name": "beside",
+    "hoodie.table.name": "indexed",
     "hoodie.datasource.write.recordkey.field": "id",
     "hoodie.datasource.write.partitionpath.field": "p",
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",

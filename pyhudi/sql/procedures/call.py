@@ -20,13 +20,13 @@ from pyhudi.table import HudiTable
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlSession
 
-__all__ = ["Call", "table_name_of"]
+__all__ = ["ProcedureCall", "table_name_of"]
 
 _NONE = "none"
 
 
 @dataclass(frozen=True)
-class Call:
+class ProcedureCall:
     """What a procedure is given. `values`: by the names of its arguments; those that have no value are not there.
 
     `session`: None for calls from Python, which name a table by its path, or hand it over as `given`.

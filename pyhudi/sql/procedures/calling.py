@@ -13,7 +13,7 @@ from pyhudi.model.predicate import parse_where
 from pyhudi.queries.filters import bind, to_arrow
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.literals import Constant, constant_of
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure
 from pyhudi.sql.procedures.registry import procedure_called
 from pyhudi.sql.procedures.rows import rows_as_table
@@ -37,7 +37,7 @@ class CallProcedure:
     def run(self, session: SqlSession) -> SqlFrame:
         """Call it; its rows are the statement's."""
         values = self.procedure.values(self.positional, self.named)
-        rows = _run(Call(self.procedure.name, values, session), self.procedure)
+        rows = _run(ProcedureCall(self.procedure.name, values, session), self.procedure)
         wanted = str(values.get("filter", "")).strip()
         if not wanted:
             return session.frame_from(rows)
@@ -102,12 +102,12 @@ def call(
         given[key] = table.path if isinstance(table, HudiTable) else os.fspath(table)
     values = found.values((), given)
     opened = table if isinstance(table, HudiTable) and "table" in taken else None
-    rows = _run(Call(found.name, values, None, opened, storage_options or {}), found)
+    rows = _run(ProcedureCall(found.name, values, None, opened, storage_options or {}), found)
     wanted = str(values.get("filter", "")).strip()
     return _filtered(rows, wanted) if wanted else rows
 
 
-def _run(made: Call, procedure: Procedure) -> pa.Table:
+def _run(made: ProcedureCall, procedure: Procedure) -> pa.Table:
     return rows_as_table(procedure.columns, procedure.run(made))
 
 

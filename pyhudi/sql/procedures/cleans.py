@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 
 __all__ = ["PROCEDURES"]
@@ -13,7 +13,7 @@ __all__ = ["PROCEDURES"]
 _SHOWN_CLEANS = "table string!, limit integer=10, showArchived boolean=false, filter string="
 
 
-def _run_clean(call: Call) -> Rows:
+def _run_clean(call: ProcedureCall) -> Rows:
     keys = {
         "clean_policy": "hoodie.clean.policy",
         "retain_commits": "hoodie.clean.commits.retained",
@@ -44,7 +44,7 @@ def _run_clean(call: Call) -> Rows:
 _CLEAN_VERSION = 2  # of the bodies of cleans: all that are read here
 
 
-def _show_cleans(call: Call) -> Rows:
+def _show_cleans(call: ProcedureCall) -> Rows:
     for instant in call.limited((found,) for found in call.completed(ActionKind.CLEAN)):
         (clean,) = instant
         assert isinstance(clean, Instant)
@@ -56,11 +56,11 @@ def _show_cleans(call: Call) -> Rows:
         )  # fmt: skip
 
 
-def _show_cleans_metadata(call: Call) -> Rows:
+def _show_cleans_metadata(call: ProcedureCall) -> Rows:
     return call.limited(_cleaned_partitions(call))
 
 
-def _cleaned_partitions(call: Call) -> Iterator[Row]:
+def _cleaned_partitions(call: ProcedureCall) -> Iterator[Row]:
     for clean in call.completed(ActionKind.CLEAN):
         body = call.meta.reader.clean_metadata(clean)
         total = sum(len(partition.deleted) for partition in body.partitions.values())
@@ -72,11 +72,11 @@ def _cleaned_partitions(call: Call) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _show_clean_plans(call: Call) -> Rows:
+def _show_clean_plans(call: ProcedureCall) -> Rows:
     return call.limited(_clean_plans(call))
 
 
-def _clean_plans(call: Call) -> Iterator[Row]:
+def _clean_plans(call: ProcedureCall) -> Iterator[Row]:
     for instant in reversed(call.meta.timeline.of([ActionKind.CLEAN]).instants):
         plan = call.meta.reader.clean_plan(instant)
         if plan is not None:

@@ -7,7 +7,7 @@ from math import ceil
 
 from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import Instant
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
@@ -54,18 +54,18 @@ def _stats(instant: Instant, body: CommitMetadata) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _show_commits(call: Call) -> Rows:
+def _show_commits(call: ProcedureCall) -> Rows:
     return call.limited(
         (instant.requested_time, instant.completion_time, instant.action.value, *_totals(body))
         for instant, body in call.commits()
     )
 
 
-def _show_commits_metadata(call: Call) -> Rows:
+def _show_commits_metadata(call: ProcedureCall) -> Rows:
     return call.limited(row for instant, body in call.commits() for row in _stats(instant, body))
 
 
-def _archived(call: Call) -> Iterator[tuple[Instant, CommitMetadata]]:
+def _archived(call: ProcedureCall) -> Iterator[tuple[Instant, CommitMetadata]]:
     since, until = call.text("start_ts") or None, call.text("end_ts") or None
     for found in load_archived_timeline(call.storage, call.meta.config).instants(since, until):
         body = found.commit() if found.instant.action.is_commit else None
@@ -73,17 +73,17 @@ def _archived(call: Call) -> Iterator[tuple[Instant, CommitMetadata]]:
             yield found.instant, body
 
 
-def _show_archived_commits(call: Call) -> Rows:
+def _show_archived_commits(call: ProcedureCall) -> Rows:
     return call.limited(
         (instant.requested_time, instant.completion_time, *_totals(body)) for instant, body in _archived(call)
     )
 
 
-def _show_archived_commits_metadata(call: Call) -> Rows:
+def _show_archived_commits_metadata(call: ProcedureCall) -> Rows:
     return call.limited(row for instant, body in _archived(call) for row in _stats(instant, body))
 
 
-def _show_commit_files(call: Call) -> Rows:
+def _show_commit_files(call: ProcedureCall) -> Rows:
     instant, body = call.commit_at(call.text("instant_time"))
     return call.limited(
         (
@@ -95,7 +95,7 @@ def _show_commit_files(call: Call) -> Rows:
     )  # fmt: skip
 
 
-def _show_commit_partitions(call: Call) -> Rows:
+def _show_commit_partitions(call: ProcedureCall) -> Rows:
     instant, body = call.commit_at(call.text("instant_time"))
     return call.limited(
         (instant.action.value, partition, *_partition_totals(stats))
@@ -116,13 +116,13 @@ def _partition_totals(stats: Iterable[WriteStat]) -> tuple[int, ...]:
     )
 
 
-def _show_commit_write_stats(call: Call) -> Rows:
+def _show_commit_write_stats(call: ProcedureCall) -> Rows:
     instant, body = call.commit_at(call.text("instant_time"))
     written_bytes, *_, rows, _, _ = _totals(body)
     return call.limited([(instant.action.value, written_bytes, rows, ceil(written_bytes / rows) if rows else None)])
 
 
-def _show_commit_extra_metadata(call: Call) -> Rows:
+def _show_commit_extra_metadata(call: ProcedureCall) -> Rows:
     time, key = call.text("instant_time"), call.text("metadata_key")
     found = [call.commit_at(time)] if time else call.commits()[:1]
     return call.limited(
@@ -133,7 +133,7 @@ def _show_commit_extra_metadata(call: Call) -> Rows:
     )
 
 
-def _commits_compare(call: Call) -> Rows:
+def _commits_compare(call: ProcedureCall) -> Rows:
     other = call.table_called(call.text("path"))
     own, theirs = call.meta.timeline.commits(), other.state.timeline.commits()
     mine, its = (newest.requested_time if newest else "" for newest in (own.last_commit(), theirs.last_commit()))

@@ -15,7 +15,7 @@ from pyhudi.model.file_group import FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, data_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.timeline import Timeline
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.instant_bodies import rollbacks_of
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.storage.base import FileInfo
@@ -56,7 +56,7 @@ def log_sizes(found: FileSlice) -> tuple[int, int]:
 # ---- slices
 
 
-def _show_all(call: Call) -> Rows:
+def _show_all(call: ProcedureCall) -> Rows:
     view = _view(call, replaced=True)
     return call.limited(
         (*_slice(call, found), _listed(call, reversed(found.log_files), ", "))
@@ -67,7 +67,7 @@ def _show_all(call: Call) -> Rows:
     )
 
 
-def _show_latest(call: Call) -> Rows:
+def _show_latest(call: ProcedureCall) -> Rows:
     one, other = call.text("path_regex"), call.text("partition_path")
     if _ALL not in (one, other):
         raise ConfigError(f"{call.procedure}: give path_regex or partition_path, not both.")
@@ -78,7 +78,7 @@ def _show_latest(call: Call) -> Rows:
     )
 
 
-def _latest_row(call: Call, found: FileSlice) -> Row:
+def _latest_row(call: ProcedureCall, found: FileSlice) -> Row:
     base_bytes = found.base_file.size_bytes if found.base_file is not None else 0
     log_bytes = sum(log.size_bytes for log in found.log_files)
     # Of all log files that are visible the write is complete: they are there for the next compaction.
@@ -89,7 +89,7 @@ def _latest_row(call: Call, found: FileSlice) -> Row:
     return (*_slice(call, found), log_bytes, 0, *ratios, _listed(call, begun, ","), _listed(call, later, ","))
 
 
-def _slice(call: Call, found: FileSlice) -> Row:
+def _slice(call: ProcedureCall, found: FileSlice) -> Row:
     base = found.base_file
     return (
         found.group.partition_path,
@@ -102,12 +102,12 @@ def _slice(call: Call, found: FileSlice) -> Row:
     )
 
 
-def _listed(call: Call, logs: Iterable[LogFile], separator: str) -> str:
+def _listed(call: ProcedureCall, logs: Iterable[LogFile], separator: str) -> str:
     texts = (f"HoodieLogFile(pathStr={call.storage.full_path(log.path)}, fileSize={log.size_bytes})" for log in logs)
     return f"[{separator.join(texts)}]"
 
 
-def _view(call: Call, *, replaced: bool = False) -> FileSystemView:
+def _view(call: ProcedureCall, *, replaced: bool = False) -> FileSystemView:
     """The table's files as of what the arguments name; `replaced`: those, too, that wait for cleaning."""
     last = call.text("max_instant")
     including = call.flag("include_max")
@@ -125,7 +125,7 @@ def _view(call: Call, *, replaced: bool = False) -> FileSystemView:
     return read_consistently(call.table.state, load)
 
 
-def _completed(instant: Instant, call: Call) -> Instant:
+def _completed(instant: Instant, call: ProcedureCall) -> Instant:
     """An instant as it counts: with include_in_flight, writes that are under way count like completed ones."""
     if call.flag("include_in_flight") and instant.state is State.INFLIGHT and instant.action.is_commit:
         return instant.at(State.COMPLETED)
@@ -135,7 +135,7 @@ def _completed(instant: Instant, call: Call) -> Instant:
 # ---- sizes
 
 
-def _stats_file_sizes(call: Call) -> Rows:
+def _stats_file_sizes(call: ProcedureCall) -> Rows:
     sizes: dict[str, list[int]] = {}
     for path, files in listed_partitions(call.storage):
         if matches(path, call.text("partition_path")):
@@ -171,7 +171,7 @@ def _distribution(sizes: Sequence[int]) -> Row:
 # ---- one file
 
 
-def _show_file_status(call: Call) -> Rows:
+def _show_file_status(call: ProcedureCall) -> Rows:
     name, partition = call.text("file"), call.text("partition")
     if call.meta.config.partition_fields and "partition" not in call.values:
         raise ConfigError(f"{call.procedure}: {call.table.path} has partitions; say in which one the file is.")
@@ -185,7 +185,7 @@ def _show_file_status(call: Call) -> Rows:
     return [("exist", "", "", "active", path.removeprefix("file:") if path.startswith("file:") else path)]
 
 
-def _deleters(call: Call) -> list[Instant]:
+def _deleters(call: ProcedureCall) -> list[Instant]:
     return [
         *call.completed(ActionKind.CLEAN),
         *call.completed(ActionKind.ROLLBACK),
@@ -193,7 +193,7 @@ def _deleters(call: Call) -> list[Instant]:
     ]
 
 
-def _deleted_by(call: Call, instant: Instant) -> Iterator[str]:
+def _deleted_by(call: ProcedureCall, instant: Instant) -> Iterator[str]:
     if instant.action is ActionKind.CLEAN:
         for cleaned in call.meta.reader.clean_metadata(instant).partitions.values():
             yield from cleaned.deleted
@@ -203,7 +203,7 @@ def _deleted_by(call: Call, instant: Instant) -> Iterator[str]:
             yield from partition.success_delete_files
 
 
-def _show_invalid_parquet(call: Call) -> Rows:
+def _show_invalid_parquet(call: ProcedureCall) -> Rows:
     wanted = [path.strip("/ ") for path in call.text("partitions").split(",") if path.strip()]
     instants = [time.strip() for time in call.text("instants").split(",") if time.strip()]
     return call.limited(
@@ -216,7 +216,7 @@ def _show_invalid_parquet(call: Call) -> Rows:
     )
 
 
-def _is_broken(call: Call, file: FileInfo) -> bool:
+def _is_broken(call: ProcedureCall, file: FileInfo) -> bool:
     """Whether a base file can't be opened; it goes when the call asks for that."""
     try:
         with open_base_file(call.storage, file.path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import decode_avro_record
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -21,11 +21,11 @@ _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _UNLIMITED = -1  # how a file system says that a folder has no quota
 
 
-def _show_table_properties(call: Call) -> Rows:
+def _show_table_properties(call: ProcedureCall) -> Rows:
     return call.limited(sorted(call.meta.config.properties.items()))
 
 
-def _stats_wa(call: Call) -> Rows:
+def _stats_wa(call: ProcedureCall) -> Rows:
     updated_in_all, written_in_all = 0, 0
     rows: list[Row] = []
     for instant, body in reversed(call.commits()):
@@ -46,7 +46,7 @@ def _factor(written: int, updated: int) -> str:
 # ---- folders
 
 
-def _show_fs_path_detail(call: Call) -> Rows:
+def _show_fs_path_detail(call: ProcedureCall) -> Rows:
     path = call.text("path")
     storage = open_storage(path, call.storage_options)
     places = [entry.path for entry in storage.list("")] if call.flag("is_sub") else [""]
@@ -82,7 +82,7 @@ def _readable(size: int) -> str:
 # ---- instants as files
 
 
-def _export_instants(call: Call) -> Rows:
+def _export_instants(call: ProcedureCall) -> Rows:
     folder = Path(call.text("local_folder"))
     if not folder.is_dir():
         raise ConfigError(f"{call.procedure}: {folder} is no folder of this machine. Make it first.")
@@ -97,7 +97,7 @@ def _export_instants(call: Call) -> Rows:
     return [(f"Exported {len(chosen)} Instants to {call.text('local_folder')}",)]
 
 
-def _as_json(call: Call, instant: Instant) -> str:
+def _as_json(call: ProcedureCall, instant: Instant) -> str:
     body = call.meta.reader.read_body(instant, State.COMPLETED)
     if body[:1] == b"{" or not body:
         return body.decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.formats.log.envelope import CorruptRange
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.model.filenames import LogFileName
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.view.file_system_view import listed_partitions
 
@@ -21,7 +21,7 @@ __all__ = ["PROCEDURES"]
 _FILES = "table string, path string, log_file_path_pattern string!"
 
 
-def _log_files(call: Call) -> list[str]:
+def _log_files(call: ProcedureCall) -> list[str]:
     """Paths of the log files that the pattern names: as paths of the table, with or without its folder before them."""
     root = call.storage.full_path("").rstrip("/")
     pattern = call.text("log_file_path_pattern")
@@ -37,16 +37,16 @@ def _log_files(call: Call) -> list[str]:
     return sorted(found)
 
 
-def _blocks(call: Call) -> Iterator[LogBlock | CorruptRange]:
+def _blocks(call: ProcedureCall) -> Iterator[LogBlock | CorruptRange]:
     for path in _log_files(call):
         yield from scan_log(call.storage, path)
 
 
-def _show_logfile_metadata(call: Call) -> Rows:
+def _show_logfile_metadata(call: ProcedureCall) -> Rows:
     return call.limited(_block_rows(call))
 
 
-def _block_rows(call: Call) -> Iterator[Row]:
+def _block_rows(call: ProcedureCall) -> Iterator[Row]:
     for block in _blocks(call):
         if isinstance(block, CorruptRange):
             yield "", 0, "CORRUPT_BLOCK", "{}", "{}"
@@ -56,13 +56,13 @@ def _block_rows(call: Call) -> Iterator[Row]:
         yield block.instant_time, records, f"{block.frame.block_type.name}_BLOCK", header, "{}"
 
 
-def _show_logfile_records(call: Call) -> Rows:
+def _show_logfile_records(call: ProcedureCall) -> Rows:
     if not _log_files(call):
         raise ConfigError(f"{call.procedure}: no log file has the form {call.text('log_file_path_pattern')!r:.300}.")
     return call.limited(_records(call))
 
 
-def _records(call: Call) -> Iterator[Row]:
+def _records(call: ProcedureCall) -> Iterator[Row]:
     newest: dict[object, str] = {}
     for block in _blocks(call):
         if isinstance(block, CorruptRange) or not block.is_data:

@@ -13,7 +13,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.listing import listed_files
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Rows
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -24,14 +24,14 @@ _STATS = "column_stats"
 _PERCENTILES = (50, 75, 95, 99)
 
 
-def _create(call: Call) -> Rows:
+def _create(call: ProcedureCall) -> Rows:
     if call.meta.config.metadata_partitions:
         raise ConfigError(f"{call.procedure}: {call.table.path} has a metadata table. Call init_metadata_table.")
     built = call.table.metadata.rebuild(options={**call.options, "hoodie.metadata.enable": "true"})
     return [(f"Created Metadata Table in {_folder(call)} ({', '.join(built.partitions)})",)]
 
 
-def _init(call: Call) -> Rows:
+def _init(call: ProcedureCall) -> Rows:
     if not call.meta.config.metadata_partitions:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
     if call.flag("read_only"):
@@ -40,16 +40,16 @@ def _init(call: Call) -> Rows:
     return [(f"Initialized Metadata Table in {_folder(call)}",)]
 
 
-def _delete(call: Call) -> Rows:
+def _delete(call: ProcedureCall) -> Rows:
     call.table.metadata.drop(options=call.options)
     return [(f"Removed Metadata Table from {_folder(call)}",)]
 
 
-def _folder(call: Call) -> str:
+def _folder(call: ProcedureCall) -> str:
     return call.storage.full_path(".hoodie/metadata")
 
 
-def _open(call: Call) -> MetadataTable:
+def _open(call: ProcedureCall) -> MetadataTable:
     found = MetadataTable.open(call.meta)
     if found is None:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no metadata table. Call create_metadata_table.")
@@ -59,11 +59,11 @@ def _open(call: Call) -> MetadataTable:
 # ---- what it says
 
 
-def _show_partitions(call: Call) -> Rows:
+def _show_partitions(call: ProcedureCall) -> Rows:
     return [(path,) for path in sorted(listed_files(_open(call)))]
 
 
-def _show_files(call: Call) -> Rows:
+def _show_files(call: ProcedureCall) -> Rows:
     path = call.text("partition")
     if call.meta.config.partition_fields and not path:
         found = listed_files(_open(call))
@@ -71,7 +71,7 @@ def _show_files(call: Call) -> Rows:
     return call.limited((file.name,) for file in listed_files(_open(call), [path]).get(path, ()))
 
 
-def _show_stats(call: Call) -> Rows:
+def _show_stats(call: ProcedureCall) -> Rows:
     table = MetadataTable.open(call.meta)
     if table is None:
         return
@@ -86,7 +86,7 @@ def _show_stats(call: Call) -> Rows:
         yield from ((f"{name}.{key}", str(value)) for key, value in sizes.items())
 
 
-def _validate(call: Call) -> Rows:
+def _validate(call: ProcedureCall) -> Rows:
     table = _open(call)
     view = FileSystemView.load(call.meta)
     listed = {path: {file.name: file.size_bytes for file in files} for path, files in listed_files(table).items()}
@@ -112,7 +112,7 @@ def _visible(view: FileSystemView, path: str) -> Iterator[tuple[str, int]]:
 # ---- column statistics
 
 
-def _column_stats(call: Call) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Scalar, int | None]]:
+def _column_stats(call: ProcedureCall) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Scalar, int | None]]:
     """Partition path, file, column, smallest and greatest value, nulls: of the newest slices' files."""
     table = _open(call)
     if _STATS not in table.partitions:
@@ -142,7 +142,7 @@ def _column_stats(call: Call) -> Iterator[tuple[str, str, str, pa.Scalar, pa.Sca
             yield places[name], name, column, least, greatest, record["nullCount"]
 
 
-def _show_column_stats(call: Call) -> Rows:
+def _show_column_stats(call: ProcedureCall) -> Rows:
     for _, name, column, least, greatest, nulls in _column_stats(call):
         yield name, column, _text(least), _text(greatest), nulls
 
@@ -151,7 +151,7 @@ def _text(value: pa.Scalar) -> str | None:
     return str(value.as_py()) if value.is_valid else None
 
 
-def _show_overlap(call: Call) -> Rows:
+def _show_overlap(call: ProcedureCall) -> Rows:
     counts: dict[str, int] = defaultdict(int)
     for found in FileSystemView.load(call.meta).all_slices():
         counts[found.group.partition_path] += 1

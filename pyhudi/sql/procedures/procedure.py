@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.literals import Constant
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.rows import Row, Rows
 
 __all__ = ["Argument", "Procedure", "Row", "Rows"]
@@ -75,11 +75,11 @@ class Procedure:
     name: str
     arguments: tuple[Argument, ...]
     columns: pa.Schema
-    run: Callable[[Call], Rows]
+    run: Callable[[ProcedureCall], Rows]
     about: str
 
     @classmethod
-    def of(cls, name: str, arguments: str, columns: str, run: Callable[[Call], Rows], about: str) -> Procedure:
+    def of(cls, name: str, arguments: str, columns: str, run: Callable[[ProcedureCall], Rows], about: str) -> Procedure:
         """A procedure from its words."""
         taken = tuple(Argument.of(words) for words in arguments.split(", ")) if arguments else ()
         return cls(name, taken, _columns(columns), run, about)

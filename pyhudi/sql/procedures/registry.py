@@ -18,7 +18,7 @@ from pyhudi.sql.procedures import (
     table_data,
     timeline,
 )
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Rows
 
 __all__ = ["PROCEDURES", "REFUSED", "procedure_called"]
@@ -51,7 +51,7 @@ REFUSED: Mapping[str, str] = {
 }
 
 
-def _help(call: Call) -> Rows:
+def _help(call: ProcedureCall) -> Rows:
     name = call.text("cmd").lower()
     if name:
         return [(_description(procedure_called(name)),)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.instant import ActionKind
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.instant_bodies import rollback_metadata
 from pyhudi.sql.procedures.procedure import Procedure, Rows
 
@@ -13,7 +13,7 @@ __all__ = ["PROCEDURES"]
 _TABLE_AND_TIME = "table string, instant_time string=, path string"
 
 
-def _show_rollbacks(call: Call) -> Rows:
+def _show_rollbacks(call: ProcedureCall) -> Rows:
     found = ((i, rollback_metadata(call.meta, i)) for i in call.completed(ActionKind.ROLLBACK))
     return call.limited(
         (instant.requested_time, time, body.total_files_deleted, body.time_taken_ms, len(body.partitions))
@@ -22,7 +22,7 @@ def _show_rollbacks(call: Call) -> Rows:
     )
 
 
-def _show_rollback_detail(call: Call) -> Rows:
+def _show_rollback_detail(call: ProcedureCall) -> Rows:
     time = call.text("instant_time")
     instant = call.meta.timeline.completed().find(time, ActionKind.ROLLBACK)
     if instant is None:
@@ -37,27 +37,27 @@ def _show_rollback_detail(call: Call) -> Rows:
     )
 
 
-def _rollback_to_instant(call: Call) -> Rows:
+def _rollback_to_instant(call: ProcedureCall) -> Rows:
     done = call.table.rollback(call.text("instant_time"), options=call.options)
     return [(bool(done.rolled_back),)]
 
 
-def _create_savepoint(call: Call) -> Rows:
+def _create_savepoint(call: ProcedureCall) -> Rows:
     time = call.text("commit_time") or None
     call.table.savepoint(time, user=call.text("user"), comment=call.text("comments"), options=call.options)
     return [(True,)]
 
 
-def _show_savepoints(call: Call) -> Rows:
+def _show_savepoints(call: ProcedureCall) -> Rows:
     return [(found.instant_time,) for found in reversed(call.table.savepoints())]
 
 
-def _delete_savepoint(call: Call) -> Rows:
+def _delete_savepoint(call: ProcedureCall) -> Rows:
     call.table.delete_savepoint(_saved(call), options=call.options)
     return [(True,)]
 
 
-def _rollback_to_savepoint(call: Call) -> Rows:
+def _rollback_to_savepoint(call: ProcedureCall) -> Rows:
     time = _saved(call)
     if time not in {found.instant_time for found in call.table.savepoints()}:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no savepoint {time!r:.100}.")
@@ -65,7 +65,7 @@ def _rollback_to_savepoint(call: Call) -> Rows:
     return [(True,)]
 
 
-def _saved(call: Call) -> str:
+def _saved(call: ProcedureCall) -> str:
     """The savepoint that is meant: the newest when none is named. Raises ConfigError when there is none."""
     time = call.text("instant_time")
     times = [found.instant_time for found in call.table.savepoints()]
@@ -74,7 +74,7 @@ def _saved(call: Call) -> str:
     return time or max(times)
 
 
-def _undo_pending_service(call: Call) -> Rows:
+def _undo_pending_service(call: ProcedureCall) -> Rows:
     """Take back a compaction or clustering that was begun and not finished."""
     time = call.text("pending_instant")
     instant = call.meta.timeline.pending().find(time)

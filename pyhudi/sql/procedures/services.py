@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.clustering import LAYOUT, SORT_COLUMNS
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 
 __all__ = ["PROCEDURES"]
@@ -22,7 +22,7 @@ _LAYOUTS = {"linear": "LINEAR", "z-order": "ZORDER", "zorder": "ZORDER", "hilber
 # ---- compaction
 
 
-def _compactions(call: Call, times: Sequence[str] | None = None) -> Iterator[Row]:
+def _compactions(call: ProcedureCall, times: Sequence[str] | None = None) -> Iterator[Row]:
     """The compactions of the timeline, newest first; `times`: only these."""
     for instant in reversed(call.table.state.timeline.instants):
         may_be = instant.action is ActionKind.COMPACTION or (
@@ -34,13 +34,13 @@ def _compactions(call: Call, times: Sequence[str] | None = None) -> Iterator[Row
             yield instant.requested_time, len(plan.operations), instant.state.name
 
 
-def _show_compaction(call: Call) -> Rows:
+def _show_compaction(call: ProcedureCall) -> Rows:
     if not call.meta.config.is_merge_on_read:
         raise UnsupportedTable(f"{call.procedure}: {call.table.path} is copy-on-write, which has no compactions.")
     return call.limited(_compactions(call))
 
 
-def _run_compaction(call: Call) -> Rows:
+def _run_compaction(call: ProcedureCall) -> Rows:
     operation = call.text("op").lower()
     operation = "scheduleandexecute" if operation == "run" else operation
     instants = call.text("instants") or str(call.number("timestamp") or "")
@@ -53,7 +53,7 @@ def _run_compaction(call: Call) -> Rows:
 # ---- clustering
 
 
-def _clusterings(call: Call, times: Sequence[str] | None = None) -> Iterator[Row]:
+def _clusterings(call: ProcedureCall, times: Sequence[str] | None = None) -> Iterator[Row]:
     meta = call.table.state
     for instant in reversed(meta.timeline.instants):
         if times is not None and instant.requested_time not in times:
@@ -65,11 +65,11 @@ def _clusterings(call: Call, times: Sequence[str] | None = None) -> Iterator[Row
             yield instant.requested_time, len(plan.groups), instant.state.name, partitions
 
 
-def _show_clustering(call: Call) -> Rows:
+def _show_clustering(call: ProcedureCall) -> Rows:
     return call.limited(_clusterings(call))
 
 
-def _run_clustering(call: Call) -> Rows:
+def _run_clustering(call: ProcedureCall) -> Rows:
     options: dict[str, object] = {}
     selected = _selected(call)
     if selected is not None:
@@ -95,7 +95,7 @@ def _run_clustering(call: Call) -> Rows:
     return call.limited(_clusterings(call, times))
 
 
-def _selected(call: Call) -> list[str] | None:
+def _selected(call: ProcedureCall) -> list[str] | None:
     """The partitions that a clustering is for; None for all."""
     predicate = call.text("predicate")
     if predicate:
@@ -109,7 +109,7 @@ def _selected(call: Call) -> list[str] | None:
 
 
 def _run(
-    call: Call, operation: str, instants: str, action: ActionKind, options: dict[str, object] | None = None
+    call: ProcedureCall, operation: str, instants: str, action: ActionKind, options: dict[str, object] | None = None
 ) -> list[str]:
     """Schedule and execute plans of a service as the operation says; the instant times of those that it is about."""
     if operation not in _OPERATIONS:
@@ -131,14 +131,14 @@ def _run(
     return times
 
 
-def _pending(call: Call, action: ActionKind) -> list[str]:
+def _pending(call: ProcedureCall, action: ActionKind) -> list[str]:
     meta = call.table.state
     if action is ActionKind.COMPACTION:
         return [i.requested_time for i in meta.timeline.pending() if i.action is action]
     return [i.requested_time for i in meta.timeline.pending() if meta.reader.clustering_plan(i) is not None]
 
 
-def _named(call: Call, instants: str, pending: Sequence[str]) -> list[str]:
+def _named(call: ProcedureCall, instants: str, pending: Sequence[str]) -> list[str]:
     times = sorted(time.strip() for time in instants.split(","))
     unknown = [time for time in times if time not in pending]
     if unknown:
@@ -151,7 +151,7 @@ def _named(call: Call, instants: str, pending: Sequence[str]) -> list[str]:
 # ---- the others
 
 
-def _run_ttl(call: Call) -> Rows:
+def _run_ttl(call: ProcedureCall) -> Rows:
     given = dict(call.options)
     if call.text("ttl_policy"):
         given["hoodie.partition.ttl.management.strategy.type"] = call.text("ttl_policy").upper()
@@ -161,7 +161,7 @@ def _run_ttl(call: Call) -> Rows:
     return [(found.partition_path,) for found in call.table.run_ttl(options=given).expired]
 
 
-def _archive_commits(call: Call) -> Rows:
+def _archive_commits(call: ProcedureCall) -> Rows:
     given = {
         "hoodie.keep.min.commits": str(call.number("min_commits")),
         "hoodie.keep.max.commits": str(call.number("max_commits")),
@@ -171,7 +171,7 @@ def _archive_commits(call: Call) -> Rows:
     return [(0,)]
 
 
-def _delete_marker(call: Call) -> Rows:
+def _delete_marker(call: ProcedureCall) -> Rows:
     for time in call.text("instant_time").split(","):
         if not re.fullmatch(r"\d{14,20}", time.strip()):
             raise ConfigError(f"{call.procedure}: {time!r:.100} is no instant time.")

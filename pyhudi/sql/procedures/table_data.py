@@ -8,7 +8,7 @@ from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Rows
 from pyhudi.sql.session import SqlSession
 from pyhudi.table.scan import Scan
@@ -28,7 +28,7 @@ _QUERY = (
 # ---- partitions
 
 
-def _drop_partition(call: Call) -> Rows:
+def _drop_partition(call: ProcedureCall) -> Rows:
     paths = [path.strip().strip("/") for path in call.text("partition").split(",")]
     patterns = [path for path in paths if "*" in path]
     call.table.delete_partitions(
@@ -37,7 +37,7 @@ def _drop_partition(call: Call) -> Rows:
     return [(_SUCCESS,)]
 
 
-def _truncate_table(call: Call) -> Rows:
+def _truncate_table(call: ProcedureCall) -> Rows:
     paths = [path.strip().strip("/") for path in call.text("partitions").split(",") if path.strip()]
     if paths and not call.meta.config.partition_fields:
         raise ConfigError(f"{call.procedure}: {call.table.path} has no partitions.")
@@ -51,7 +51,7 @@ def _truncate_table(call: Call) -> Rows:
 # ---- repairs
 
 
-def _add_partition_metadata(call: Call) -> Rows:
+def _add_partition_metadata(call: ProcedureCall) -> Rows:
     """Folders with data files of the table that no file makes a partition."""
     known = {path for path, _ in listed_partitions(call.storage)}
     for path in sorted(known | set(_folders_with_data(call))):
@@ -66,7 +66,7 @@ def _add_partition_metadata(call: Call) -> Rows:
             yield path, "No", "Repaired"
 
 
-def _folders_with_data(call: Call) -> Iterator[str]:
+def _folders_with_data(call: ProcedureCall) -> Iterator[str]:
     for entry in call.storage.walk(""):
         if entry.is_dir or entry.path.startswith(".hoodie/"):
             continue
@@ -74,7 +74,7 @@ def _folders_with_data(call: Call) -> Iterator[str]:
             yield entry.path.rpartition("/")[0]
 
 
-def _migrate_partition_metadata(call: Call) -> Rows:
+def _migrate_partition_metadata(call: ProcedureCall) -> Rows:
     if not call.flag("dry_run"):
         raise ConfigError(
             f"{call.procedure} writes nothing here: partitions keep their metadata as text, which every reader of "
@@ -87,7 +87,7 @@ def _migrate_partition_metadata(call: Call) -> Rows:
         yield path, str(is_text).lower(), str(is_base).lower(), "MIGRATE" if is_text and not is_base else "NONE"
 
 
-def _repair_cleans(call: Call) -> Rows:
+def _repair_cleans(call: ProcedureCall) -> Rows:
     """Pending cleans whose plans nobody can read go: their writer died, and no file was deleted by them."""
     for instant in call.meta.timeline.pending().of([ActionKind.CLEAN]):
         if _is_unreadable(call, instant):
@@ -96,7 +96,7 @@ def _repair_cleans(call: Call) -> Rows:
     return [(True,)]
 
 
-def _is_unreadable(call: Call, instant: Instant) -> bool:
+def _is_unreadable(call: ProcedureCall, instant: Instant) -> bool:
     try:
         return call.meta.reader.clean_plan(instant) is None
     except CorruptFile:
@@ -106,17 +106,17 @@ def _is_unreadable(call: Call, instant: Instant) -> bool:
 # ---- versions
 
 
-def _upgrade(call: Call) -> Rows:
+def _upgrade(call: ProcedureCall) -> Rows:
     call.table.upgrade(_version(call), options=call.options)
     return [(True,)]
 
 
-def _downgrade(call: Call) -> Rows:
+def _downgrade(call: ProcedureCall) -> Rows:
     call.table.downgrade(_version(call), options=call.options)
     return [(True,)]
 
 
-def _version(call: Call) -> int:
+def _version(call: ProcedureCall) -> int:
     text = call.text("to_version").strip().upper()
     if text in _VERSIONS:
         return _VERSIONS[text]
@@ -128,7 +128,7 @@ def _version(call: Call) -> int:
 # ---- copies
 
 
-def _scan(call: Call) -> Scan:
+def _scan(call: ProcedureCall) -> Scan:
     """The rows that a copy gets."""
     kind, as_of = call.text("query_type").lower(), call.text("as_of_instant") or None
     if kind == "incremental":
@@ -141,20 +141,20 @@ def _scan(call: Call) -> Scan:
     return call.table.scan(query_type=kind, as_of=as_of)
 
 
-def _session(call: Call) -> SqlSession:
+def _session(call: ProcedureCall) -> SqlSession:
     if call.session is None:
         raise ConfigError(f"{call.procedure} makes a name in a session: call it by SQL, or scan the table.")
     return call.session
 
 
-def _copy_to_temp_view(call: Call) -> Rows:
+def _copy_to_temp_view(call: ProcedureCall) -> Rows:
     session = _session(call)
     frame = session.frame_of_scan(_scan(call))
     session.create_view(call.text("view_name"), frame, replace=call.flag("replace"), is_global=call.flag("global"))
     return [(0,)]
 
 
-def _copy_to_table(call: Call) -> Rows:
+def _copy_to_table(call: ProcedureCall) -> Rows:
     session, columns = _session(call), [name.strip() for name in call.text("columns").split(",") if name.strip()]
     mode = call.text("save_mode").lower()
     if mode not in ("overwrite", "append", "errorifexists", "error", "ignore"):

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
-from pyhudi.sql.procedures.call import Call
+from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.instant_bodies import rollback_metadata
 from pyhudi.sql.procedures.procedure import Procedure, Row, Rows
 from pyhudi.timeline.archived_timeline import load_archived_timeline
@@ -16,7 +16,7 @@ from pyhudi.timeline.read import instant_path
 __all__ = ["PROCEDURES"]
 
 
-def _show_timeline(call: Call) -> Rows:
+def _show_timeline(call: ProcedureCall) -> Rows:
     since, until = call.text("startTime"), call.text("endTime")
     rows = (
         (instant, kind)
@@ -28,7 +28,7 @@ def _show_timeline(call: Call) -> Rows:
     return shown if since and until else call.limited(shown)
 
 
-def _instants(call: Call) -> list[tuple[Instant, str]]:
+def _instants(call: ProcedureCall) -> list[tuple[Instant, str]]:
     found = [(instant, "ACTIVE") for instant in call.meta.timeline]
     if call.flag("showArchived"):
         active = {instant.requested_time for instant in call.meta.timeline}
@@ -37,7 +37,7 @@ def _instants(call: Call) -> list[tuple[Instant, str]]:
     return sorted(found, key=lambda one: (one[0].requested_time, one[0].action.value), reverse=True)
 
 
-def _undone(call: Call) -> dict[str, list[str]]:
+def _undone(call: ProcedureCall) -> dict[str, list[str]]:
     """Instant time → the rollbacks that took it back."""
     found: dict[str, list[str]] = {}
     for instant in call.completed(ActionKind.ROLLBACK):
@@ -46,7 +46,7 @@ def _undone(call: Call) -> dict[str, list[str]]:
     return found
 
 
-def _timeline_row(call: Call, instant: Instant, kind: str, undone: dict[str, list[str]]) -> Row:
+def _timeline_row(call: ProcedureCall, instant: Instant, kind: str, undone: dict[str, list[str]]) -> Row:
     times = _times(call, instant, kind)
     return (
         instant.requested_time,
@@ -58,7 +58,7 @@ def _timeline_row(call: Call, instant: Instant, kind: str, undone: dict[str, lis
     )
 
 
-def _rollback_info(call: Call, instant: Instant, kind: str, undone: dict[str, list[str]]) -> str | None:
+def _rollback_info(call: ProcedureCall, instant: Instant, kind: str, undone: dict[str, list[str]]) -> str | None:
     if instant.action is ActionKind.ROLLBACK and kind == "ACTIVE":
         if instant.is_completed:
             times = rollback_metadata(call.meta, instant).commits_rollback
@@ -69,7 +69,7 @@ def _rollback_info(call: Call, instant: Instant, kind: str, undone: dict[str, li
     return f"Rolled back by: {', '.join(by)}" if by else None
 
 
-def _times(call: Call, instant: Instant, kind: str) -> list[str | None]:
+def _times(call: ProcedureCall, instant: Instant, kind: str) -> list[str | None]:
     """When an instant was requested, begun and completed: by its files, of an archived one by its own times."""
     if kind != "ACTIVE":
         zone = call.meta.config.timeline_zone
@@ -82,7 +82,7 @@ def _times(call: Call, instant: Instant, kind: str) -> list[str | None]:
     return [found[0] or found[1] or found[2], found[1] or found[2], found[2]]
 
 
-def _reached(call: Call, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
+def _reached(call: ProcedureCall, instant: Instant, state: State, names: Iterable[ActionKind]) -> str | None:
     if state > instant.state:
         return None
     for name in (instant.action,) if state is instant.state else dict.fromkeys(names):
