@@ -20,7 +20,7 @@ from pyhudi.session.column_texts import schema_of
 from pyhudi.session.named_queries import with_names
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
-from pyhudi.spark.session import hudi_options
+from pyhudi.spark.session import hudi_options, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.session import NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
@@ -55,8 +55,7 @@ class SparkSqlSession:
     @property
     def settings(self) -> Mapping[str, str]:
         """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session."""
-        conf = self.spark.conf.getAll
-        return {**hudi_options(self.spark), **{key: text for key, text in conf.items() if key.startswith("hoodie.")}}
+        return {**hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
 
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path

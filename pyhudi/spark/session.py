@@ -13,7 +13,7 @@ from pyhudi.storage.local import LocalStorage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["files_listed_here", "hudi_options", "store_options"]
+__all__ = ["files_listed_here", "hudi_options", "settings_with_prefix", "store_options"]
 
 _PREFIX = "spark."
 _STORE_KEYS = "fs."  # Hadoop's keys for where files are
@@ -24,7 +24,7 @@ _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
-    return {key[len(_PREFIX) :]: text for key, text in _settings(spark, "spark.hoodie.").items()}
+    return {key[len(_PREFIX) :]: text for key, text in settings_with_prefix(spark, "spark.hoodie.").items()}
 
 
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
@@ -32,13 +32,13 @@ def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> 
 
     Args: spark: None where there is no session.
     """
-    session = {} if spark is None else _settings(spark, _HADOOP_PREFIX)
+    session = {} if spark is None else settings_with_prefix(spark, _HADOOP_PREFIX)
     wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items()}
     both = {**wide, **{key: str(value) for key, value in options.items()}}
     return {key: text for key, text in both.items() if key.startswith(_STORE_KEYS)}
 
 
-def _settings(spark: SparkSession, prefix: str) -> dict[str, str]:
+def settings_with_prefix(spark: SparkSession, prefix: str) -> dict[str, str]:
     """The session's settings whose keys begin so."""
     from pyhudi.spark import capabilities  # PySpark is loaded only when there is a session
 
