@@ -34,6 +34,9 @@ test: $(READY)  ## all tests: without Spark, beside them on classic Spark and th
 sparks: $(READY)  ## the Spark tests on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
 	@$(JAVA) && $(PY) tests/sparks.py $(ARGS)
 
+sweeps: $(READY)  ## every case of the long tests without Spark (tests/support/sweeps.py), slow ones too
+	@$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not servers" --ignore tests/concurrency $(ARGS)
+
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers
 	@bash tests/support/servers/install.sh
 	@$(JAVA) && $(PY) -m pytest tests/storage tests/locks -m servers $(ARGS)
