@@ -17,6 +17,7 @@ from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import DEFAULT_METADATA
+from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import Row, rows_of
 
@@ -34,6 +35,7 @@ PARTITIONED = {**ON, "metadata_record_level_index_enable": "true", "index_type":
 # Kinds of which a partition is made by name.
 BY_NAME: Mapping[MetadataKind, Callable[[HudiTable], object]] = {
     MetadataKind.SECONDARY_INDEX: lambda table: table.create_index("by_v", columns="v"),
+    MetadataKind.EXPRESSION_INDEX: lambda table: table.create_index("day", expression="from_unixtime(ts, 'yyyy')"),
 }
 # What of a record tells when it was written, and not what is so.
 WHEN = {MetadataKind.BLOOM_FILTERS: "timestamp", MetadataKind.RECORD_INDEX: "instantTime"}
@@ -72,23 +74,34 @@ def written(meta: MetaClient) -> set[str]:
     return {(stat.path or "").rpartition("/")[2] for stat in stats}
 
 
+def visible(meta: MetaClient) -> set[str]:
+    """Names of the files that a query of the newest rows reads."""
+    slices = FileSystemView.load(meta).all_slices()
+    files = [file for found in slices for file in (found.base_file, *found.log_files) if file is not None]
+    return {file.path.rpartition("/")[2] for file in files}
+
+
 def records(table: MetadataTable, partition: str) -> dict[str, object]:
     """Key → what the record says. Of `files` only what is there: marks of what is gone, and folders without files, say
     the same as no record. Below version 8 a rollback leaves the log files of what it undoes, and adds some: one that is
-    built later has statistics of them, which nobody needs.
+    built later has statistics of them, which nobody needs. An expression index is built of the newest files; what it
+    has of replaced ones stays until they are cleaned.
     """
     names = written(table.data)
+    replaced = names - visible(table.data)
     kind = kind_of(partition)
-    (payload,) = (name for name in kind.payloads if name in table.records(partition).column_names)
+    payloads = [name for name in kind.payloads if name in table.records(partition).column_names]
     found: dict[str, object] = {}
     for row in table.records(partition).to_pylist():
-        content: Any = row[payload]
+        content: Any = next(row[name] for name in payloads if row[name] is not None)
         if kind is MetadataKind.FILES:
             content = sorted((name, entry["size"]) for name, entry in content if not entry["isDeleted"])
             if not content or row["key"] == ALL_PARTITIONS_KEY:
                 continue
         elif kind in WHEN:
             del content[WHEN[kind]]
+        if kind is MetadataKind.EXPRESSION_INDEX and content["fileName"] in replaced:
+            continue
         if kind is MetadataKind.COLUMN_STATS and content["fileName"] not in names:
             assert table.data.config.table_version < 8, content["fileName"]
             continue

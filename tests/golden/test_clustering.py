@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.errors import ConfigError
 from pyhudi.formats.avro.container import decode_container
 from pyhudi.model.instant import ActionKind
 from tests.support.golden.cases import given_up, golden_names
@@ -48,8 +48,6 @@ def test_a_clustering_changes_no_row(golden: Golden, version: str, name: str) ->
 
 def _refused(name: str) -> AbstractContextManager[object]:
     """Tables that are not clustered, and why."""
-    if name == "evolution_schema_on_read":
-        return pytest.raises(UnsupportedTable)
     if name in ("g2_bucket_simple", "index_bucket", "g2_nbcc"):
         return pytest.raises(ConfigError, match="are buckets of its index")
     return nullcontext()
