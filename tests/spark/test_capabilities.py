@@ -20,7 +20,7 @@ from pyhudi.spark.routing import numbers_by_partition, routed
 from pyhudi.spark.session import hudi_options, store_options
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
-from tests.support.spark.sessions import classic_unless
+from tests.support.spark.sessions import FLAVOUR, classic_unless
 
 
 @pytest.fixture
@@ -79,8 +79,11 @@ def test_rows_that_travel_packed_keep_their_order(
 
 
 def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_secret(
-    spark: Any, lacking: None
+    spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if FLAVOUR == "connect" and capabilities.PRESENT.lists_settings:
+        pytest.skip("a server of this version does not give every single setting; all of them are listed there")
+    monkeypatch.setattr(capabilities, "PRESENT", WITHOUT)
     ours = {"spark.hoodie.parquet.compression.codec": "gzip", "spark.hadoop.fs.s3a.secret.key": "s3cr3t"}
     for key, value in ours.items():
         spark.conf.set(key, value)
