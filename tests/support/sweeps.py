@@ -62,6 +62,15 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         "compaction after a dead run-6",
         "log compaction-9",
     ),
+    "tests/faults/test_metadata_table_faults.py::test_a_death_anywhere_leaves_rows_and_metadata_table_right": (
+        "upsert-9",
+        "clustering-6",
+        "rollback-6",
+    ),
+    "tests/faults/test_version_faults.py::test_rows_stay_and_the_next_call_finishes": (
+        "merge_on_read-6-8",
+        "compacted-8-6",
+    ),
     "tests/faults/test_every_storage_call.py::test_a_reader_never_sees_a_part_and_the_next_writer_succeeds": (
         "create and bulk_insert-9",
         "insert-6",
