@@ -21,6 +21,7 @@ from pyspark.sql import Row, SparkSession
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.session.spark_calls import spark_sql
+from pyhudi.spark import capabilities
 from pyhudi.sql.column_texts import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName
 from pyhudi.storage.clock import SystemClock
@@ -79,6 +80,8 @@ class SparkCatalog:
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
         assert entry.location is not None
+        if not capabilities.PRESENT.has_data_sources:
+            raise ConfigError(capabilities.NO_NAMES)
         names = columns.names
         # Spark wants partition columns last.
         ordered = [name for name in names if name not in partition_fields]

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from pyhudi.errors import ConfigError
 from pyhudi.session.spark_calls import FORMATS
 from pyhudi.session.stream_sink import write_batches_to
+from pyhudi.spark import capabilities
 from pyhudi.spark.session import hudi_options, store_options
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
     ) -> DataFrame:
         if not self._is_hudi(format):
             return self._real.load(path, format, schema, **options)
+        if not capabilities.PRESENT.has_data_sources:
+            raise ConfigError(capabilities.NO_DATA_SOURCES)
         given = {key.lower() for key in (*self._options, *options)}
         session = {**hudi_options(self._owner), **store_options(self._owner, {})}
         for key, value in session.items():

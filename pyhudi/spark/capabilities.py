@@ -14,12 +14,18 @@ from importlib.util import find_spec
 
 from pyspark.sql import DataFrame, functions
 
-__all__ = ["NO_DATA_SOURCES", "PRESENT", "Capabilities"]
+__all__ = ["NO_DATA_SOURCES", "NO_NAMES", "PRESENT", "Capabilities"]
 
 NO_DATA_SOURCES = (
     'This Spark has no Python data sources (they came with 4.0), so format("hudi") needs pyhudi.enable(spark), called '
     "once in this process; for a stream write with foreachBatch, and read incrementally again and again instead of "
     "readStream."
+)
+
+NO_NAMES = (
+    "This Spark keeps no names of Hudi tables without Hudi's jar: it knows no format of Python's (they came with 4.0). "
+    "Statements and queries take hudi.`/path/of/the/table` in the place of a name; for queries "
+    "spark.read.format('hudi').load(path).createOrReplaceTempView(name) makes one."
 )
 
 
