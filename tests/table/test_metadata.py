@@ -99,9 +99,10 @@ def test_bloom_filters_that_are_not_those_of_the_files_are_found() -> None:
     found = MetadataTable.open(table.meta)
     assert found is not None
     rows = found.records("bloom_filters").to_pylist()
-    rows[0]["BloomFilterMetadata"]["bloomFilter"] = b"AAAA"
-    _instead(table, "bloom_filters", pa.Table.from_pylist(rows[:1], found.records("bloom_filters").schema))
-    (difference,) = validate(table.meta)
+    for row in rows:  # some are of files that the newest ones have replaced
+        row["BloomFilterMetadata"]["bloomFilter"] = b"AAAA"
+    _instead(table, "bloom_filters", pa.Table.from_pylist(rows, found.records("bloom_filters").schema))
+    difference, *_ = validate(table.meta)
     assert difference.partition == "bloom_filters"
     assert difference.found == "a filter of type DYNAMIC_V0 with 4 characters"
     assert difference.where.endswith(".parquet")
