@@ -92,7 +92,7 @@ class SparkCatalog:
         listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
         fields = [name for name in partition_fields if name in names]
         self._run(
-            f"CREATE TABLE {_sql_name(entry.name)} ({columns_text(shown)}) USING hudi"
+            f"CREATE TABLE {quoted(*entry.name.parts)} ({columns_text(shown)}) USING hudi"
             + (f" PARTITIONED BY ({', '.join(map(quoted, fields))})" if fields else "")
             + f" LOCATION {literal(entry.location)}"
             + (f" COMMENT {literal(entry.comment)}" if entry.comment else "")
@@ -103,16 +103,16 @@ class SparkCatalog:
         if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
             listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in entry.properties.items())
             if listed:
-                self._run(f"ALTER TABLE {_sql_name(entry.name)} SET TBLPROPERTIES ({listed})")
+                self._run(f"ALTER TABLE {quoted(*entry.name.parts)} SET TBLPROPERTIES ({listed})")
             return
         self.forget(entry.name)
         self.register(entry, columns, partition_fields)
 
     def forget(self, name: TableName) -> None:
-        self._run(f"DROP TABLE IF EXISTS {_sql_name(name)}")
+        self._run(f"DROP TABLE IF EXISTS {quoted(*name.parts)}")
 
     def rename(self, name: TableName, new: TableName) -> None:
-        self._run(f"ALTER TABLE {_sql_name(name)} RENAME TO {_sql_name(new)}")
+        self._run(f"ALTER TABLE {quoted(*name.parts)} RENAME TO {quoted(*new.parts)}")
 
     def _run(self, text: str) -> None:
         """A statement of Spark's own, past what `enable` put before it."""
@@ -160,10 +160,6 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
         is_managed=is_managed,
         catalog_deletes=catalog_deletes,
     )
-
-
-def _sql_name(name: TableName) -> str:
-    return ".".join(quoted(part) for part in name.parts)
 
 
 _CATALOGS: WeakKeyDictionary[SparkSession, SparkCatalog] = WeakKeyDictionary()

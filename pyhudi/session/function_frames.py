@@ -14,7 +14,7 @@ from pyhudi.sql.clauses import Reader
 from pyhudi.sql.literals import constant_of
 from pyhudi.sql.session import SqlSession, TableName
 from pyhudi.sql.table_functions import rows_of_function
-from pyhudi.sql.tokens import Kind, tokens_of
+from pyhudi.sql.tokens import TokenKind, tokens_of
 
 if TYPE_CHECKING:
     from pyhudi.table import HudiTable
@@ -35,7 +35,7 @@ def function_frame(spark: SparkSession, session: SqlSession, function: str, argu
 def _name_text(text: str) -> str:
     """The first argument: a quotation, or a name without one."""
     tokens = tokens_of(text)
-    if tokens and all(token.kind is Kind.TEXT for token in tokens):
+    if tokens and all(token.kind is TokenKind.TEXT for token in tokens):
         return str(constant_of(tokens))
     return text
 

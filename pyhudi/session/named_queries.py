@@ -19,7 +19,7 @@ from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.references import Reference, references
 from pyhudi.sql.session import SqlSession
-from pyhudi.sql.tokens import Kind, Token, keywords, tokens_of, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, keywords, tokens_of, unquoted
 
 __all__ = ["READS", "with_names"]
 
@@ -69,7 +69,7 @@ def with_names(
     return spark_sql(spark, _edited(text, edits, is_template=bool(given)), args, **given, **frames)
 
 
-def _read(text: str) -> tuple[Sequence[Token], Sequence[Reference]]:
+def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
     """Tokens and references of a text; none of a text that is wrong, which Spark will say."""
     if _MAY_READ.search(text) is None:
         return (), ()
@@ -80,7 +80,7 @@ def _read(text: str) -> tuple[Sequence[Token], Sequence[Reference]]:
         return (), ()
 
 
-def _defines_view(tokens: Sequence[Token]) -> bool:
+def _defines_view(tokens: Sequence[SqlToken]) -> bool:
     if not (tokens and tokens[0].is_word("CREATE", "ALTER")):
         return False
     return any(token.is_word("VIEW") for token in tokens[1:6])
@@ -99,7 +99,7 @@ def _edited(text: str, edits: Sequence[_Edit], *, is_template: bool) -> str:
     return "".join([*parts, own(text[at:])])
 
 
-def _qualifiers(tokens: Sequence[Token], reference: Reference) -> list[_Edit]:
+def _qualifiers(tokens: Sequence[SqlToken], reference: Reference) -> list[_Edit]:
     """`db.t.column` becomes `t.column`: the relation in `db.t`'s place has a name of one part."""
     parts = [part.lower() for part in reference.name.parts]
     if len(parts) < 2 or reference.name.path is not None:
@@ -112,8 +112,7 @@ def _qualifiers(tokens: Sequence[Token], reference: Reference) -> list[_Edit]:
         run = tokens[place : place + width]
         names, dots = run[::2], run[1::2]
         if all(dot.is_symbol(".") for dot in dots) and all(
-            token.kind in (Kind.WORD, Kind.NAME) and unquoted(token.text).lower() == part
-            for token, part in zip(names, parts, strict=True)
+            token.is_name and unquoted(token.text).lower() == part for token, part in zip(names, parts, strict=True)
         ):
             edits.append(_Edit(names[0].start, names[-1].end, quoted(reference.name.parts[-1])))
     return edits
@@ -165,7 +164,7 @@ def _moment(spark: SparkSession, expression: str) -> str:
     """The moment of a time travel: a quotation or a number as it is, anything else as Spark evaluates it."""
     reader = Reader(expression, tokens_of(expression))
     token = reader.peek()
-    if token is not None and token.kind in (Kind.TEXT, Kind.NUMBER):
+    if token is not None and token.kind in (TokenKind.TEXT, TokenKind.NUMBER):
         text = reader.value()
         if reader.at_end:
             return text

@@ -22,6 +22,7 @@ from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import hudi_options, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark
+from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
@@ -129,8 +130,7 @@ class SparkSqlSession:
         df = as_frame(frame)
         own = [name for name in META_COLUMNS if name in df.columns]
         given = {
-            **self.settings,
-            **{key: text for key, text in table.properties.items() if key.startswith("hoodie.")},
+            **options_of(self, table),
             **options,
             "hoodie.datasource.write.operation": operation,
         }

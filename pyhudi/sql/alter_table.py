@@ -29,15 +29,14 @@ from pyhudi.schema.changes import (
 )
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import comment_of, quoted
-from pyhudi.sql.our_table import is_ours, our_table
+from pyhudi.sql.our_table import is_ours, options_of, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
-from pyhudi.sql.session import CatalogEntry, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, CatalogEntry, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import write_options
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
 
-_NO_ROWS = pa.table({})
 _BY_ID = "hoodie.schema.on.read.enable"
 _FORMS = "ADD COLUMNS, RENAME, ALTER COLUMN, DROP COLUMN, DROP PARTITION, SET or UNSET TBLPROPERTIES"
 Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPartitions | RenameTable"]
@@ -91,16 +90,16 @@ class AlterColumns:
     def run(self, session: SqlSession) -> SqlFrame:
         """Raises ConfigError for changes that the table does not take; then nothing is changed."""
         named = our_table(session, self.name)
-        settings = {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
+        options = options_of(session, named)
         read = (change for column in self.columns for change in column.changes(session))
         changes = [*(change for change in read if not _says_nothing(change, named.table.schema)), *self.ready]
         if not changes:
-            return session.frame_from(_NO_ROWS)
-        given = settings.pop(_BY_ID, None)
-        by_id = None if given is None else given.lower() == "true"
-        named.table.alter(*changes, schema_on_read=by_id, options=settings)
+            return session.frame_from(NO_ROWS)
+        given = options.pop(_BY_ID, None)
+        by_id = None if given is None else str(given).lower() == "true"
+        named.table.alter(*changes, schema_on_read=by_id, options=options)
         _update(session, self.name)
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class AlterProperties:
         comment = self.set.get("comment", entry.comment)
         set_ = {key: value for key, value in self.set.items() if key != "comment"}
         _update(session, self.name, replace(entry, properties={**kept, **set_}, comment=comment))
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ class DropPartitions:
         elif not self.if_exists:
             shown = ", ".join("/".join(f"{key}={value}" for key, value in spec.items()) for spec in self.specs)
             raise ConfigError(f"SQL: {self.name} has no partition {shown}; say DROP IF EXISTS PARTITION.")
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ class RenameTable:
         if session.catalog.find(new) is not None:
             raise TableExists(f"There is a table or view {new} already.")
         session.catalog.rename(self.name, new)
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 def _says_nothing(change: SchemaChange, schema: pa.Schema) -> bool:
@@ -200,7 +199,7 @@ def _update(session: SqlSession, name: TableName, entry: CatalogEntry | None = N
 
 
 def parse_alter(
-    text: str, tokens: Sequence[Token], session: SqlSession
+    text: str, tokens: Sequence[SqlToken], session: SqlSession
 ) -> AlterColumns | AlterProperties | DropPartitions | RenameTable | None:
     """ALTER TABLE …; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)

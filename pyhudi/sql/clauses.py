@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import Kind, Token, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, unquoted
 
 __all__ = ["Reader", "text_value"]
 
@@ -28,7 +28,7 @@ class Reader:
 
     __slots__ = ("at", "stop", "text", "tokens")
 
-    def __init__(self, text: str, tokens: Sequence[Token], at: int = 0, stop: int | None = None) -> None:
+    def __init__(self, text: str, tokens: Sequence[SqlToken], at: int = 0, stop: int | None = None) -> None:
         self.text, self.tokens, self.at = text, tokens, at
         self.stop = len(tokens) if stop is None else stop
 
@@ -38,12 +38,12 @@ class Reader:
     def at_end(self) -> bool:
         return self.at >= self.stop
 
-    def peek(self, ahead: int = 0) -> Token | None:
+    def peek(self, ahead: int = 0) -> SqlToken | None:
         """The token that comes, or one behind it; None after the last."""
         place = self.at + ahead
         return self.tokens[place] if place < self.stop else None
 
-    def take(self, expected: str) -> Token:
+    def take(self, expected: str) -> SqlToken:
         """The next token, whatever it is; `expected` is for the error at the end."""
         token = self.peek()
         if token is None:
@@ -107,7 +107,7 @@ class Reader:
     def identifier(self, expected: str = "a name") -> str:
         """One part of a name, without its backticks."""
         token = self.peek()
-        if token is None or token.kind not in (Kind.WORD, Kind.NAME):
+        if token is None or not token.is_name:
             raise self.error(expected)
         self.at += 1
         return unquoted(token.text)
@@ -128,10 +128,10 @@ class Reader:
         token = self.peek()
         if token is None:
             raise self.error(expected)
-        if token.kind is Kind.TEXT:
+        if token.kind is TokenKind.TEXT:
             parts = []
-            before: Token | None = None
-            while (token := self.peek()) is not None and token.kind is Kind.TEXT:
+            before: SqlToken | None = None
+            while (token := self.peek()) is not None and token.kind is TokenKind.TEXT:
                 if before is not None and before.end == token.start and before.text[-1] == token.text[0]:
                     parts.append(token.text[0])  # a doubled quote stands for itself
                 parts.append(text_value(token))
@@ -142,7 +142,7 @@ class Reader:
         if sign or token.is_symbol("+"):
             self.at += 1
             token = self.peek()
-        if token is None or token.kind not in ((Kind.NUMBER,) if sign else (Kind.NUMBER, Kind.WORD)):
+        if token is None or token.kind not in ((TokenKind.NUMBER,) if sign else (TokenKind.NUMBER, TokenKind.WORD)):
             raise self.error(expected)
         self.at += 1
         return sign + token.text
@@ -164,7 +164,7 @@ class Reader:
     def property_key(self) -> str:
         """The key of a property: a quotation or a dotted name."""
         token = self.peek()
-        if token is not None and token.kind is Kind.TEXT:
+        if token is not None and token.kind is TokenKind.TEXT:
             return self.value()
         return ".".join(self.dotted("the key of a property"))
 
@@ -232,7 +232,7 @@ class Reader:
         depth = cases = 0
         for place in range(self.at if start is None else start, self.stop):
             token = self.tokens[place]
-            if token.kind is Kind.SYMBOL:
+            if token.kind is TokenKind.SYMBOL:
                 if token.text in _OPENING:
                     depth += 1
                     continue
@@ -252,7 +252,7 @@ class Reader:
         depth = 1
         for place in range(start, self.stop):
             token = self.tokens[place]
-            if token.kind is Kind.SYMBOL:
+            if token.kind is TokenKind.SYMBOL:
                 depth += (token.text == "(") - (token.text == ")")
                 if depth == 0:
                     return place
@@ -260,7 +260,7 @@ class Reader:
         raise self.error("')'")
 
 
-def text_value(token: Token) -> str:
+def text_value(token: SqlToken) -> str:
     """The text that a quotation stands for, escapes resolved as Spark does."""
     quotation = token.text
     if quotation[0] in "rR":

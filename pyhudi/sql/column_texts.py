@@ -75,9 +75,9 @@ def comment_of(field: pa.Field) -> str | None:
     return comment.decode() if comment else None
 
 
-def quoted(name: str) -> str:
-    """A name in backticks."""
-    return "`" + name.replace("`", "``") + "`"
+def quoted(*parts: str) -> str:
+    """A name with its qualifiers, each in backticks."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def literal(text: str) -> str:

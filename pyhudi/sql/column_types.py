@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.tokens import Kind, tokens_of
+from pyhudi.sql.tokens import TokenKind, tokens_of
 
 __all__ = ["schema_of_columns"]
 
@@ -95,7 +95,7 @@ def _numbers(reader: Reader) -> list[int]:
     if reader.accept_symbol("("):
         while not reader.accept_symbol(")"):
             token = reader.take("a number")
-            if token.kind is not Kind.NUMBER or not token.text.isdecimal():
+            if token.kind is not TokenKind.NUMBER or not token.text.isdecimal():
                 raise ConfigError(f"SQL: expected a whole number in a type, found {token.text!r:.100}.")
             found.append(int(token.text))
             reader.accept_symbol(",")

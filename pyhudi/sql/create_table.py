@@ -22,9 +22,9 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import is_ours
-from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import sql_properties, write_options
-from pyhudi.sql.tokens import Kind, Token
+from pyhudi.sql.tokens import SqlToken
 from pyhudi.table import HudiTable
 
 __all__ = ["CreateTable", "parse_create"]
@@ -33,7 +33,6 @@ _FORMATS = ("HUDI", "ORG.APACHE.HUDI")
 _CLAUSES = ("USING", "OPTIONS", "PARTITIONED BY", "COMMENT", "LOCATION", "TBLPROPERTIES", "AS")
 _SQL_DEFAULTS: Mapping[str, object] = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 _TABLE_NAME, _DATABASE = "hoodie.table.name", "hoodie.database.name"
-_NO_ROWS = pa.table({})
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class CreateTable:
         there = session.catalog.find(self.name)
         if there is not None:
             if self.if_not_exists:
-                return session.frame_from(_NO_ROWS)
+                return session.frame_from(NO_ROWS)
             if not self.or_replace:
                 raise TableExists(f"There is a table or view {self.name} already. Drop it, or say IF NOT EXISTS.")
             if not there.is_hudi:
@@ -81,7 +80,7 @@ class CreateTable:
             raise TableExists(f"{place} holds a Hudi table already; CREATE TABLE … AS SELECT makes a new one.")
         else:
             self._register_existing(session, place, existing)
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
     # ---- the table
 
@@ -179,7 +178,7 @@ class CreateTable:
         session.catalog.register(self._entry(place, properties), schema, fields)
 
 
-def parse_create(text: str, tokens: Sequence[Token], session: SqlSession) -> CreateTable | None:
+def parse_create(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CreateTable | None:
     """CREATE TABLE and CREATE OR REPLACE TABLE; None for another format's."""
     reader = Reader(text, tokens)
     reader.expect("CREATE")
@@ -222,7 +221,7 @@ def _uses_hudi(reader: Reader) -> bool:
         return False
     named = Reader(reader.text, reader.tokens, using + 1)
     token = named.peek()
-    if token is None or token.kind not in (Kind.WORD, Kind.NAME):
+    if token is None or not token.is_name:
         return False
     return ".".join(named.dotted()).upper() in _FORMATS
 

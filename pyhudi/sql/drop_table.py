@@ -8,18 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import is_ours, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
-from pyhudi.sql.session import SqlFrame, SqlSession, TableName
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.session import NO_ROWS, SqlFrame, SqlSession, TableName
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["DropTable", "RefreshTable", "TruncateTable", "parse_drop", "parse_refresh", "parse_truncate"]
-
-_NO_ROWS = pa.table({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class DropTable:
             if table is not None:
                 table.drop()
         session.catalog.forget(self.name)
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ class TruncateTable:
             paths = matching_paths(table, [self.partition])
             if paths:
                 table.delete_partitions(paths, options=options)
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +61,10 @@ class RefreshTable:
     """Every query looks at the table as it is then: there is nothing to refresh."""
 
     def run(self, session: SqlSession) -> SqlFrame:
-        return session.frame_from(_NO_ROWS)
+        return session.frame_from(NO_ROWS)
 
 
-def parse_drop(text: str, tokens: Sequence[Token], session: SqlSession) -> DropTable | None:
+def parse_drop(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> DropTable | None:
     """DROP TABLE [IF EXISTS] name [PURGE]; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("DROP TABLE")
@@ -83,7 +79,7 @@ def parse_drop(text: str, tokens: Sequence[Token], session: SqlSession) -> DropT
     return DropTable(name, purges)
 
 
-def parse_truncate(text: str, tokens: Sequence[Token], session: SqlSession) -> TruncateTable | None:
+def parse_truncate(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> TruncateTable | None:
     """TRUNCATE TABLE name [PARTITION (…)]; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("TRUNCATE TABLE")
@@ -95,7 +91,7 @@ def parse_truncate(text: str, tokens: Sequence[Token], session: SqlSession) -> T
     return TruncateTable(name, partition)
 
 
-def parse_refresh(text: str, tokens: Sequence[Token], session: SqlSession) -> RefreshTable | None:
+def parse_refresh(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> RefreshTable | None:
     """REFRESH [TABLE] name; None for a table that is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("REFRESH TABLE")

@@ -25,7 +25,7 @@ from pyhudi.sql.column_types import schema_of_columns
 from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_frames import SqlResult, duckdb_errors, names_in, open_duckdb, relation, stream, without_meta
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
-from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from pyhudi.table.scan import Scan
 
 __all__ = ["DuckDbSession", "sql"]
-
-_NO_ROWS = pa.table({})
 
 
 class DuckDbSession:
@@ -137,7 +135,7 @@ class DuckDbSession:
                 else:
                     self._hide(name)
             rows = self._connection.sql(ready)
-        return self.frame_from(_NO_ROWS) if rows is None else cast("SqlFrame", rows)
+        return self.frame_from(NO_ROWS) if rows is None else cast("SqlFrame", rows)
 
     def view_of(self, frame: SqlFrame) -> AbstractContextManager[str]:
         """A temporary name for the rows of a frame while the context lasts, and while what was made of it is used:

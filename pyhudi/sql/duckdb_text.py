@@ -12,7 +12,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import text_value
 from pyhudi.sql.literals import Constant, constant_of
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import Kind, Token, tokens_of, unquoted
+from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, tokens_of, unquoted
 
 __all__ = ["FunctionCall", "Named", "Past", "duckdb_text", "quoted_name", "spoken_names"]
 
@@ -80,23 +80,23 @@ def spoken_names(text: str) -> Iterator[TableName]:
     """Names in the places where statements name tables; more than those that are tables."""
     tokens = tokens_of(text)
     for place, token in enumerate(tokens):
-        if place and _is_name(token) and (tokens[place - 1].is_word(*_BEFORE_TABLES)):
-            yield TableName(_chain(tokens, place)[0])
+        if place and token.is_name and (tokens[place - 1].is_word(*_BEFORE_TABLES)):
+            yield TableName(dotted_at(tokens, place)[0])
 
 
-def _spelled(token: Token) -> str:
-    if token.kind is Kind.NAME:
+def _spelled(token: SqlToken) -> str:
+    if token.kind is TokenKind.NAME:
         return quoted_name(unquoted(token.text))
-    if token.kind is Kind.TEXT:
+    if token.kind is TokenKind.TEXT:
         return "'" + text_value(token).replace("'", "''") + "'"
     return _OPERATORS.get(token.text, token.text)
 
 
-def _part(tokens: Sequence[Token], place: int, functions: Sequence[str]) -> tuple[Part, int] | None:
+def _part(tokens: Sequence[SqlToken], place: int, functions: Sequence[str]) -> tuple[Part, int] | None:
     """The part that begins at a token, and the place after it."""
-    if not _is_name(tokens[place]) or (place and tokens[place - 1].is_symbol(".")):
+    if not tokens[place].is_name or (place and tokens[place - 1].is_symbol(".")):
         return None
-    parts, end = _chain(tokens, place)
+    parts, end = dotted_at(tokens, place)
     if len(parts) == 1 and parts[0].lower() in functions and end < len(tokens) and tokens[end].is_symbol("("):
         return _call(tokens, parts[0].lower(), end + 1)
     name = TableName(parts)
@@ -107,13 +107,13 @@ def _part(tokens: Sequence[Token], place: int, functions: Sequence[str]) -> tupl
     return (Named(name), end) if name.path is not None else None
 
 
-def _past(tokens: Sequence[Token], name: TableName, start: int) -> tuple[Part, int]:
+def _past(tokens: Sequence[SqlToken], name: TableName, start: int) -> tuple[Part, int]:
     size = 2 if start < len(tokens) and tokens[start].is_word("TIMESTAMP", "DATE") else 1
     value = constant_of(tokens[start : start + size])
     return Past(name, str(value)), start + size
 
 
-def _call(tokens: Sequence[Token], function: str, start: int) -> tuple[Part, int]:
+def _call(tokens: Sequence[SqlToken], function: str, start: int) -> tuple[Part, int]:
     arguments: list[Constant] = []
     first = start
     for place in range(start, len(tokens)):
@@ -129,23 +129,9 @@ def _call(tokens: Sequence[Token], function: str, start: int) -> tuple[Part, int
     raise ConfigError(f"{function}(…) takes constants and a table's name, and ends with a closing bracket.")
 
 
-def _argument(tokens: Sequence[Token]) -> Constant:
-    if _is_name(tokens[0]) and not tokens[0].is_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP"):
-        parts, end = _chain(tokens, 0)
+def _argument(tokens: Sequence[SqlToken]) -> Constant:
+    if tokens[0].is_name and not tokens[0].is_word("TRUE", "FALSE", "NULL", "DATE", "TIMESTAMP"):
+        parts, end = dotted_at(tokens, 0)
         if end == len(tokens):
             return str(TableName(parts))
     return constant_of(tokens)
-
-
-def _is_name(token: Token) -> bool:
-    return token.kind in (Kind.WORD, Kind.NAME)
-
-
-def _chain(tokens: Sequence[Token], place: int) -> tuple[tuple[str, ...], int]:
-    """The parts of a name with dots that begins at a token, and the place after it."""
-    parts = [unquoted(tokens[place].text)]
-    place += 1
-    while place + 1 < len(tokens) and tokens[place].is_symbol(".") and _is_name(tokens[place + 1]):
-        parts.append(unquoted(tokens[place + 1].text))
-        place += 2
-    return tuple(parts), place

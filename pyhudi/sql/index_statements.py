@@ -19,8 +19,8 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError, TableNotFound
 from pyhudi.services.indexes import IndexInfo
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["CreateIndex", "DropIndex", "RefreshIndex", "ShowIndexes", "parse"]
 
@@ -55,7 +55,7 @@ class CreateIndex:
     def run(self, session: SqlSession) -> SqlFrame:
         """Build it. Raises ConfigError when there is one of that name."""
         if self.if_not_exists and _found(self.table, self.name) is not None:
-            return session.frame_from(pa.table({}))
+            return session.frame_from(NO_ROWS)
         own = {key: value for key, value in self.options.items() if key.startswith("hoodie.")}
         expression = self._expression() if _EXPRESSION in self.options else None
         if expression is None and len(own) < len(self.options):
@@ -69,7 +69,7 @@ class CreateIndex:
             expression=expression,
             options={**session.settings, **own},
         )
-        return session.frame_from(pa.table({}))
+        return session.frame_from(NO_ROWS)
 
     def _is_of_keys(self, index_type: str | None) -> bool:
         """Whether it is an index of the record keys, which needs no columns. Raises ConfigError for other columns."""
@@ -111,7 +111,7 @@ class DropIndex:
         """Take it out. Raises ConfigError when there is none of that name, unless it may be missing."""
         if not (self.if_exists and _found(self.table, self.name) is None):
             self.table.table.drop_index(self.name, options=session.settings)
-        return session.frame_from(pa.table({}))
+        return session.frame_from(NO_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +146,11 @@ class RefreshIndex:
         if found is None:
             raise ConfigError(f"{self.table.location} has no index {self.name!r:.100}. SHOW INDEXES FROM lists them.")
         self.table.table.metadata.rebuild([found.name], options=session.settings)
-        return session.frame_from(pa.table({}))
+        return session.frame_from(NO_ROWS)
 
 
 def parse(
-    text: str, tokens: Sequence[Token], session: SqlSession
+    text: str, tokens: Sequence[SqlToken], session: SqlSession
 ) -> CreateIndex | DropIndex | ShowIndexes | RefreshIndex | None:
     """The statement; None when its table is no Hudi table. Raises ConfigError for wrong clauses."""
     reader = Reader(text, tokens)

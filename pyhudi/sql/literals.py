@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import text_value
-from pyhudi.sql.tokens import Kind, Token
+from pyhudi.sql.tokens import SqlToken, TokenKind
 
 __all__ = ["Constant", "constant_of", "number_value"]
 
@@ -38,7 +38,7 @@ def number_value(text: str) -> int | float | Decimal:
     return float(digits) if "e" in digits.lower() and suffix != "BD" else Decimal(digits)
 
 
-def constant_of(tokens: Sequence[Token]) -> Constant:
+def constant_of(tokens: Sequence[SqlToken]) -> Constant:
     """The value of the tokens of one constant; several texts in a row are one text.
 
     Raises: ConfigError for anything else, an expression for example.
@@ -48,16 +48,16 @@ def constant_of(tokens: Sequence[Token]) -> Constant:
     if not tokens:
         raise refused
     first, rest = tokens[0], tokens[1:]
-    if all(token.kind is Kind.TEXT for token in tokens):
+    if all(token.kind is TokenKind.TEXT for token in tokens):
         return "".join(text_value(token) for token in tokens)
-    if first.kind is Kind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is Kind.NUMBER:
+    if first.kind is TokenKind.SYMBOL and first.text in "+-" and len(rest) == 1 and rest[0].kind is TokenKind.NUMBER:
         value = number_value(rest[0].text)
         return -value if first.text == "-" else value
-    if len(tokens) == 1 and first.kind is Kind.NUMBER:
+    if len(tokens) == 1 and first.kind is TokenKind.NUMBER:
         return number_value(first.text)
     if len(tokens) == 1 and first.is_word("TRUE", "FALSE", "NULL"):
         return {"TRUE": True, "FALSE": False, "NULL": None}[first.text.upper()]
-    if len(rest) == 1 and rest[0].kind is Kind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+    if len(rest) == 1 and rest[0].kind is TokenKind.TEXT and first.is_word("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
         text = text_value(rest[0])
         try:
             return date.fromisoformat(text) if first.is_word("DATE") else datetime.fromisoformat(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyhudi.errors import TableNotFound
 from pyhudi.sql.session import NamedTable, SqlSession, TableName
 
-__all__ = ["is_ours", "our_table"]
+__all__ = ["is_ours", "options_of", "our_table"]
 
 
 def is_ours(session: SqlSession, name: TableName) -> bool:
@@ -22,3 +22,8 @@ def our_table(session: SqlSession, name: TableName) -> NamedTable:
     if found is None:
         raise TableNotFound(f"There is no Hudi table {name}.")
     return found
+
+
+def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
+    """Options of a write: those of the table's definition come before those of the session."""
+    return {**session.settings, **{key: v for key, v in named.properties.items() if key.startswith("hoodie.")}}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import Kind, Token, keywords
+from pyhudi.sql.tokens import SqlToken, TokenKind, keywords
 
 __all__ = ["FUNCTIONS", "Reference", "references"]
 
@@ -59,7 +59,7 @@ class _Group:
     hidden: set[str] = field(default_factory=set)  # tables behind names of WITH
 
 
-def references(text: str, tokens: Sequence[Token]) -> list[Reference]:
+def references(text: str, tokens: Sequence[SqlToken]) -> list[Reference]:
     """The tables and Hudi's table functions of a query, in their order; names that WITH defines are none."""
     walk = _Walk(Reader(text, tokens))
     walk.run()
@@ -77,19 +77,19 @@ class _Walk:
         reader = self.reader
         while (token := reader.peek()) is not None:
             group = self.groups[-1]
-            if token.kind is Kind.SYMBOL:
+            if token.kind is TokenKind.SYMBOL:
                 reader.at += 1
                 self._symbol(token, group)
             elif group.defines and self._definition(group):
                 continue
-            elif group.expects and token.kind in (Kind.WORD, Kind.NAME):
+            elif group.expects and token.is_name:
                 self._relation(group)
             else:
                 reader.at += 1
-                if token.kind is Kind.WORD:
+                if token.kind is TokenKind.WORD:
                     self._word(token, group)
 
-    def _symbol(self, token: Token, group: _Group) -> None:
+    def _symbol(self, token: SqlToken, group: _Group) -> None:
         if token.text == "(":
             self._open(group, None)
         elif token.text == ")" and len(self.groups) > 1:
@@ -110,7 +110,7 @@ class _Walk:
         group.expects = False
         self.groups.append(inner)
 
-    def _word(self, token: Token, group: _Group) -> None:
+    def _word(self, token: SqlToken, group: _Group) -> None:
         word = token.text.upper()
         before = self._before(2)
         if word == "FROM":
@@ -133,7 +133,7 @@ class _Walk:
         third = self._before(3)
         return third is not None and third.is_word("IS", "NOT")
 
-    def _before(self, back: int) -> Token | None:
+    def _before(self, back: int) -> SqlToken | None:
         place = self.reader.at - back
         return self.reader.tokens[place] if place >= 0 else None
 
@@ -143,7 +143,7 @@ class _Walk:
         start = reader.at
         is_recursive = reader.accept("RECURSIVE") or group.defined == ""
         token = reader.peek()
-        if token is None or token.kind is Kind.SYMBOL:
+        if token is None or token.kind is TokenKind.SYMBOL:
             group.defines = False
             return False
         name = reader.identifier().lower()
@@ -207,11 +207,11 @@ class _Walk:
                 self._interval()
             elif token.is_symbol("("):
                 reader.parenthesised()
-            elif token.kind is Kind.WORD and not token.is_word("DATE", "TIMESTAMP"):
+            elif token.kind is TokenKind.WORD and not token.is_word("DATE", "TIMESTAMP"):
                 reader.dotted()
                 if reader.sees_symbol("("):
                     reader.parenthesised()
-            elif token.kind is Kind.WORD:
+            elif token.kind is TokenKind.WORD:
                 reader.at += 1
                 reader.parenthesised() if reader.sees_symbol("(") else reader.value("the time to travel to")
             else:
@@ -221,10 +221,10 @@ class _Walk:
 
     def _interval(self) -> None:
         reader = self.reader
-        while (token := reader.peek()) is not None and token.kind in (Kind.NUMBER, Kind.TEXT):
+        while (token := reader.peek()) is not None and token.kind in (TokenKind.NUMBER, TokenKind.TEXT):
             reader.at += 1
             unit = reader.peek()
-            if unit is not None and unit.kind is Kind.WORD and not self._ends_relation(unit):
+            if unit is not None and unit.kind is TokenKind.WORD and not self._ends_relation(unit):
                 reader.at += 1
 
     def _alias_at(self, end: int) -> int | None:
@@ -238,9 +238,9 @@ class _Walk:
             end = reader.tokens[reader.at - 1].end
         token = reader.peek()
         reader.at = start
-        has_alias = token is not None and token.kind in (Kind.WORD, Kind.NAME) and not self._ends_relation(token)
+        has_alias = token is not None and token.is_name and not self._ends_relation(token)
         return None if has_alias else end
 
     @staticmethod
-    def _ends_relation(token: Token) -> bool:
-        return token.kind is Kind.WORD and token.text.upper() in _NO_ALIAS
+    def _ends_relation(token: SqlToken) -> bool:
+        return token.kind is TokenKind.WORD and token.text.upper() in _NO_ALIAS

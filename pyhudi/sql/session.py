@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable
     from pyhudi.table.scan import Scan
 
-__all__ = ["CatalogEntry", "NamedTable", "SqlCatalog", "SqlFrame", "SqlSession", "TableName"]
+__all__ = ["NO_ROWS", "CatalogEntry", "NamedTable", "SqlCatalog", "SqlFrame", "SqlSession", "TableName"]
 
 # A lazy result of the session's engine: a Spark DataFrame, a DuckDB relation.
 SqlFrame = NewType("SqlFrame", object)
+NO_ROWS = pa.table({})  # what a statement returns that changes something
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pyhudi.sql.our_table import is_ours, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec, shown_partition
 from pyhudi.sql.session import CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import sql_properties
-from pyhudi.sql.tokens import Kind, Token
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["Show", "parse_describe", "parse_show"]
 
@@ -123,7 +123,7 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> pa.Tab
     return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
 
 
-def parse_show(text: str, tokens: Sequence[Token], session: SqlSession) -> Show | None:
+def parse_show(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Show | None:
     """SHOW … of a table; None when it is not Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("SHOW")
@@ -150,7 +150,7 @@ def parse_show(text: str, tokens: Sequence[Token], session: SqlSession) -> Show 
     return Show(what, name, detail=detail, partition=partition)
 
 
-def parse_describe(text: str, tokens: Sequence[Token], session: SqlSession) -> Show | None:
+def parse_describe(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Show | None:
     """DESCRIBE [TABLE] [EXTENDED | FORMATTED] name [column]; None when it is not about a Hudi table."""
     reader = Reader(text, tokens)
     reader.take("DESCRIBE")
@@ -159,7 +159,7 @@ def parse_describe(text: str, tokens: Sequence[Token], session: SqlSession) -> S
     reader.accept("TABLE")
     is_extended = reader.accept("EXTENDED") or reader.accept("FORMATTED")
     token = reader.peek()
-    if token is None or token.kind not in (Kind.WORD, Kind.NAME) or reader.sees("SELECT") or reader.sees("WITH"):
+    if token is None or not token.is_name or reader.sees("SELECT") or reader.sees("WITH"):
         return None
     name = reader.table_name()
     if not is_ours(session, name) or reader.sees("AS JSON"):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from pyhudi.registry import Registry
-from pyhudi.sql.tokens import Token, tokens_of
+from pyhudi.sql.tokens import SqlToken, tokens_of
 
 if TYPE_CHECKING:
     from pyhudi.sql.session import SqlFrame, SqlSession
@@ -26,7 +26,7 @@ class Statement(Protocol):
         ...
 
 
-Parse = Callable[[str, Sequence[Token], "SqlSession"], "Statement | None"]
+Parse = Callable[[str, Sequence[SqlToken], "SqlSession"], "Statement | None"]
 
 # First words → "module:function". The longest row that fits counts. A row is added by the module that brings it.
 _ROWS: Mapping[str, str] = {

@@ -6,14 +6,14 @@ Source: Spark's SQL reference, "Literals", "Identifiers", "Comments".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 
 from pyhudi.errors import ConfigError
 
-__all__ = ["Kind", "SqlToken", "Token", "TokenKind", "keywords", "tokens_of", "unquoted"]
+__all__ = ["SqlToken", "TokenKind", "dotted_at", "keywords", "tokens_of", "unquoted"]
 
 # A generated MERGE of some thousand columns has about 1 MB; each token is a Python object of some 100 bytes.
 MAX_STATEMENT_CHARACTERS = 4 << 20
@@ -38,6 +38,11 @@ class SqlToken:
     start: int
     end: int
 
+    @property
+    def is_name(self) -> bool:
+        """Can it be a part of a name? A keyword can."""
+        return self.kind in (TokenKind.WORD, TokenKind.NAME)
+
     def is_word(self, *words: str) -> bool:
         """True for one of these keywords, given in capitals."""
         return self.kind is TokenKind.WORD and self.text.upper() in words
@@ -45,9 +50,6 @@ class SqlToken:
     def is_symbol(self, symbol: str) -> bool:
         return self.kind is TokenKind.SYMBOL and self.text == symbol
 
-
-Kind = TokenKind  # the short names of both in this package
-Token = SqlToken
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|--(?:\\\r?\n|[^\r\n])*)
@@ -104,6 +106,16 @@ def _after_comment(text: str, start: int) -> int:
 def unquoted(name: str) -> str:
     """An identifier without its backticks."""
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+def dotted_at(tokens: Sequence[SqlToken], place: int) -> tuple[tuple[str, ...], int]:
+    """The parts of a name with dots that begins at a token, without backticks, and the place after it."""
+    parts = [unquoted(tokens[place].text)]
+    place += 1
+    while place + 1 < len(tokens) and tokens[place].is_symbol(".") and tokens[place + 1].is_name:
+        parts.append(unquoted(tokens[place + 1].text))
+        place += 2
+    return tuple(parts), place
 
 
 def keywords(listed: str) -> frozenset[str]:

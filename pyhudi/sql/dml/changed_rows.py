@@ -9,20 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import pyarrow as pa
-
 from pyhudi.actions.changes.computed import Computed, NumberedClause
 from pyhudi.errors import OutdatedRows
-from pyhudi.sql.dml.target import Target, options_of
+from pyhudi.sql.dml.target import Target
+from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
 from pyhudi.table.arrow_input import TableInput
 from pyhudi.table.changes import change_computed
 
-__all__ = ["NO_ROWS", "ChangeQuery", "change"]
+__all__ = ["ChangeQuery", "change"]
 
 # Writers that commit every few seconds overtake a query of minutes again and again; it is then better to say so.
 MAX_QUERY_RUNS = 5
-NO_ROWS = pa.table({})
 
 
 @dataclass(frozen=True, slots=True)

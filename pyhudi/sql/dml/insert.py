@@ -17,11 +17,12 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.keygen.parse import partition_values
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.dml.changed_rows import NO_ROWS
+from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.dml.insert_operation import insert_operation
-from pyhudi.sql.dml.target import Target, cast, options_of, quoted
-from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.our_table import options_of
+from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["Insert", "parse_insert"]
 
@@ -142,7 +143,7 @@ def _family(kind: pa.DataType) -> str:
     return "nested" if pa.types.is_nested(kind) else "time"
 
 
-def parse_insert(text: str, tokens: Sequence[Token], session: SqlSession) -> Insert | None:
+def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
     """An INSERT; None when its table is not one of Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("INSERT")

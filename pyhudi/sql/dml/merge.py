@@ -18,15 +18,17 @@ from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.dml.changed_rows import NO_ROWS, ChangeQuery, change
+from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_text
 from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, read_clauses, read_source
 from pyhudi.sql.dml.merge_on import bindings_of
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen, describe
-from pyhudi.sql.dml.scope import Scope, read_alias
-from pyhudi.sql.dml.target import Target, cast, options_of, quoted
-from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.dml.scope import Scope, read_target
+from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.our_table import options_of
+from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["MergeStatement", "parse_merge"]
 
@@ -86,7 +88,7 @@ class MergeStatement:
 
         return ChangeQuery(read, text, tuple(self._numbered(merge)), self._computed(merge, placed))
 
-    def _tokens(self) -> Iterator[Token]:
+    def _tokens(self) -> Iterator[SqlToken]:
         for reader in (self.condition, *(part for clause in self.clauses for part in clause.readers)):
             yield from reader.tokens[reader.at : reader.stop]
 
@@ -158,19 +160,17 @@ class MergeStatement:
         )
 
 
-def parse_merge(text: str, tokens: Sequence[Token], session: SqlSession) -> MergeStatement | None:
+def parse_merge(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> MergeStatement | None:
     """A MERGE INTO; None when its table is not one of Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("MERGE INTO")
-    name = reader.table_name()
-    named = session.find_table(name)
-    if named is None:
+    target = read_target(reader, session, "USING")
+    if target is None:
         return None
-    alias = read_alias(reader, "USING") or name.parts[-1]
     reader.expect("USING")
     source = read_source(reader)
     reader.expect("ON")
     condition = reader.until("WHEN MATCHED", "WHEN NOT MATCHED")
     if condition.at_end:
         raise condition.error("a condition")
-    return MergeStatement(named, alias, source, condition, read_clauses(reader))
+    return MergeStatement(*target, source, condition, read_clauses(reader))

@@ -15,12 +15,14 @@ from pyhudi.actions.changes.clauses import When
 from pyhudi.actions.changes.computed import CLAUSE, NEW_CLAUSE, NEW_VALUE, Computed, NumberedClause
 from pyhudi.model.keys import DELETE_FLAG_COLUMN
 from pyhudi.sql.clauses import Reader
+from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery
 from pyhudi.sql.dml.merge_on import same_words
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
-from pyhudi.sql.dml.target import cast, named_words, options_of, quoted
+from pyhudi.sql.dml.target import cast
+from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import SqlSession
-from pyhudi.sql.tokens import Kind
+from pyhudi.sql.tokens import dotted_at
 
 __all__ = ["query_by_key", "upsert_text"]
 
@@ -117,11 +119,11 @@ def _reads_table(reader: Reader, merge: Described) -> bool:
         token = tokens[at]
         if token.is_word("SELECT") or token.is_symbol("*"):
             return True
-        if token.kind not in (Kind.WORD, Kind.NAME):
+        if not token.is_name:
             at += 1
             continue
-        parts, at = named_words(tokens, at)
-        if len(merge.scope.without_table(tuple(parts))) < len(parts):
+        parts, at = dotted_at(tokens, at)
+        if len(merge.scope.without_table(parts)) < len(parts):
             return True
         if parts[0].lower() not in source and merge.target.find(parts[0]) is not None:
             return True

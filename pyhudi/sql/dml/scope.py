@@ -6,11 +6,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.dml.target import named_words, quoted
-from pyhudi.sql.session import TableName
-from pyhudi.sql.tokens import Kind, Token, unquoted
+from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.session import NamedTable, SqlSession, TableName
+from pyhudi.sql.tokens import SqlToken, TokenKind, dotted_at, unquoted
 
-__all__ = ["Scope", "read_alias"]
+__all__ = ["Scope", "read_alias", "read_target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Scope:
         length = self._prefix(name)
         return name[length:] if length < len(name) else name
 
-    def _prefix(self, name: tuple[str, ...] | list[str]) -> int:
+    def _prefix(self, name: tuple[str, ...]) -> int:
         """How many parts of a dotted name are the table's."""
         lower = [part.lower() for part in name]
         if lower[0] == self.alias.lower():
@@ -46,10 +46,10 @@ class Scope:
         copied = tokens[at].start
         while at < reader.stop:
             token = tokens[at]
-            if token.kind not in (Kind.WORD, Kind.NAME) or (at > reader.at and tokens[at - 1].is_symbol(".")):
+            if not token.is_name or (at > reader.at and tokens[at - 1].is_symbol(".")):
                 at += 1
                 continue
-            parts, end = named_words(tokens[: reader.stop], at)
+            parts, end = dotted_at(tokens[: reader.stop], at)
             length = self._prefix(parts)
             if 1 < length < len(parts):
                 pieces += [reader.text[copied : token.start], quoted(self.alias)]
@@ -64,13 +64,13 @@ class Scope:
 
 def _is_column(reader: Reader, at: int) -> bool:
     """Whether a word without a qualifier can be a column: no function, type, alias, unit of an interval."""
-    before: Token | None = reader.tokens[at - 1] if at > reader.at else None
-    after: Token | None = reader.tokens[at + 1] if at + 1 < reader.stop else None
-    if before is not None and (before.is_word("AS") or before.kind in (Kind.NUMBER, Kind.TEXT)):
+    before: SqlToken | None = reader.tokens[at - 1] if at > reader.at else None
+    after: SqlToken | None = reader.tokens[at + 1] if at + 1 < reader.stop else None
+    if before is not None and (before.is_word("AS") or before.kind in (TokenKind.NUMBER, TokenKind.TEXT)):
         return False
     if after is None:
         return True
-    return not (after.is_symbol("(") or after.is_symbol("=>") or after.is_word("FROM") or after.kind is Kind.TEXT)
+    return not (after.is_symbol("(") or after.is_symbol("=>") or after.is_word("FROM") or after.kind is TokenKind.TEXT)
 
 
 def read_alias(reader: Reader, *ends: str) -> str | None:
@@ -78,7 +78,17 @@ def read_alias(reader: Reader, *ends: str) -> str | None:
     if reader.accept("AS"):
         return reader.identifier("an alias")
     token = reader.peek()
-    if token is None or token.kind not in (Kind.WORD, Kind.NAME) or token.is_word(*ends):
+    if token is None or not token.is_name or token.is_word(*ends):
         return None
     reader.at += 1
     return unquoted(token.text)
+
+
+def read_target(reader: Reader, session: SqlSession, end: str) -> tuple[NamedTable, str] | None:
+    """The table that a statement changes, and its alias; None when it is not one of Hudi's.
+
+    Args: end: the word that comes when there is no alias.
+    """
+    name = reader.table_name()
+    named = session.find_table(name)
+    return None if named is None else (named, read_alias(reader, end) or name.parts[-1])

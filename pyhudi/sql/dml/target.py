@@ -5,7 +5,7 @@ Source: docs/sql-dml.md, "Types"; Spark's SQL reference, "ANSI Compliance".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,10 +15,10 @@ import pyarrow as pa
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
-from pyhudi.sql.session import NamedTable, SqlSession
-from pyhudi.sql.tokens import Kind, Token, unquoted
+from pyhudi.sql.session import NamedTable
+from pyhudi.sql.tokens import SqlToken, unquoted
 
-__all__ = ["Target", "cast", "named_words", "options_of", "quoted"]
+__all__ = ["Target", "cast"]
 
 # Types that both engines call the same; values of others are fitted to the column when they are written.
 _TYPE_NAMES: Mapping[pa.DataType, str] = {
@@ -91,13 +91,13 @@ class Target:
     def _by_word(self) -> Mapping[str, str]:
         return {name.lower(): name for name in self.schema.names}
 
-    def columns_in(self, tokens: Iterable[Token]) -> list[str]:
+    def columns_in(self, tokens: Iterable[SqlToken]) -> list[str]:
         """The columns that these tokens may name; all when a star is among them."""
         words = set()
         for token in tokens:
             if token.is_symbol("*"):
                 return list(self.schema.names)
-            if token.kind in (Kind.WORD, Kind.NAME):
+            if token.is_name:
                 words.add(unquoted(token.text).lower())
         return [name for name in self.schema.names if name.lower() in words]
 
@@ -110,28 +110,8 @@ class Target:
         return [*metas, *(name for name in self.schema.names if name in wanted)]
 
 
-def quoted(*parts: str) -> str:
-    """A name with its qualifiers, each in backticks."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
-
-
 def cast(expression: str, field: pa.Field) -> str:
     """An expression as a column's type. Values that don't fit are an error of the engine's, or of the write."""
     kind = field.type
     name = f"DECIMAL({kind.precision}, {kind.scale})" if pa.types.is_decimal(kind) else _TYPE_NAMES.get(kind)
     return expression if name is None else f"CAST({expression} AS {name})"
-
-
-def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
-    """Options of a write: those of the table's definition come before those of the session."""
-    return {**session.settings, **{k: v for k, v in named.properties.items() if k.startswith("hoodie.")}}
-
-
-def named_words(tokens: Sequence[Token], place: int) -> tuple[list[str], int]:
-    """The parts of a dotted name that begins at a token, and the place after it."""
-    parts = [unquoted(tokens[place].text)]
-    place += 1
-    while place + 1 < len(tokens) and tokens[place].is_symbol(".") and tokens[place + 1].kind in (Kind.WORD, Kind.NAME):
-        parts.append(unquoted(tokens[place + 1].text))
-        place += 2
-    return parts, place

@@ -17,11 +17,12 @@ from pyhudi.actions.changes.computed import CLAUSE, Computed, NumberedClause
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.clauses import Reader
-from pyhudi.sql.dml.changed_rows import NO_ROWS, ChangeQuery, change
-from pyhudi.sql.dml.scope import Scope, read_alias
-from pyhudi.sql.dml.target import Target, cast, quoted
-from pyhudi.sql.session import NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.dml.changed_rows import ChangeQuery, change
+from pyhudi.sql.dml.scope import Scope, read_target
+from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
+from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments"]
 
@@ -97,35 +98,29 @@ class ChangeStatement:
         return values
 
 
-def tokens_of(reader: Reader) -> Sequence[Token]:
+def tokens_of(reader: Reader) -> Sequence[SqlToken]:
     """The tokens that a cursor has left."""
     return reader.tokens[reader.at : reader.stop]
 
 
-def parse_update(text: str, tokens: Sequence[Token], session: SqlSession) -> ChangeStatement | None:
+def parse_update(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
     """An UPDATE; None when its table is not one of Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("UPDATE")
-    name = reader.table_name()
-    named = session.find_table(name)
-    if named is None:
+    target = read_target(reader, session, "SET")
+    if target is None:
         return None
-    alias = read_alias(reader, "SET") or name.parts[-1]
     reader.expect("SET")
     assigned = read_assignments(reader.until("WHERE"))
-    return ChangeStatement(named, alias, _condition(reader), assigned)
+    return ChangeStatement(*target, _condition(reader), assigned)
 
 
-def parse_delete(text: str, tokens: Sequence[Token], session: SqlSession) -> ChangeStatement | None:
+def parse_delete(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> ChangeStatement | None:
     """A DELETE FROM; None when its table is not one of Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("DELETE FROM")
-    name = reader.table_name()
-    named = session.find_table(name)
-    if named is None:
-        return None
-    alias = read_alias(reader, "WHERE") or name.parts[-1]
-    return ChangeStatement(named, alias, _condition(reader), None)
+    target = read_target(reader, session, "WHERE")
+    return None if target is None else ChangeStatement(*target, _condition(reader), None)
 
 
 def read_assignments(reader: Reader) -> tuple[Assigned, ...]:

@@ -18,7 +18,7 @@ from pyhudi.sql.procedures.procedure import Procedure
 from pyhudi.sql.procedures.registry import procedure_called
 from pyhudi.sql.procedures.rows import rows_as_table
 from pyhudi.sql.session import SqlFrame, SqlSession
-from pyhudi.sql.tokens import Token
+from pyhudi.sql.tokens import SqlToken
 from pyhudi.table import HudiTable
 
 __all__ = ["CallProcedure", "call", "parse"]
@@ -49,7 +49,7 @@ class CallProcedure:
                 return session.query(f"SELECT * FROM {view} WHERE {wanted}")
 
 
-def parse(text: str, tokens: Sequence[Token], session: SqlSession) -> CallProcedure | None:
+def parse(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> CallProcedure | None:
     """The call, None for a procedure of another catalog. Raises ConfigError for an unknown one, and for arguments
     that are no constants.
     """
