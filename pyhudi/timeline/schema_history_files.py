@@ -31,13 +31,16 @@ def save_history(
     Args:    times: of the instant, and when its file of the history is complete, which names have from version 8 on.
     """
     instant_time, completed = times
+    paths = []
     older = history_texts(storage, timeline) or [encode_internal_schema(schema) for schema in history[1:]]
     for state in (State.REQUESTED, State.INFLIGHT, State.COMPLETED):
         is_completed = state is State.COMPLETED
         time = completed if is_completed else None
         name = InstantFileName(instant_time, ActionKind.SCHEMACOMMIT, state, time).text(config.layout_version)
         data = encode_history([encode_internal_schema(history[0]), *older]) if is_completed else b""
-        storage.write(f"{SCHEMA_FOLDER}/{name}", data)
+        paths.append(f"{SCHEMA_FOLDER}/{name}")
+        storage.write(paths[-1], data)
+    storage.sync(paths)  # the instant that is going to be complete needs them, after a power cut, too
 
 
 def delete_history(instant_time: str, storage: Storage) -> None:
@@ -46,3 +49,4 @@ def delete_history(instant_time: str, storage: Storage) -> None:
         name = InstantFileName.parse(info.name, 2)
         if name is not None and name.action is ActionKind.SCHEMACOMMIT and name.requested_time == instant_time:
             storage.delete(info.path)
+            storage.sync([info.path])  # one that came back could count

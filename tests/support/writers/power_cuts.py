@@ -12,6 +12,7 @@ from pyhudi.errors import TableNotFound
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import META_FOLDER, BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind
+from pyhudi.schema.internal import decode_internal_schema, load_schema_history
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.timeline.table_properties import table_exists
 from tests.support.storages.power import PowerStorage
@@ -108,7 +109,9 @@ def go_on(table: TestTable, began: Recorded, states: list[Rows], chance: random.
 
 
 def check_whole(table: TestTable, where: str) -> None:
-    """Every file that a completed instant names is there with its size, or was cleaned."""
+    """Every file that a completed instant names is there with its size, or was cleaned; the schema that the last one
+    names is the newest of the history.
+    """
     if not table_exists(table.storage):
         return
     meta = table.meta
@@ -130,6 +133,12 @@ def check_whole(table: TestTable, where: str) -> None:
                 continue  # cleaned by a clean that was archived, perhaps; what is read is compared anyway
             assert entry is not None, f"{where}: {instant.requested_time} names {stat.path}, which is gone"
             assert entry.size_bytes == stat.file_size_in_bytes, f"{where}: {stat.path} has {entry.size_bytes} bytes"
+    last = meta.timeline.last_commit()
+    named = None if last is None else meta.commits.metadata(last).extra_metadata.get("latest_schema")
+    if named is not None:
+        history = load_schema_history(meta.storage, meta.config, meta.timeline)
+        versions = [schema.version_id for schema in history]
+        assert versions[:1] == [decode_internal_schema(named).version_id], f"{where}: the history has {versions}"
 
 
 def check_no_strays(table: TestTable, where: str) -> None:

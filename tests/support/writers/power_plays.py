@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
+from pyhudi import HudiTable
 from pyhudi.actions.undo.restore import restore
 from pyhudi.model.options import WriteOptions
+from pyhudi.schema.changes import MoveColumn
 from pyhudi.services.archive.archiving import archive
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.services.savepoint import delete_savepoint, savepoint
@@ -131,6 +133,8 @@ ACTIONS: dict[str, tuple[Make, Callable[[Any], object], str]] = {
     "delete, merge on read, version 6": (with_logs, lambda t: t.delete(("b", "x")), "6"),
     "insert_overwrite": (loaded, lambda t: t.write("insert_overwrite", rows_of(("n", "x", 1, 5))), "9"),
     "insert_overwrite, version 6": (loaded, lambda t: t.write("insert_overwrite", rows_of(("n", "x", 1, 5))), "6"),
+    "alter": (loaded, lambda t: HudiTable(t.meta).alter(MoveColumn("ts", after="v")), "9"),
+    "alter, version 6": (loaded, lambda t: HudiTable(t.meta).alter(MoveColumn("ts", after="v")), "6"),
     "compaction": (compactable, lambda t: t.compact(), "9"),
     "compaction, version 6": (compactable, lambda t: t.compact(), "6"),
     "compaction of a plan, version 6": (planned, lambda t: t.compact(), "6"),
