@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
+from pyspark.sql.catalog import Table
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
@@ -29,7 +30,8 @@ from pyhudi.storage.clock import SystemClock
 __all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
 
 MANAGED_KEY = "hoodie.pyhudi.managed"
-# How long an answer of the catalog counts: names change by other processes too, and asking costs as much as a query.
+# How long what the catalog says of a table counts: other processes change tables, too, and asking costs as much as a
+# query. Whether the name means a table or a temporary view is asked each time.
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
@@ -48,7 +50,7 @@ class SparkCatalog:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._known: dict[tuple[str, str], tuple[float, CatalogEntry | None]] = {}
+        self._known: dict[tuple[str, str], tuple[float, CatalogEntry | None]] = {}  # tables, and views that last
         self._lock = threading.Lock()
 
     def find(self, name: TableName) -> CatalogEntry | None:
@@ -57,16 +59,28 @@ class SparkCatalog:
             parts = parts[1:]
         if len(parts) > 2 or not all(_PLAIN.fullmatch(part) for part in parts):
             return None
+        there = self._there(parts)
+        if there is None:
+            return None
         database = parts[0] if len(parts) == 2 else self._spark.catalog.currentDatabase()
-        key = (database.lower(), f"{len(parts)} {parts[-1].lower()}")
+        if there.isTemporary:
+            return self._look_up(name, database, parts[-1], is_qualified=len(parts) == 2)
+        key = (database.lower(), parts[-1].lower())
         now = _CLOCK.monotonic_s()
         with self._lock:
             at, entry = self._known.get(key, (-_REMEMBERED_S, None))
         if now - at >= _REMEMBERED_S:
-            entry = self._look_up(name, database, parts[-1], is_qualified=len(parts) == 2)
+            entry = self._look_up(name, database, parts[-1], is_qualified=True)
             with self._lock:
                 self._known[key] = (now, entry)
         return None if entry is None else replace(entry, name=name)
+
+    def _there(self, parts: tuple[str, ...]) -> Table | None:
+        """What Spark finds under a name, before it looks at what that is; None for nothing."""
+        try:
+            return self._spark.catalog.getTable(quoted(*parts))
+        except PySparkException:
+            return None
 
     def forget_all(self) -> None:
         """Names are looked up anew from here on."""

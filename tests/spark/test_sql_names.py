@@ -233,6 +233,16 @@ def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> Non
     assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
 
 
+def test_a_temporary_view_of_a_frame_hides_a_table_at_once(sql: Any, trips: str) -> None:
+    """Frames make and drop views by calls that no statement tells of."""
+    assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
+    sql.range(7, 9).createOrReplaceTempView("trips")
+    assert rows(sql, "SELECT id FROM trips") == [(7,), (8,)]
+    assert sql.table("trips").count() == 2
+    sql.catalog.dropTempView("trips")
+    assert rows(sql, "SELECT count(*) FROM trips") == [(3,)]
+
+
 def test_what_spark_does_not_know_either_is_sparks_error(sql: Any) -> None:
     from pyspark.errors import AnalysisException, ParseException
 
@@ -261,4 +271,10 @@ def test_frames_are_saved_as_tables(sql: Any) -> None:
     assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2")]
     frame.writeTo("saved").using("hudi").tableProperty("primaryKey", "name").createOrReplace()
     assert pyhudi.HudiTable.open(place_of(sql, "saved")).config.record_key_fields == ("name",)
+    frame.select("id", "name", "ts", "day").write.insertInto("saved")
+    assert rows(sql, "SELECT id FROM saved") == [(1,), (1,), (2,), (2,)]
+    frame.select("day", "ts", "name", "id").writeTo("saved").append()
+    assert rows(sql, "SELECT id, day FROM saved WHERE day = 'd1'") == [(1, "d1")] * 3
+    frame.select("id", "name", "ts", "day").write.insertInto("saved", overwrite=True)
+    assert rows(sql, "SELECT id, day FROM saved") == [(1, "d1"), (2, "d2")]
     sql.sql("DROP TABLE saved")

@@ -235,5 +235,5 @@ def _stored_twice(key: object) -> ConfigError:
     return ConfigError(
         f"The table has the key {key!r} twice in one file group, as INSERT INTO makes it, and the statement changes "
         "its rows differently, which files that are rewritten by key can't hold. Nothing was written. Delete all rows "
-        "of the key, or take out one of them with CALL repair_deduplicate."
+        "of the key by DELETE FROM … WHERE with the key alone, and insert the row that is to stay."
     )
