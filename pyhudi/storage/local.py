@@ -26,7 +26,7 @@ from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
 from pyhudi.storage.regular_files import open_input, open_output, open_to_read, status_or_none
-from pyhudi.storage.synced import folders_of, sync_all, sync_descriptor
+from pyhudi.storage.synced import FileToSync, folders_of, sync_all, sync_descriptor
 
 __all__ = ["LocalStorage", "with_sync"]
 
@@ -71,13 +71,14 @@ class LocalStorage:
 
     def open_output(self, path: str) -> pa.NativeFile:
         target = self._local(path)
+        kind = FileToSync if self.syncs else pa.OSFile
         with self._translated(path):
             _drop_hadoop_checksum(target)
             try:
-                return open_output(target)
+                return open_output(target, kind)
             except FileNotFoundError:
                 os.makedirs(os.path.dirname(target), exist_ok=True)
-                return open_output(target)
+                return open_output(target, kind)
 
     def write(self, path: str, data: bytes) -> None:
         target = self._local(path)

@@ -44,7 +44,7 @@ def open_input(path: str) -> pa.NativeFile:
         os.close(descriptor)
 
 
-def open_output(path: str) -> pa.NativeFile:
+def open_output(path: str, kind: type[pa.OSFile] = pa.OSFile) -> pa.NativeFile:
     """A sink in the place of what has this name: a regular file is emptied, a symbolic link replaced by a file."""
     try:
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
@@ -57,7 +57,7 @@ def open_output(path: str) -> pa.NativeFile:
         descriptor = os.open(path, _TO_WRITE | _FLAGS, 0o666)
     _checked(descriptor, path)
     try:
-        return pa.OSFile(_name(descriptor, path), "wb")
+        return kind(_name(descriptor, path), "wb")
     finally:
         os.close(descriptor)
 

@@ -16,7 +16,7 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import StorageError
 from pyhudi.meta_client import MetaClient
-from pyhudi.storage import LocalStorage, MemoryStorage, with_sync
+from pyhudi.storage import LocalStorage, MemoryStorage, synced, with_sync
 
 Calls = list[tuple[str, str]]
 ROWS = pa.table({"id": ["a", "b", "c"], "p": ["x", "x", "y"], "v": [1, 2, 3]})
@@ -127,6 +127,43 @@ def test_nothing_waits_for_the_disk_when_an_option_says_so(tmp_path: Path, calls
 
     assert any(verb == "sync" for verb, _ in calls) == (sync == "true")
     assert table.scan().to_arrow().num_rows == 3
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["synced", "not synced"])
+def test_a_file_that_is_closed_begins_its_way_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: bool
+) -> None:
+    begun: list[bytes] = []
+
+    def begin(descriptor: int, start: int, size: int, how: int) -> None:
+        begun.append(Path(f"/proc/self/fd/{descriptor}").read_bytes())
+
+    monkeypatch.setattr(synced, "_write_behind", lambda: begin)
+    with with_sync(LocalStorage(tmp_path), sync).open_output("a/b") as sink:
+        sink.write(b"content")
+        sink.close()  # what the writers of formats do; leaving the block closes once more
+    assert begun == ([b"content"] if sync else [])
+    assert (tmp_path / "a" / "b").read_bytes() == b"content"
+
+
+def test_a_system_that_can_begin_no_write_writes_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synced, "_write_behind", lambda: None)
+    with LocalStorage(tmp_path).open_output("a") as sink:
+        sink.write(b"content")
+    assert (tmp_path / "a").read_bytes() == b"content"
+
+
+def test_a_child_process_syncs_with_threads_of_its_own(tmp_path: Path) -> None:
+    """A child has none of its parent's threads, so waiting for them would never end."""
+    program = (
+        "import os, sys, signal; from pyhudi.storage import LocalStorage\n"
+        "storage = LocalStorage(sys.argv[1])\n"
+        "def write(name): storage.write(name, b'x'); storage.sync([name])\n"
+        "write('of the parent'); child = os.fork()\n"
+        "if not child: signal.alarm(20); write('of the child'); os._exit(7)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False).returncode == 7
 
 
 def test_other_storages_have_nothing_to_switch_off() -> None:
