@@ -7,6 +7,7 @@ triggers, names, checkpoints and output modes stay with Spark. Source: Spark's g
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +50,20 @@ class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
     ) -> DataFrame:
         if not self._is_hudi(format):
             return self._real.load(path, format, schema, **options)
+        return self._followed(path, schema, options)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        from pyhudi.session.named_streams import place_of_table
+
+        place = place_of_table(self._owner, tableName)
+        if place is None:
+            return self._real.table(tableName)
+        self._real.format("hudi")
+        return self._followed(place, None, {})
+
+    def _followed(
+        self, path: str | None, schema: StructType | str | None, options: Mapping[str, OptionalPrimitiveType]
+    ) -> DataFrame:
         if not capabilities.PRESENT.has_data_sources:
             raise ConfigError(capabilities.NO_DATA_SOURCES)
         given = {key.lower() for key in (*self._options, *options)}
@@ -112,7 +127,32 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
     ) -> StreamingQuery:
         if not self._is_hudi(format):
             return self._told().start(path, format, outputMode, partitionBy, queryName, **options)
-        mode = (outputMode or self._output_mode).lower()
+        mode, columns = self._checked(outputMode), self._columns(partitionBy)
+        table, given = self._split_path(path, options, "start")
+        return self._begun(table, given, columns, mode, queryName, options)
+
+    def toTable(  # noqa: N802
+        self,
+        tableName: str,  # noqa: N803
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803
+        partitionBy: str | list[str] | None = None,  # noqa: N803
+        queryName: str | None = None,  # noqa: N803
+        **options: OptionalPrimitiveType,
+    ) -> StreamingQuery:
+        from pyhudi.session.named_streams import table_to_stream_to
+        from pyhudi.session.named_writes import is_hudi_name
+
+        named = format or self._format
+        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
+            return self._told().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
+        mode, columns = self._checked(outputMode), self._columns(partitionBy)
+        place, given = table_to_stream_to(self._owner, tableName, _of_hudi({**self._options, **options}), columns)
+        return self._begun(place, given, columns, mode, queryName, options)
+
+    def _checked(self, given: str | None) -> str:
+        """The output mode. Raises ConfigError for one, and for calls, that mean nothing for a Hudi table."""
+        mode = (given or self._output_mode).lower()
         if self._cluster_by:
             raise ConfigError("clusterBy has no meaning for format hudi; sort with hoodie.clustering.* options.")
         if mode not in ("append", "complete"):
@@ -121,20 +161,24 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
                 "To upsert them say so: writeStream.outputMode('update').foreachBatch(pyhudi.write_batches_to(path, "
                 "options))."
             )
-        table, given = self._split_path(path, options, "start")
-        columns = column_names((partitionBy,)) if partitionBy is not None else self._partition_by
-        hudi = {key: value for key, value in given.items() if key.lower() not in _OF_SPARK}
-        write = write_batches_to(table, hudi, partition_by=columns, complete=mode == "complete")
-        real = self._real.options(**options).outputMode(mode)
-        return real.foreachBatch(write).start(queryName=queryName)
+        return mode
 
-    def toTable(self, tableName: str, **more: object) -> StreamingQuery:  # noqa: N802, N803
-        if self._is_hudi(cast("str | None", more.get("format"))):
-            raise ConfigError(
-                f"toTable({tableName!r}) with format hudi is not possible: Spark's catalog keeps no path for a table "
-                "of a Python format. Use .start(path)."
-            )
-        return cast("StreamingQuery", getattr(self._told(), "toTable")(tableName, **more))  # noqa: B009
+    def _columns(self, given: str | list[str] | None) -> tuple[str, ...]:
+        return column_names((given,)) if given is not None else self._partition_by
+
+    def _begun(
+        self,
+        table: str,
+        hudi: Mapping[str, object],
+        partition_by: tuple[str, ...],
+        mode: str,
+        query_name: str | None,
+        more: Mapping[str, OptionalPrimitiveType],
+    ) -> StreamingQuery:
+        """Start the stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
+        write = write_batches_to(table, _of_hudi(hudi), partition_by=partition_by, complete=mode == "complete")
+        real = self._real.options(**more).outputMode(mode)
+        return real.foreachBatch(write).start(queryName=query_name)
 
     def _told(self) -> DataStreamWriter:
         """Spark's own writer, told what was kept."""
@@ -143,3 +187,7 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         if self._cluster_by:
             self._real.clusterBy(*self._cluster_by)
         return self._real
+
+
+def _of_hudi(options: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}
