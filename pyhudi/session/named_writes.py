@@ -7,6 +7,7 @@ by position as Spark has it. Source: Spark's documentation of `DataFrameWriter` 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -19,7 +20,7 @@ from pyhudi.sql.create_table import CreateTable
 from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import SqlFrame, TableName
 
-__all__ = ["insert_frame", "is_hudi_name", "overwrite_frame", "save_frame"]
+__all__ = ["definition", "insert_frame", "is_hudi_name", "overwrite_frame", "save_frame", "split_path"]
 
 
 def is_hudi_name(spark: SparkSession, text: str) -> bool:
@@ -51,8 +52,7 @@ def save_frame(
     if name is None:
         raise ConfigError(f"{text!r:.200} is no name of a table.")
     word = canonical_mode(mode)
-    given = {str(key): value for key, value in options.items() if value is not None}
-    path = next((str(given.pop(key)) for key in list(given) if key.lower() == "path"), None)
+    path, given = split_path(options)
     entry = session.catalog.find(name)
     if entry is not None and not entry.is_hudi:
         raise TableExists(f"{name} is no Hudi table; drop it, or choose another name.")
@@ -78,17 +78,27 @@ def _create(
     *,
     or_replace: bool,
 ) -> None:
-    properties = {key: str(value) for key, value in options.items()}
-    fields = tuple(partition_by) or _partition_fields(properties)
-    statement = CreateTable(
-        name, partitions=fields, properties=properties, location=path, query="rows", or_replace=or_replace
-    )
+    statement = replace(definition(name, options, path, partition_by), query="rows", or_replace=or_replace)
     statement.run_with(session, SqlFrame(df))
 
 
-def _partition_fields(properties: dict[str, str]) -> tuple[str, ...]:
+def split_path(options: Mapping[str, object]) -> tuple[str | None, dict[str, object]]:
+    """The option `path`, which is the folder of a new table, and the options that are given without it."""
+    given = {str(key): value for key, value in options.items() if value is not None}
+    path = next((str(given.pop(key)) for key in list(given) if key.lower() == "path"), None)
+    return path, given
+
+
+def definition(
+    name: TableName, options: Mapping[str, object], path: str | None, partition_by: Sequence[str]
+) -> CreateTable:
+    """The CREATE TABLE of a new name. Settings of the store stay out of the catalog: passwords are among them."""
+    properties = {key: str(value) for key, value in options.items() if not key.startswith("fs.")}
     named = properties.get("hoodie.datasource.write.partitionpath.field", "")
-    return tuple(field.strip().partition(":")[0] for field in named.split(",") if field.strip())
+    fields = tuple(partition_by) or tuple(
+        field.strip().partition(":")[0] for field in named.split(",") if field.strip()
+    )
+    return CreateTable(name, partitions=fields, properties=properties, location=path)
 
 
 def insert_frame(df: DataFrame, text: str, *, overwrites: bool = False, by_name: bool = False) -> None:

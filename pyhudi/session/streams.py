@@ -7,8 +7,8 @@ triggers, names, checkpoints and output modes stay with Spark. Source: Spark's g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -16,7 +16,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
-from pyhudi.session.spark_calls import FORMATS
+from pyhudi.session.recorded_calls import RecordedCalls, column_names
 from pyhudi.session.stream_sink import write_batches_to
 from pyhudi.spark import capabilities
 from pyhudi.spark.session import hudi_options, store_options
@@ -29,51 +29,8 @@ __all__ = ["HudiAwareStreamReader", "HudiAwareStreamWriter"]
 _OF_SPARK = frozenset({"checkpointlocation", "asyncprogresstrackingenabled"})  # keys of writeStream that are not Hudi's
 
 
-RealT = TypeVar("RealT", DataStreamReader, DataStreamWriter)
-CallsT = TypeVar("CallsT", bound="_StreamCalls[DataStreamReader] | _StreamCalls[DataStreamWriter]")
-
-
-class _StreamCalls(Generic[RealT]):
-    """A stand-in for Spark's reader or writer of streams, which says to be of Spark's own class."""
-
-    def __init__(self, real: RealT) -> None:
-        self._real: RealT = real
-        self._format: str | None = None
-        self._options: dict[str, OptionalPrimitiveType] = {}
-
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:
-        return type(self._real)
-
-    def __getattr__(self, name: str) -> object:
-        if name == "_real":  # read before it is set, as copying does
-            raise AttributeError(name)
-        return getattr(self._real, name)
-
-    def __dir__(self) -> list[str]:
-        return dir(self._real)
-
-    def option(self: CallsT, key: str, value: OptionalPrimitiveType) -> CallsT:
-        self._options[key] = value
-        self._real.option(key, value)
-        return self
-
-    def options(self: CallsT, **options: OptionalPrimitiveType) -> CallsT:
-        self._options.update(options)
-        self._real.options(**options)
-        return self
-
-    def _is_hudi(self, given: str | None) -> bool:
-        name = given or self._format
-        return isinstance(name, str) and name.lower() in FORMATS
-
-
-class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
+class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
     """`spark.readStream` after `enable`."""
-
-    def __init__(self, owner: SparkSession, real: DataStreamReader) -> None:
-        super().__init__(real)
-        self._owner = owner
 
     def format(self, source: str) -> HudiAwareStreamReader:
         self._format = source
@@ -93,6 +50,20 @@ class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
     ) -> DataFrame:
         if not self._is_hudi(format):
             return self._real.load(path, format, schema, **options)
+        return self._followed(path, schema, options)
+
+    def table(self, tableName: str) -> DataFrame:  # noqa: N803
+        from pyhudi.session.named_streams import place_of_table
+
+        place = place_of_table(self._owner, tableName)
+        if place is None:
+            return self._real.table(tableName)
+        self._real.format("hudi")
+        return self._followed(place, None, {})
+
+    def _followed(
+        self, path: str | None, schema: StructType | str | None, options: Mapping[str, OptionalPrimitiveType]
+    ) -> DataFrame:
         if not capabilities.PRESENT.has_data_sources:
             raise ConfigError(capabilities.NO_DATA_SOURCES)
         given = {key.lower() for key in (*self._options, *options)}
@@ -103,11 +74,11 @@ class HudiAwareStreamReader(_StreamCalls[DataStreamReader]):
         return self._real.load(path, "hudi", schema, **options)
 
 
-class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
+class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
     """`df.writeStream` after `enable`. What only one of the two roads may hear is kept until it is known which."""
 
     def __init__(self, owner: DataFrame, real: DataStreamWriter) -> None:
-        super().__init__(real)
+        super().__init__(owner, real)
         self._output_mode = "append"
         self._partition_by: tuple[str, ...] = ()
         self._cluster_by: tuple[str, ...] = ()
@@ -132,11 +103,11 @@ class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
         return self
 
     def partitionBy(self, *cols: str | list[str]) -> HudiAwareStreamWriter:  # noqa: N802
-        self._partition_by = _names(cols)
+        self._partition_by = column_names(cols)
         return self
 
     def clusterBy(self, *cols: str | list[str]) -> HudiAwareStreamWriter:  # noqa: N802
-        self._cluster_by = _names(cols)
+        self._cluster_by = column_names(cols)
         return self
 
     def foreach(self, f: object) -> DataStreamWriter:
@@ -156,7 +127,32 @@ class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
     ) -> StreamingQuery:
         if not self._is_hudi(format):
             return self._told().start(path, format, outputMode, partitionBy, queryName, **options)
-        mode = (outputMode or self._output_mode).lower()
+        mode, columns = self._checked(outputMode), self._columns(partitionBy)
+        table, given = self._split_path(path, options, "start")
+        return self._begun(table, given, columns, mode, queryName, options)
+
+    def toTable(  # noqa: N802
+        self,
+        tableName: str,  # noqa: N803
+        format: str | None = None,
+        outputMode: str | None = None,  # noqa: N803
+        partitionBy: str | list[str] | None = None,  # noqa: N803
+        queryName: str | None = None,  # noqa: N803
+        **options: OptionalPrimitiveType,
+    ) -> StreamingQuery:
+        from pyhudi.session.named_streams import table_to_stream_to
+        from pyhudi.session.named_writes import is_hudi_name
+
+        named = format or self._format
+        if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
+            return self._told().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
+        mode, columns = self._checked(outputMode), self._columns(partitionBy)
+        place, given = table_to_stream_to(self._owner, tableName, _of_hudi({**self._options, **options}), columns)
+        return self._begun(place, given, columns, mode, queryName, options)
+
+    def _checked(self, given: str | None) -> str:
+        """The output mode. Raises ConfigError for one, and for calls, that mean nothing for a Hudi table."""
+        mode = (given or self._output_mode).lower()
         if self._cluster_by:
             raise ConfigError("clusterBy has no meaning for format hudi; sort with hoodie.clustering.* options.")
         if mode not in ("append", "complete"):
@@ -165,20 +161,24 @@ class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
                 "To upsert them say so: writeStream.outputMode('update').foreachBatch(pyhudi.write_batches_to(path, "
                 "options))."
             )
-        table, given = _split_path(path, {**self._options, **options})
-        columns = _names((partitionBy,)) if partitionBy is not None else self._partition_by
-        hudi = {key: value for key, value in given.items() if key.lower() not in _OF_SPARK}
-        write = write_batches_to(table, hudi, partition_by=columns, complete=mode == "complete")
-        real = self._real.options(**options).outputMode(mode)
-        return real.foreachBatch(write).start(queryName=queryName)
+        return mode
 
-    def toTable(self, tableName: str, **more: object) -> StreamingQuery:  # noqa: N802, N803
-        if self._is_hudi(cast("str | None", more.get("format"))):
-            raise ConfigError(
-                f"toTable({tableName!r}) with format hudi is not possible: Spark's catalog keeps no path for a table "
-                "of a Python format. Use .start(path)."
-            )
-        return cast("StreamingQuery", getattr(self._told(), "toTable")(tableName, **more))  # noqa: B009
+    def _columns(self, given: str | list[str] | None) -> tuple[str, ...]:
+        return column_names((given,)) if given is not None else self._partition_by
+
+    def _begun(
+        self,
+        table: str,
+        hudi: Mapping[str, object],
+        partition_by: tuple[str, ...],
+        mode: str,
+        query_name: str | None,
+        more: Mapping[str, OptionalPrimitiveType],
+    ) -> StreamingQuery:
+        """Start the stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
+        write = write_batches_to(table, _of_hudi(hudi), partition_by=partition_by, complete=mode == "complete")
+        real = self._real.options(**more).outputMode(mode)
+        return real.foreachBatch(write).start(queryName=query_name)
 
     def _told(self) -> DataStreamWriter:
         """Spark's own writer, told what was kept."""
@@ -189,19 +189,5 @@ class HudiAwareStreamWriter(_StreamCalls[DataStreamWriter]):
         return self._real
 
 
-def _split_path(
-    path: str | None, options: Mapping[str, OptionalPrimitiveType]
-) -> tuple[str, dict[str, OptionalPrimitiveType]]:
-    """The path of the table, and the options without it. Raises ConfigError."""
-    rest = dict(options)
-    named = [rest.pop(key) for key in options if key.lower() == "path"]
-    found = path if path is not None else (named[-1] if named else None)
-    if not isinstance(found, str) or not found.strip():
-        raise ConfigError(f"start of format hudi takes the path of one table, found {found!r}.")
-    return found, rest
-
-
-def _names(cols: Sequence[object]) -> tuple[str, ...]:
-    if len(cols) == 1 and isinstance(cols[0], (list, tuple)):
-        cols = cols[0]
-    return tuple(str(name) for name in cols)
+def _of_hudi(options: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if key.lower() not in _OF_SPARK}

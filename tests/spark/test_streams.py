@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 import pyhudi
-from pyhudi import ConfigError, HudiTable, StorageError, TableError
+from pyhudi import ConfigError, HudiTable, StorageError, TableError, TableExists
 from pyhudi.session import stream_services, stream_sink
 from pyhudi.session.stream_services import wait_for_services
 from pyhudi.session.stream_source import FollowedTable
@@ -60,7 +60,7 @@ def enabled(spark: Any) -> Iterator[None]:
         pyhudi.disable(spark)
 
 
-def run(writer: Any, checkpoint: Path, *args: Any, **more: Any) -> None:
+def run(writer: Any, checkpoint: Path, *args: Any, call: str = "start", **more: Any) -> None:
     """Until all that is there is written.
 
     Spark waits ten seconds for the Python of a stream, whatever the settings say; a busy machine takes longer.
@@ -68,7 +68,7 @@ def run(writer: Any, checkpoint: Path, *args: Any, **more: Any) -> None:
     writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     for attempt in range(10):
         try:
-            assert writer.start(*args, **more).awaitTermination(300)
+            assert getattr(writer, call)(*args, **more).awaitTermination(300)
             return
         except Exception as error:
             if attempt == 9 or "failed to connect back" not in str(error):
@@ -356,9 +356,51 @@ def test_another_format_of_writeStream_is_sparks_own(spark: Any, tmp_path: Path,
     with enabled(spark):
         writer = source.stream(spark).writeStream.format("parquet").partitionBy("v")
         run(writer, tmp_path / "checkpoint", str(tmp_path / "files"))
-        with pytest.raises(ConfigError, match="toTable"):
-            source.stream(spark).writeStream.format("hudi").toTable("t")
     assert [folder.name for folder in (tmp_path / "files").glob("v=*")] == ["v=1"]
+
+
+def test_streams_make_write_and_follow_tables_by_name(spark: Any, tmp_path: Path, source: Source) -> None:
+    source.add((1, 1), (2, 2))
+    stream_only = {"hoodie.datasource.write.streaming.checkpoint.identifier": "one", "fs.s3a.secret.key": "secret"}
+    with enabled(spark):
+        try:
+            writer = source.stream(spark).writeStream.format("hudi").options(**WRITE, **stream_only)
+            with pytest.raises(ConfigError, match="Output mode update"):
+                writer.toTable("streamed", outputMode="update")
+            assert not spark.catalog.tableExists("streamed"), "what is refused makes no table"
+            run(writer, tmp_path / "one", "streamed", call="toTable", partitionBy="v")
+            source.add((2, 20), (3, 3), ts=2)
+            second = source.stream(spark).writeStream.options(**stream_only)
+            run(second, tmp_path / "one", "streamed", call="toTable")
+
+            found = spark.sql("SELECT id, v FROM streamed").collect()
+            properties = {row[0] for row in spark.sql("SHOW TBLPROPERTIES streamed").collect()}
+            seen = Seen(tmp_path / "seen")
+            run(spark.readStream.table("streamed").writeStream.foreachBatch(seen), tmp_path / "two")
+        finally:
+            spark.sql("DROP TABLE IF EXISTS streamed")
+
+    assert sorted(tuple(row) for row in found) == [(1, 1), (2, 2), (2, 20), (3, 3)], "partitions are by v"
+    assert "hoodie.datasource.write.recordkey.field" in properties
+    assert not [key for key in properties if key.startswith(("fs.", "hoodie.datasource.write.streaming."))]
+    assert seen.batches() == [[1, 2, 3, 20]]
+
+
+def test_a_stream_by_name_goes_to_a_path_and_to_no_other_format(spark: Any, tmp_path: Path, source: Source) -> None:
+    source.add((1, 1))
+    path = tmp_path / "t"
+    with enabled(spark):
+        writer = source.stream(spark).writeStream.format("hudi").options(**WRITE)
+        run(writer, tmp_path / "checkpoint", f"hudi.`{path}`", call="toTable")
+        assert spark.readStream.table(f"hudi.`{path}`").columns[5:] == SCHEMA.names
+        spark.sql("CREATE TABLE files (id BIGINT) USING parquet")
+        try:
+            with pytest.raises(TableExists, match="no Hudi table"):
+                writer.toTable("files")
+            assert spark.readStream.table("files").columns == ["id"]
+        finally:
+            spark.sql("DROP TABLE files")
+    assert values(HudiTable.open(path)) == {1: 1}
 
 
 @pytest.mark.classic

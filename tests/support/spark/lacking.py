@@ -35,6 +35,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint": _NO_SOURCES,
     "test_a_stream_begins_where_it_is_told": _NO_SOURCES,
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_SOURCES,
+    "test_a_stream_by_name_goes_to_a_path_and_to_no_other_format": _NO_SOURCES,
     "test_a_stream_of_changes_has_deletes_too": _NO_SOURCES,
     "test_functions_give_what_spark_gives": ("takes_arrow", "frames of Arrow tables"),
     **dict.fromkeys(
@@ -49,6 +50,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
             "test_frames_are_saved_as_tables",
             "test_other_formats_read_from_and_are_read_beside_hudi_tables",
             "test_parameters_and_frames_stay_what_they_are",
+            "test_streams_make_write_and_follow_tables_by_name",
             "test_tables_are_read_by_name_anywhere_in_a_query",
             "test_views_see_the_table_as_it_is",
         ),
