@@ -88,7 +88,8 @@ def followed_by_changes(source: HudiTable, target: HudiTable, begin: str) -> str
     scan = source.changes(begin, format="cdc")
     last: dict[str, tuple[str, dict[str, Any]]] = {}
     for change in scan.to_arrow().to_pylist():
-        image = json.loads(change["after"] or change["before"])
+        # Of a change log an absent row is the text null.
+        image = json.loads(change["after"] or "null") or json.loads(change["before"])
         last[image["id"]] = (change["op"], {name: image[name] for name in SCHEMA.names})
     gone = [row for op, row in last.values() if op == "d"]
     here = [row for op, row in last.values() if op != "d"]
