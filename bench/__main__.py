@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import pyarrow
@@ -19,7 +20,7 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import pyhudi
-from bench import cases, mor_cases, peers, sync_bench
+from bench import cases, mor_cases, peers, sync_bench, time_bench
 from bench.memory import WorkerMemory
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -50,6 +51,9 @@ def main() -> None:
             results, memory = run_cases(given, folder)
             report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
             print(markdown(results, memory, conditions))
+        if "h" in given.only:
+            start, only = partial(session, given, folder), given.cases.split(",")
+            report["time"] = time_bench.run(folder / "time", start, quick=given.quick, only=only)
         if "g" in given.only:
             report["sync"] = sync_bench.run(folder / "sync", given.repeats, 10 * given.repeats)
     RESULTS.mkdir(exist_ok=True)
@@ -58,6 +62,8 @@ def main() -> None:
         report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.WORKLOADS)
     if given.only == "mor" and not given.quick:
         report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
+    if "h" in given.only and not given.quick:
+        report["incremental"] = run_peers(given, RESULTS / f"peers-time-{stamp}.json", peers.INCREMENTAL)
     out = RESULTS / f"bench-{stamp}.json"
     out.write_text(json.dumps(report, indent=1, default=str))
     print(f"Written to {out}", file=sys.stderr)
@@ -70,7 +76,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cores", type=int, default=min(2, os.cpu_count() or 2))
     parser.add_argument("--memory", default="3g", help="of the Spark driver")
-    parser.add_argument("--only", default="abcdefg", help="letters of the cases to run, or: mor")
+    parser.add_argument("--only", default="abcdefgh", help="letters of the cases to run, or: mor")
+    parser.add_argument("--cases", default=",".join(time_bench.CASES), help="of case h")
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
     parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")

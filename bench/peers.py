@@ -18,6 +18,7 @@ WORKLOADS: dict[str, int | None] = {
 MERGE_ON_READ: dict[str, int | None] = {
     "load_mor": None, "upsert_mor_1pct": 5, "read_mor": 4, "tiny_commit_mor": 15, "compact": 6,
 }  # fmt: skip
+INCREMENTAL: dict[str, int | None] = {"incremental_read": None}
 
 
 def run(rows: int, out: Path, contestants: tuple[str, ...], workloads: tuple[str, ...]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ Source: docs/architecture.md, "How a read flows"; docs/formats/merging.md, "Two 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,8 @@ class SliceSpec:
     recomputes keys in tables without meta columns; `memory_bytes`: log rows beyond it wait in a file of
     `spill_folder`, None: the system's temporary one. `history`: the table's schemas, newest first, () where columns of
     files match by name. `damage`: what is done about log files that lack bytes of completed writes, None: nothing.
+    `whole`: of a query that reads blocks of some instants only, the slice as of the last of them that a slice's log
+    files belong to, None when it is not there any more; partial updates have their other columns there.
     """
 
     storage: Storage
@@ -63,6 +65,7 @@ class SliceSpec:
     spill_folder: str | None = None
     history: tuple[InternalSchema, ...] = ()
     damage: DamageRules | None = None
+    whole: Callable[[FileSlice], FileSlice | None] | None = None
 
     def needed(self, columns: Sequence[str]) -> pa.Schema:
         """`columns` and what merging asks for, in table order."""
@@ -106,7 +109,7 @@ def read_with_late_keys(
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
     merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns)
     with ExitStack() as stack:
-        for rows in merge.rows(_open_base(spec, file_slice, stack), batch_rows, only):
+        for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, only):
             yield rows.select(list(columns)), merge.late_keys
 
 
@@ -115,12 +118,27 @@ def _open_base(spec: SliceSpec, file_slice: FileSlice, stack: ExitStack) -> Base
     return None if base is None else stack.enter_context(open_base_file(spec.storage, base.path))
 
 
+def _whole(spec: SliceSpec, file_slice: FileSlice) -> tuple[SliceSpec, FileSlice]:
+    """How to read the whole slice that log files of some instants belong to, as of the last of these."""
+    found = None if spec.whole is None else spec.whole(file_slice)
+    if found is None:
+        raise UnsupportedTable(
+            f"{spec.storage.root}: the log file {file_slice.log_files[0].path} has rows of a partial update, whose "
+            "other columns were committed before the range of this incremental query and are not there any more. Begin "
+            "later, or compare snapshots (as_of)."
+        )
+    # From version 8 on whole files were left out; below, a log file has blocks of several instants.
+    last = max(spec.blocks.instants or (), default=None) if spec.blocks.table_version < 8 else None
+    return replace(spec, blocks=replace(spec.blocks, instants=None, latest_instant=last)), found
+
+
 class SliceMerge:
     """The log records of a slice, one version per key, ready to meet its base rows.
 
-    `in_pairs`: a row can have columns of several versions. Counts grow as rows are read: `updated` base rows got
-    another version, `deleted` ones none, `inserted` rows are in logs only. `late_keys`: keys of the latest batch
-    whose log version lost against the base row. Base rows are met in the order of their file, each once.
+    `file_slice`: what is merged, see `of`. `in_pairs`: a row can have columns of several versions. Counts grow as rows
+    are read: `updated` base rows got another version, `deleted` ones none, `inserted` rows are in logs only.
+    `late_keys`: keys of the latest batch whose log version lost against the base row. Base rows are met in the order of
+    their file, each once.
     """
 
     def __init__(
@@ -133,7 +151,7 @@ class SliceMerge:
         log: LogTotals,
         needs_keys: bool,
     ) -> None:
-        self.records, self.log = records, log
+        self.records, self.log, self.file_slice = records, log, file_slice
         self._base_instant = file_slice.base_file.instant_time if file_slice.base_file is not None else ""
         self.updated = self.deleted = self.inserted = 0
         self.late_keys: pa.Array = pa.array([], pa.string())
@@ -147,7 +165,7 @@ class SliceMerge:
 
     @classmethod
     def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema, *, needs_keys: bool = True) -> SliceMerge:
-        """Read the log files of a slice.
+        """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
                  their record key, should the logs say where they are.
@@ -157,11 +175,7 @@ class SliceMerge:
         blocks = blocks_of(found, spec.blocks)
         partial = any(block.is_partial for block in blocks)
         if partial and spec.blocks.instants is not None and file_slice.base_file is None:
-            raise UnsupportedTable(
-                f"{spec.storage.root}: the log file {file_slice.log_files[0].path} has rows of a partial update, whose "
-                "other columns were committed before the range of this incremental query. Begin at the commit that "
-                "inserted them, or compare snapshots (as_of)."
-            )
+            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys)
         in_pairs = spec.merge.needs_pairs or partial
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
+from pyhudi.filegroup.keys_and_deletes import with_record_keys
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec, read_file_slice
 from pyhudi.formats.base import BATCH_ROWS
@@ -27,6 +28,8 @@ from pyhudi.model.change_logs import AFTER, BEFORE, CHANGE_COLUMNS, DELETE, INSE
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.queries.path_columns import with_path_values
+from pyhudi.schema.column_mapping import file_columns
+from pyhudi.schema.projection import project
 
 __all__ = ["CHANGES_SCHEMA", "DELETED", "INSERTED", "LOGGED", "MERGED", "ChangeReading", "GroupChange", "read_changes"]
 
@@ -57,7 +60,7 @@ class GroupChange:
 
 @dataclass(frozen=True, slots=True)
 class ChangeReading:
-    """How slices are read for changes: all columns of the table, meta columns first. Picklable."""
+    """How slices are read for changes: all columns of the table, meta columns first if it has them. Picklable."""
 
     merge: SliceSpec
     columns: pa.Schema
@@ -92,7 +95,7 @@ class _Reader:
 
     def of_whole_slice(self) -> Iterator[pa.RecordBatch]:
         inserted = self._change.kind == INSERTED
-        for rows in self._rows(before=not inserted):
+        for rows, _ in self._rows(before=not inserted):
             texts = _texts(rows)
             yield self._batch(INSERT, None, texts) if inserted else self._batch(DELETE, texts, None)
 
@@ -167,13 +170,25 @@ class _Reader:
                 if block.is_delete:
                     found.append(block.deletes().keys.column(RECORD_KEY))
                 elif block.is_data:
-                    found.append(single_array(block.rows({RECORD_KEY}).column(RECORD_KEY)))
+                    found.append(single_array(self._with_keys(block).column(RECORD_KEY)))
         return pc.unique(pa.concat_arrays([pa.array([], pa.string()), *(keys.cast(pa.string()) for keys in found)]))
+
+    def _with_keys(self, block: LogBlock) -> pa.Table:
+        """The record keys of a data block; a table without meta columns makes them of its own columns."""
+        spec = self._reading.merge
+        if spec.key_generator is None:
+            return block.rows({RECORD_KEY})
+        names = [name for name in spec.key_generator.input_columns if name in spec.schema.names]
+        columns = file_columns(spec.history, block.instant_time, names)
+        stored = project(
+            columns.named(block.rows(set(columns.names))), pa.schema([spec.schema.field(n) for n in names])
+        )
+        return with_record_keys(spec.key_generator, stored)
 
     # ---- slices
 
-    def _rows(self, *, before: bool, path: str = "") -> Iterator[pa.StructArray]:
-        """All rows of the slice before or after, as the table has them."""
+    def _rows(self, *, before: bool, path: str = "") -> Iterator[tuple[pa.StructArray, pa.Array]]:
+        """All rows of the slice before or after, as the table has them, and their keys."""
         file_slice = self._change.before if before else self._change.after
         if file_slice is None:
             if self._change.kind == LOGGED:
@@ -185,9 +200,10 @@ class _Reader:
         merge = self._merge(before=before)
         columns = self._reading.columns
         stored = [name for name in merge.schema.names if name in columns.names and name not in self._from_path]
-        for batch in read_file_slice(merge, file_slice, stored, self._batch_rows):
+        asked = list(dict.fromkeys([*stored, RECORD_KEY]))  # tables without meta columns compute it
+        for batch in read_file_slice(merge, file_slice, asked, self._batch_rows):
             rows = with_path_values(batch, self._from_path, columns)
-            yield pa.StructArray.from_arrays(rows.columns, fields=list(columns))
+            yield pa.StructArray.from_arrays(rows.columns, fields=list(columns)), batch.column(RECORD_KEY)
 
     def _merge(self, *, before: bool) -> SliceSpec:
         """Below version 8 a log file has blocks of several commits: those until this one count, or those before it."""
@@ -200,13 +216,10 @@ class _Reader:
 
     def _rows_of(self, keys: pa.Array, *, before: bool, path: str = "") -> pa.Table:
         """Rows with these keys, those of the columns IMAGE and RECORD_KEY."""
-        columns = self._reading.columns
-        position = columns.get_field_index(RECORD_KEY)
-        kind = pa.struct(list(columns))
+        kind = pa.struct(list(self._reading.columns))
         images: list[pa.Array] = []
         found: list[pa.Array] = []
-        for rows in self._rows(before=before, path=path) if len(keys) else ():
-            own = rows.field(position)
+        for rows, own in self._rows(before=before, path=path) if len(keys) else ():
             is_wanted = pc.is_in(own, value_set=keys)
             images.append(rows.filter(is_wanted))
             found.append(own.filter(is_wanted))

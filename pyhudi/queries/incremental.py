@@ -24,6 +24,7 @@ from pyhudi.queries.filters import Where, bind, top_level_columns
 from pyhudi.queries.incremental_files import FilesOfCommits, files_of_commits
 from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range, not_readable
 from pyhudi.queries.merging import slice_spec
+from pyhudi.queries.partial_updates import WholeSlices
 from pyhudi.queries.path_glob import path_pattern
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, schema_history, selected
 from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
@@ -151,7 +152,8 @@ class _Query:
         merge = None
         if any(read.merges for read in slices):
             spec = slice_spec(meta, full, None, self._merger_classes, self._memory, history, self._damage)
-            merge = replace(spec, blocks=replace(spec.blocks, instants=found.instants))
+            whole = WholeSlices(meta.storage, commits.checkpoint)
+            merge = replace(spec, blocks=replace(spec.blocks, instants=found.instants), whole=whole)
         return ReadPlan(
             schema,
             wanted,

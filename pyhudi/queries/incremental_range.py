@@ -113,10 +113,11 @@ def incremental_range(
             f"{meta.storage.root}: the table does not log changes ({CDC_ENABLED}=false), so a query can't return them. "
             "Ask for rows (hoodie.datasource.query.incremental.format=latest_state), or make a table with change logs."
         )
-    if not meta.config.populate_meta_fields:
+    if not (meta.config.populate_meta_fields or options.returns_changes):
+        instead = "Ask for changes (format='cdc')" if meta.config.cdc_enabled else "Take a snapshot"
         raise ConfigError(
             f"{meta.storage.root}: an incremental query needs the commit time of each row, which this table does not "
-            "have (hoodie.populate.meta.fields=false). Take a snapshot."
+            f"have (hoodie.populate.meta.fields=false). {instead}."
         )
     return IncrementalRange(first, last, options)
 

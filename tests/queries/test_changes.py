@@ -76,7 +76,7 @@ def logged(
 ) -> Clustered:
     """A table with change logs. `small`: inserts fill up small files."""
     cdc = {"table_cdc_enabled": "true", "table_cdc_supplemental_logging_mode": mode}
-    table = Clustered(version, table_type, **cdc, **more)
+    table = Clustered(version, table_type, **{**cdc, **more})
     if small:
         table.options = {key: text for key, text in table.options.items() if key != "hoodie.parquet.small.file.limit"}
     return table
@@ -119,6 +119,51 @@ def times(table: TestTable) -> list[str]:
     meta = table.meta
     by_completion = meta.config.table_version >= 8
     return sorted((i.completion_time or "") if by_completion else i.requested_time for i in meta.timeline.commits())
+
+
+def test_tables_without_meta_columns_tell_what_real_hudi_tells() -> None:
+    """The texts are those of real Hudi 1.2.0 after the same writes (tests/judge/test_change_logs.py asks it again)."""
+    table = logged("9", small=True, populate_meta_fields="false", index_type="SIMPLE")
+    table.upsert(*((f"k{n}", f"p{n % 2}", 1, n) for n in range(3)))
+    table.upsert(("k0", "p0", 2, 100), ("k9", "p0", 2, 9))
+    table.delete(("k1", "p1"))
+    planned = plan(table)
+    found = pa.Table.from_batches(read_batches(planned, table.storage), planned.schema).to_pylist()
+
+    assert [(row["op"], row["before"], row["after"]) for row in found] == [
+        ("i", None, '{"id":"k0","p":"p0","ts":1,"v":0}'),
+        ("i", None, '{"id":"k2","p":"p0","ts":1,"v":2}'),
+        ("i", None, '{"id":"k1","p":"p1","ts":1,"v":1}'),
+        ("u", '{"id": "k0", "p": "p0", "ts": 1, "v": 0}', '{"id": "k0", "p": "p0", "ts": 2, "v": 100}'),
+        ("i", "null", '{"id": "k9", "p": "p0", "ts": 2, "v": 9}'),
+        ("d", '{"id": "k1", "p": "p1", "ts": 1, "v": 1}', "null"),
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("table_type", TYPES)
+@pytest.mark.parametrize("mode", LOGGING_MODES)
+def test_changes_of_a_table_without_meta_columns_are_those_of_one_with_them(
+    version: str, table_type: str, mode: str
+) -> None:
+    def told(**more: str) -> list[Change]:
+        table = logged(version, table_type, mode, small=True, index_type="SIMPLE", **more)
+        table.insert(A1, B1)
+        table.upsert(B2, A2, C1)
+        table.delete(("b", "x"), ("nobody", "x"))
+        table.write("insert_overwrite", rows_of(B1))
+        return changes(table)
+
+    assert told(populate_meta_fields="false") == told()
+
+
+def test_rows_of_a_range_need_commit_times_which_tables_without_meta_columns_lack() -> None:
+    """As in real Hudi: "Incremental queries are not supported when meta fields are disabled"."""
+    for more, instead in (({}, r"changes \(format='cdc'\)"), ({"table_cdc_enabled": "false"}, "Take a snapshot")):
+        table = logged("9", **{"populate_meta_fields": "false", "index_type": "SIMPLE", **more})
+        table.insert(A1)
+        with pytest.raises(ConfigError, match=rf"needs the commit time of each row.*{instead}"):
+            incremental_range(table.meta, "incremental", "earliest", None)
 
 
 A1, B1, C1, A2, B2 = ("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "x", 1, 1), ("a", "x", 2, 2), ("b", "x", 2, 2)

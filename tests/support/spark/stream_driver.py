@@ -20,6 +20,10 @@ COPY = {
     "hoodie.clean.async.enabled": "true",
 }
 ENTRIES = {"hoodie.datasource.write.operation": "insert"}
+# What Spark says when a Python process of it is gone: whoever runs a stream starts it again then. The first one is also
+# said on a busy machine, where Spark's ten seconds for the Python of a stream are not enough.
+LOST_WORKER = ("failed to connect back", "exited unexpectedly", "EOFException", "Broken pipe", "Connection reset")
+OURS = "pyhudi.errors"  # in the text of an error that no restart mends
 LIMIT = {"hoodie.pyhudi.streaming.max.commits.per.batch": "2"}
 
 
@@ -53,8 +57,8 @@ def main(folder: Path, *, finish: bool) -> None:
             error = query.exception()
             if error is None:
                 del running[road[0]]
-            elif "failed to connect back" in str(error):
-                # Spark waits ten seconds for the Python of a stream; a busy machine takes longer.
+            elif any(words in str(error) for words in LOST_WORKER) or not (finish or OURS in str(error)):
+                print(f"started again: {str(error)[:300]}", file=sys.stderr, flush=True)
                 running[road[0]] = start(*road)
             else:
                 raise error
