@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from tests.support.tables.compacted import Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
@@ -79,7 +80,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(OPERATIONS), BATCHES), min_size=3, ma
 
 
 def rows_of(table: Compacted, classes: str | None) -> list[Row]:
-    plan = plan_snapshot(table.meta, columns=SCHEMA.names, merger_classes=(classes,) if classes else ())
+    plan = plan_snapshot(table.meta, Query(columns=SCHEMA.names, merger_classes=(classes,) if classes else ()))
     batches = read_batches(plan, table.storage)
     return sorted((tuple(row[name] for name in SCHEMA.names) for b in batches for row in b.to_pylist()), key=repr)
 

@@ -15,6 +15,7 @@ import pytest
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
@@ -70,7 +71,7 @@ def name_of(value: Any) -> str:
 
 def arrow_rows(path: Path, as_of: str | None = None) -> pa.Table:
     meta = MetaClient.load(open_storage(path))
-    plan = plan_snapshot(meta, as_of=as_of)
+    plan = plan_snapshot(meta, Query(as_of=as_of))
     return pa.Table.from_batches(list(read_batches(plan, meta.storage)), plan.schema)
 
 
