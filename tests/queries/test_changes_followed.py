@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pyhudi import HudiTable
 from pyhudi.model.change_logs import LOGGING_MODES
+from tests.support.sweeps import examples
 from tests.support.tables.change_logs import (
     A1,
     B1,
@@ -50,7 +51,7 @@ def live(table: Clustered, operation: str, rows: list[Row]) -> None:
             table.write(operation, rows_of(*fresh))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(LIFE, st.sampled_from(VERSIONS), st.sampled_from(TYPES), st.sampled_from(LOGGING_MODES), st.data())
 def test_a_table_that_follows_the_changes_is_always_equal(
     life: list[tuple[str, list[Row]]], version: str, table_type: str, mode: str, data: st.DataObject

@@ -18,6 +18,7 @@ from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import TestTable
 
@@ -137,7 +138,7 @@ WHERE = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(where=WHERE)
 def test_whatever_is_asked_the_rows_are_those_of_a_query_without_the_index(where: str) -> None:
     assert found(CHANGED, where)[0] == found(CHANGED, where, use_metadata=False)[0]

@@ -17,6 +17,7 @@ from pyhudi.model.predicate import And, Column, Compare, In, IsNull, Like, Not, 
 from pyhudi.queries.plan import plan_snapshot
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import examples
 from tests.support.tables.clustered import Clustered
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 
@@ -92,7 +93,7 @@ EVERY = st.one_of(
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", pytest.param("8", marks=pytest.mark.slow), "9"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(where=EVERY, seed=st.integers(0, 1))
 def test_the_pruned_scan_returns_the_rows_of_the_unpruned_one(
     version: str, kind: str, where: Predicate, seed: int
