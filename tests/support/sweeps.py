@@ -157,10 +157,29 @@ KEPT: Mapping[str, tuple[str, ...]] = {
         "column_stats-9-MERGE_ON_READ",
         "bloom_filters-9-COPY_ON_WRITE",
     ),
-    "tests/spark/test_large_batches.py::test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_collects_"
-    "none": ("simple, keys in two places", "global bloom, log files, stays", "records"),
+    "tests/spark/test_capabilities.py::test_writes_without_them_leave_the_same_rows_in_the_same_files": (
+        "MERGE_ON_READ",
+    ),
+    "tests/spark/test_first_write.py::test_writes_and_reads_raise_no_warning": ("MERGE_ON_READ",),
+    "tests/spark/test_golden.py::test_time_travel_reads_the_table_as_it_was": (
+        "1.2.0-g2_merge_event_time",
+        "1.2.0-evolution_schema_on_read",
+    ),
     "tests/spark/test_hostile_values.py::test_spark_tasks_keep_strange_partitions_and_refuse_what_would_be_lost": (
         "COPY_ON_WRITE",
+    ),
+    "tests/spark/test_large_batches.py::test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_collects_"
+    "none": ("global bloom, log files, stays", "records"),
+    "tests/spark/test_large_filters.py::test_a_filter_of_many_terms_keeps_the_same_rows_on_spark": (
+        "or of values",
+        "and",
+    ),
+    "tests/spark/test_merge_on_read.py::test_this_process_and_spark_write_the_same_log_files": (
+        "9-parquet-SIMPLE",
+        "8-avro-BUCKET",
+    ),
+    "tests/spark/test_merging.py::test_rows_written_and_read_by_spark_are_merged_by_the_caller_s_class": (
+        "MERGE_ON_READ",
     ),
     "tests/spark/test_writes.py::test_this_process_and_spark_write_the_same_table": ("SIMPLE", "BUCKET"),
 }
@@ -169,6 +188,12 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 # File → tests whose cases are kept until each value of each parameter is in one of them: each table that real Hudi
 # wrote, each version, each table type, but not each with every other.
 EACH_VALUE: Mapping[str, tuple[str, ...]] = {
+    "tests/spark/test_first_write.py": ("test_a_first_write_that_fails_in_spark_leaves_nothing",),
+    "tests/spark/test_golden.py": (
+        "test_a_table_of_real_hudi_reads_as_real_hudi_reads_it",
+        "test_slices_with_log_files_are_merged_by_tasks",
+        "test_spark_and_arrow_return_the_same_rows_of_every_other_table",
+    ),
     "tests/actions/test_alter.py": ("test_changes_and_writes_take_turns",),
     "tests/actions/test_clustering_updates.py": ("test_a_change_of_its_file_groups_is_refused_by_name",),
     "tests/actions/test_consistent_hashing.py": ("test_each_node_is_a_file_group_and_keys_stay_in_it",),
