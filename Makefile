@@ -60,8 +60,9 @@ judge-all: $(READY)  ## the same, every kind of table
 	@$(JAVA) && $(PY) -m pytest tests/judge -m judge $(ARGS)
 
 stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed now and then; more deaths
+	@PYHUDI_KILL_ROUNDS=$${PYHUDI_KILL_ROUNDS:-100} $(PY) -m pytest tests/faults/test_kill9.py -s $(ARGS)
 	@PYHUDI_CHAIN_OPERATIONS=$${PYHUDI_CHAIN_OPERATIONS:-1000} \
-	  $(PY) -m pytest tests/concurrency tests/faults tests/metadata tests/queries -m slow -s $(ARGS)
+	  $(PY) -m pytest tests/concurrency tests/faults tests/metadata tests/queries -m "slow or sweep" -s $(ARGS)
 	@$(JAVA) && $(PY) -m pytest tests/spark/test_stream_kills.py -m slow -s $(ARGS)
 
 power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)

@@ -31,6 +31,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
 from pyhudi.model.instant import next_instant_time
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.storage.local import LocalStorage
 
 OPTIONS = {
@@ -124,7 +125,7 @@ def listing(path: Path, repeats: int) -> None:
         shown(
             f"planning, {name}",
             [
-                timed(lambda u=used: plan_snapshot(MetaClient.load(LocalStorage(str(path))), use_metadata=u))
+                timed(lambda u=used: plan_snapshot(MetaClient.load(LocalStorage(str(path))), Query(use_metadata=u)))
                 for _ in range(repeats)
             ],
         )
@@ -158,7 +159,7 @@ def many_files(folder: Path, repeats: int) -> None:
     write_delta_commit(table, next_instant_time(made), updates)
 
     def plan(where: str | None = None) -> ReadPlan:
-        return plan_snapshot(MetaClient.load(LocalStorage(str(path))), where=where)
+        return plan_snapshot(MetaClient.load(LocalStorage(str(path))), Query(where=where))
 
     files = len(plan().slices)
     wanted = f"v = {_APART}"

@@ -28,7 +28,7 @@ ROOMS = (
     "actions", "contracts", "filegroup", "formats", "golden", "index", "java", "keygen", "merge", "model", "queries",
     "schema", "services", "table", "timeline", "view",
 )  # fmt: skip
-MARKS = "not spark and not judge and not slow and not servers"
+MARKS = "not spark and not judge and not slow and not sweep and not servers"
 _LINES, _SECONDS, _FILES = FOLDER / "lines", FOLDER / "seconds.json", FOLDER / "files.json"
 
 

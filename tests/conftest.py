@@ -14,10 +14,12 @@ from hypothesis import HealthCheck, settings
 pytest.register_assert_rewrite("tests.support")
 
 from tests.support.golden.folder import GoldenTable, shared_folder  # noqa: E402
-from tests.support.sweeps import mark_sweeps  # noqa: E402
+from tests.support.sweeps import examples, mark_sweeps  # noqa: E402
 
 # A machine that is busy with other work makes no test fail: by default Hypothesis gives an example 200 ms.
-settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 settings.load_profile("any machine")
 
 

@@ -3,11 +3,12 @@
 # session, then on Spark Connect. Called by `make test`; the arguments are Python and what pytest shall get as well.
 set -uo pipefail
 python="$1"; shift
+export PYHUDI_SAMPLE=1  # of random examples, rounds and places to die a part; `make sweeps` takes all
 logs="$(mktemp -d)"
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
 
 with_spark() {
-    "$python" -m pytest tests/spark -m "not judge and not slow" "$@"
+    "$python" -m pytest tests/spark -m "not judge and not slow and not sweep" "$@"
 }
 
 {
@@ -16,7 +17,7 @@ with_spark() {
 } &
 spark=$!
 
-"$python" -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not servers" "$@"
+"$python" -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not sweep and not servers" "$@"
 failed=$?
 wait "$spark"
 for session in classic connect; do

@@ -8,16 +8,14 @@ Source: docs/formats/incremental.md, "Changes".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from pyhudi.errors import RangeNotReadable
 from pyhudi.merge.rules import MergeRules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.instant import Instant
-from pyhudi.model.options.damage import DamageOptions
-from pyhudi.model.options.merging import MemoryOptions
-from pyhudi.model.predicate import Predicate
+from pyhudi.model.predicate import parse_where
 from pyhudi.queries.change_files import FoundChange, changes_of_commits
 from pyhudi.queries.change_rows import CHANGES_SCHEMA, ChangeReading
 from pyhudi.queries.filters import bind
@@ -25,28 +23,21 @@ from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, c
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.plan import ReadPlan, ReadSlice, schema_history, selected
 from pyhudi.queries.pruning import parsed_path_values, path_values
+from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import read_schema
 
 __all__ = ["plan_changes"]
 
 
-def plan_changes(
-    meta: MetaClient,
-    requested: IncrementalRange,
-    columns: Sequence[str] | None,
-    where: Predicate,
-    merger_classes: Sequence[str],
-    memory: MemoryOptions,
-    damage: DamageOptions,
-) -> ReadPlan:
+def plan_changes(meta: MetaClient, requested: IncrementalRange, query: Query) -> ReadPlan:
     """Plan a query for changes, when no file goes away while it is made.
 
-    Args:    as in `plan_incremental`; columns and where are about CHANGES_SCHEMA.
+    Args:    as in `plan_incremental`; columns and filter are about CHANGES_SCHEMA.
     Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, or when a commit logged no
              changes; what `plan_snapshot` raises.
     """
-    predicate = bind(where, CHANGES_SCHEMA)
-    schema = CHANGES_SCHEMA if columns is None else selected(CHANGES_SCHEMA, columns)
+    predicate = bind(parse_where(query.where), CHANGES_SCHEMA)
+    schema = CHANGES_SCHEMA if query.columns is None else selected(CHANGES_SCHEMA, query.columns)
     commits = commits_in_range(requested, meta, one_by_one=True)
     found = changes_of_commits(meta, commits.writes)
     if commits.lost or found.missing:
@@ -57,7 +48,7 @@ def plan_changes(
     merges = any(_has_logs(each.change.before, each.change.after) for each in found.changes)
     rules = None if merges else MergeRules()
     history = schema_history(meta, None)
-    spec = slice_spec(meta, full, None, merger_classes, memory, history, damage, rules)
+    spec = slice_spec(meta, full, query, history=history, rules=rules)
 
     def read(each: FoundChange) -> ReadSlice:
         partition = each.group.partition_path

@@ -8,19 +8,15 @@ Deletes are no rows. In log files only blocks of these commits count. Source: do
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import COMMIT_TIME
-from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Column, In, Predicate, conjunction, may_match, parse_where
-from pyhudi.queries.as_of import AsOf
 from pyhudi.queries.changes import plan_changes
-from pyhudi.queries.filters import Where, bind, top_level_columns
+from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.incremental_files import FilesOfCommits, files_of_commits
 from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range, not_readable
 from pyhudi.queries.merging import slice_spec
@@ -28,112 +24,59 @@ from pyhudi.queries.partial_updates import WholeSlices
 from pyhudi.queries.path_glob import path_pattern
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, schema_history, selected
 from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
+from pyhudi.queries.query import ALL_ROWS, Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.view.consistent_read import read_consistently
 
 __all__ = ["plan_incremental", "plan_query"]
 
 
-def plan_incremental(
-    meta: MetaClient,
-    requested: IncrementalRange,
-    *,
-    columns: Sequence[str] | None = None,
-    where: Where = None,
-    merger_classes: Sequence[str] = (),
-    memory: MemoryOptions = DEFAULT_MEMORY,
-    damage: DamageOptions = DEFAULT_DAMAGE,
-    use_metadata: bool = True,
-) -> ReadPlan:
+def plan_incremental(meta: MetaClient, requested: IncrementalRange, query: Query = ALL_ROWS) -> ReadPlan:
     """Plan an incremental query.
 
-    Args:    requested: the range, from `incremental_range`; the rest as in `plan_snapshot`.
+    Args:    requested: the range, from `incremental_range`; query: of its parts not the moment and the type, which the
+             range says.
     Raises:  RangeNotReadable when commits of the range were archived or their files cleaned, unless a full scan is
              wanted then; what `plan_snapshot` raises.
     """
-    filters = [parse_where(text) for text in requested.options.filters]
-    condition = conjunction((parse_where(where), *filters))
-    query = _Query(requested, columns, condition, merger_classes, memory, damage, use_metadata)
-    return query.only_matching_paths(meta, read_consistently(meta, query.plan))
+    where = conjunction(tuple(map(parse_where, (query.where, *requested.options.filters))))
+    # Rows are found by their commits, so a full scan does not ask the record index where keys are.
+    whole = replace(query, where=where, as_of=None, query_type="snapshot", unique_keys=False)
+    ranged = _Ranged(requested, whole)
+    return ranged.only_matching_paths(meta, read_consistently(meta, ranged.plan))
 
 
-def plan_query(
-    meta: MetaClient,
-    requested: IncrementalRange | None,
-    *,
-    columns: Sequence[str] | None = None,
-    where: Where = None,
-    as_of: AsOf | None = None,
-    query_type: str = "snapshot",
-    merger_classes: Sequence[str] = (),
-    memory: MemoryOptions = DEFAULT_MEMORY,
-    damage: DamageOptions = DEFAULT_DAMAGE,
-    use_metadata: bool = True,
-    unique_keys: bool = False,
-) -> ReadPlan:
+def plan_query(meta: MetaClient, requested: IncrementalRange | None, query: Query = ALL_ROWS) -> ReadPlan:
     """Plan a query of any type; see `plan_snapshot`, and `plan_incremental` for `requested`, None of other queries."""
-    if requested is not None:
-        return plan_incremental(
-            meta,
-            requested,
-            columns=columns,
-            where=where,
-            merger_classes=merger_classes,
-            memory=memory,
-            damage=damage,
-            use_metadata=use_metadata,
-        )
-    return plan_snapshot(
-        meta,
-        columns=columns,
-        where=where,
-        as_of=as_of,
-        query_type=query_type,
-        merger_classes=merger_classes,
-        memory=memory,
-        damage=damage,
-        use_metadata=use_metadata,
-        unique_keys=unique_keys,
-    )
+    return plan_snapshot(meta, query) if requested is None else plan_incremental(meta, requested, query)
 
 
-class _Query:
-    """The query, independent of the state of the table."""
+@dataclass(frozen=True, slots=True)
+class _Ranged:
+    """A query of the rows of a range, independent of the state of the table."""
 
-    def __init__(
-        self,
-        requested: IncrementalRange,
-        columns: Sequence[str] | None,
-        where: Predicate,
-        merger_classes: Sequence[str],
-        memory: MemoryOptions,
-        damage: DamageOptions,
-        use_metadata: bool,
-    ) -> None:
-        self._requested, self._columns, self._where = requested, columns, where
-        self._merger_classes, self._memory, self._damage = merger_classes, memory, damage
-        self._use_metadata = use_metadata
+    requested: IncrementalRange
+    query: Query
 
     def plan(self, meta: MetaClient) -> ReadPlan:
         """The plan, when no file goes away while it is made."""
-        if self._requested.options.returns_changes:
-            columns, where, classes = self._columns, self._where, self._merger_classes
-            return plan_changes(meta, self._requested, columns, where, classes, self._memory, self._damage)
-        commits = commits_in_range(self._requested, meta)
+        if self.requested.options.returns_changes:
+            return plan_changes(meta, self.requested, self.query)
+        commits = commits_in_range(self.requested, meta)
         if commits.is_whole:
             return self._full_scan(meta, commits, None)
         found = files_of_commits(meta, commits.writes)
         if commits.lost or found.missing:
-            if not self._requested.options.full_scan:
-                raise not_readable(self._requested, meta, commits, found.missing)
+            if not self.requested.options.full_scan:
+                raise not_readable(self.requested, meta, commits, found.missing)
             lost = frozenset(i.requested_time for i in commits.lost)
             return self._full_scan(meta, commits, found.instants | lost)
         return self._plan_of(meta, commits, found)
 
     def _plan_of(self, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits) -> ReadPlan:
         full = read_schema(meta, None)
-        predicate = bind(conjunction((self._where, _written_by(found.instants))), full)
-        schema = full if self._columns is None else selected(full, self._columns)
+        predicate = bind(self._written_by(found.instants), full)
+        schema = full if self.query.columns is None else selected(full, self.query.columns)
         needed = {*schema.names, *top_level_columns(predicate, full)}
         wanted = pa.schema([f for f in full if f.name in needed])
         history = schema_history(meta, None)
@@ -151,7 +94,7 @@ class _Query:
         )
         merge = None
         if any(read.merges for read in slices):
-            spec = slice_spec(meta, full, None, self._merger_classes, self._memory, history, self._damage)
+            spec = slice_spec(meta, full, self.query, history=history)
             whole = WholeSlices(meta.storage, commits.checkpoint)
             merge = replace(spec, blocks=replace(spec.blocks, instants=found.instants), whole=whole)
         return ReadPlan(
@@ -173,23 +116,20 @@ class _Query:
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:
         """The newest state of the table, of it the rows of these writes; None: all rows."""
-        where = self._where if written_by is None else conjunction((self._where, _written_by(written_by)))
-        plan = plan_snapshot(
-            meta,
-            columns=self._columns,
-            where=where,
-            merger_classes=self._merger_classes,
-            memory=self._memory,
-            damage=self._damage,
-            use_metadata=self._use_metadata,
-        )
+        query = self.query if written_by is None else replace(self.query, where=self._written_by(written_by))
+        plan = plan_snapshot(meta, query)
         return replace(plan, query_type="incremental", checkpoint=commits.checkpoint)
+
+    def _written_by(self, instants: frozenset[str]) -> Predicate:
+        """The filter, of rows of these commits."""
+        of_commits = In(Column((COMMIT_TIME,)), tuple(sorted(instants)))
+        return conjunction((parse_where(self.query.where), of_commits))
 
     def only_matching_paths(self, meta: MetaClient, plan: ReadPlan) -> ReadPlan:
         """The plan without slices none of whose files match the pattern of `hoodie.datasource.read.incr.path.glob`."""
-        if not self._requested.options.path_glob:
+        if not self.requested.options.path_glob:
             return plan
-        pattern = path_pattern(self._requested.options.path_glob)
+        pattern = path_pattern(self.requested.options.path_glob)
         return replace(plan, slices=tuple(read for read in plan.slices if _matches(pattern, meta, read)))
 
 
@@ -197,10 +137,6 @@ def _matches(pattern: re.Pattern[str], meta: MetaClient, read: ReadSlice) -> boo
     base = read.file_slice.base_file
     paths = [*([base.path] if base is not None else []), *(log.path for log in read.file_slice.log_files)]
     return any(pattern.fullmatch(meta.storage.full_path(path)) for path in paths)
-
-
-def _written_by(instants: frozenset[str]) -> Predicate:
-    return In(Column((COMMIT_TIME,)), tuple(sorted(instants)))
 
 
 def _newest(meta: MetaClient) -> str | None:

@@ -5,8 +5,6 @@ Source: docs/formats/log.md, "Which blocks count"; docs/formats/merging.md, "Mod
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from pyhudi.filegroup.log_blocks import BlockRules
@@ -16,8 +14,7 @@ from pyhudi.keygen import from_options
 from pyhudi.merge.rules import MergeRules, merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import RECORD_KEY
-from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
+from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.internal import InternalSchema
 from pyhudi.view.committed_logs import damage_rules
@@ -28,19 +25,17 @@ __all__ = ["slice_spec"]
 def slice_spec(
     meta: MetaClient,
     schema: pa.Schema,
+    query: Query,
+    *,
     as_of: str | None = None,
-    merger_classes: Sequence[str] = (),
-    memory: MemoryOptions = DEFAULT_MEMORY,
     history: tuple[InternalSchema, ...] = (),
-    damage: DamageOptions = DEFAULT_DAMAGE,
     rules: MergeRules | None = None,
 ) -> SliceSpec:
     """What is needed to merge slices of the table.
 
     Args:    schema: the table's columns as a query sees them; as_of: instant time, later log blocks do not count;
-             merger_classes: paths of the caller's mergers; memory: for log records; history: schemas of the table up
-             to then, newest first, () where columns match by name; damage: what is done about damaged log files;
-             rules: how rows merge, None: as the table says.
+             history: schemas of the table up to then, newest first, () where columns match by name; rules: how rows
+             merge, None: as the table says.
     Raises:  UnsupportedTable when the table's merger is a class that nobody here knows.
     """
     config = meta.config
@@ -55,10 +50,10 @@ def slice_spec(
         meta.storage,
         pa.schema(stored),
         BlockRules(config.table_version, meta.timeline.is_visible, as_of),
-        merge_rules(config, merger_classes) if rules is None else rules,
+        merge_rules(config, query.merger_classes) if rules is None else rules,
         keygen,
-        memory.merge_bytes,
-        memory.spill_folder,
+        query.memory.merge_bytes,
+        query.memory.spill_folder,
         history,
-        damage_rules(meta, raises=damage.on_read == "fail", advice=READING),
+        damage_rules(meta, raises=query.damage.on_read == "fail", advice=READING),
     )

@@ -12,6 +12,7 @@ from functools import cached_property
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["KEYS_SHOWN", "Compared", "Difference"]
@@ -50,7 +51,7 @@ class Compared:
 
     def plan(self, columns: Sequence[str], groups: Collection[FileGroupId] | None = None) -> ReadPlan:
         """How their rows are read, without the metadata table. `groups`: of other file groups than those compared."""
-        plan = plan_snapshot(self.table.data, columns=columns, use_metadata=False)
+        plan = plan_snapshot(self.table.data, Query(columns=columns, use_metadata=False))
         if groups is None and self.is_whole:
             return plan
         wanted = self.groups if groups is None else groups

@@ -20,16 +20,15 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
-from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
 from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
-from pyhudi.queries.as_of import AsOf, check_not_cleaned, parse_as_of
+from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.change_rows import ChangeReading
-from pyhudi.queries.filters import Where, bind, top_level_columns
+from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.key_pruning import sole_key_field
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.metadata_use import trusted_metadata
 from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
+from pyhudi.queries.query import ALL_ROWS, Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.read_slice import ReadSlice
 from pyhudi.queries.skipping import Skipped, without_skipped
@@ -97,61 +96,22 @@ class ReadPlan:
         return self.predicate == Constant(True)
 
 
-def plan_snapshot(
-    meta: MetaClient,
-    *,
-    columns: Sequence[str] | None = None,
-    where: Where = None,
-    as_of: AsOf | None = None,
-    query_type: str = "snapshot",
-    merger_classes: Sequence[str] = (),
-    memory: MemoryOptions = DEFAULT_MEMORY,
-    damage: DamageOptions = DEFAULT_DAMAGE,
-    use_metadata: bool = True,
-    unique_keys: bool = False,
-) -> ReadPlan:
+def plan_snapshot(meta: MetaClient, query: Query = ALL_ROWS) -> ReadPlan:
     """Plan a snapshot or read-optimised query.
 
-    Args:
-        columns: names of top-level columns in the wanted order; None: all, meta columns first.
-        where: see `parse_where`.
-        as_of: see `parse_as_of`; None: as of `meta`, or later when files of then go away meanwhile.
-        query_type: "snapshot", or "read_optimized" (base files only).
-        merger_classes: paths of the caller's mergers ("module:Class"), for tables with merge mode CUSTOM.
-        memory: how many log records of a slice are held in memory.
-        damage: what reading does about damaged log files.
-        use_metadata: let the metadata table tell files and column statistics, where the table has one.
-        unique_keys: no key is in several file groups, so that the record index may tell where rows are.
     Raises:
         ConfigError for unknown columns, literals that do not fit and query types that are not there;
         TableError when the table has nothing as of that moment, or not any more;
         UnsupportedTable for a snapshot that needs a merger which nobody here knows;
         StaleRead when files go away again and again.
     """
-    check_query_type(query_type)
-    instant_time = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-    query = _Query(columns, where, instant_time, query_type, merger_classes, memory, damage, use_metadata, unique_keys)
-    return read_consistently(meta, partial(_plan, query), instant_time)
+    check_query_type(query.query_type)
+    instant_time = None if query.as_of is None else parse_as_of(query.as_of, meta.config.timeline_zone)
+    return read_consistently(meta, partial(_plan, query, instant_time), instant_time)
 
 
-@dataclass(frozen=True, slots=True)
-class _Query:
-    """The query, independent of the state of the table."""
-
-    columns: Sequence[str] | None
-    where: Where
-    instant_time: str | None
-    query_type: str
-    merger_classes: Sequence[str]
-    memory: MemoryOptions
-    damage: DamageOptions
-    use_metadata: bool
-    unique_keys: bool
-
-
-def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
+def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     """The plan, when no file goes away while it is made."""
-    instant_time = query.instant_time
     if instant_time is not None:
         check_not_cleaned(meta, instant_time)
     known = trusted_metadata(meta) if query.use_metadata else None
@@ -199,7 +159,7 @@ def _plan(query: _Query, meta: MetaClient) -> ReadPlan:
         partitions_read=len(partitions) - len(pruned),
         files_total=len(view.all_base_files()),
         pruned_partitions=tuple(pruned),
-        merge=slice_spec(meta, full, instant_time, query.merger_classes, query.memory, history, query.damage)
+        merge=slice_spec(meta, full, query, as_of=instant_time, history=history)
         if any(read.merges for read in slices)
         else None,
         newest_commit=newest.requested_time if newest is not None else None,

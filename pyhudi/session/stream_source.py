@@ -20,6 +20,7 @@ from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
 from pyhudi.model.options.streaming import START_OFFSET
 from pyhudi.queries.following import end_of_batch, first_begin, followed_range
 from pyhudi.queries.incremental import plan_query
+from pyhudi.queries.query import Query
 from pyhudi.session.source import hudi_options_of, storage_of, tasks_of
 from pyhudi.spark.failures import spelled_out
 
@@ -94,12 +95,14 @@ class FollowedTable:
             plan = plan_query(
                 meta,
                 followed_range(meta, begin, until, self._incremental),
-                columns=self._schema.names,
-                query_type="incremental",
-                merger_classes=options.merger_classes,
-                memory=options.memory,
-                damage=options.damage,
-                use_metadata=options.use_metadata,
+                Query(
+                    columns=self._schema.names,
+                    query_type="incremental",
+                    merger_classes=options.merger_classes,
+                    memory=options.memory,
+                    damage=options.damage,
+                    use_metadata=options.use_metadata,
+                ),
             )
             return tasks_of(meta, plan)
 

@@ -30,6 +30,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_slice
 from pyhudi.schema.casts import cast
 from pyhudi.spark.columns import column, quoted
@@ -84,14 +85,16 @@ def plan_read(
     return meta, plan_query(
         meta,
         incremental_range(meta, read_options.query_type, begin, end, as_of, read_options.incremental),
-        columns=columns,
-        as_of=as_of,
-        query_type=read_options.query_type,
-        merger_classes=read_options.merger_classes,
-        memory=read_options.memory,
-        damage=read_options.damage,
-        use_metadata=read_options.use_metadata,
-        unique_keys=read_options.unique_keys,
+        Query(
+            columns=columns,
+            as_of=as_of,
+            query_type=read_options.query_type,
+            merger_classes=read_options.merger_classes,
+            memory=read_options.memory,
+            damage=read_options.damage,
+            use_metadata=read_options.use_metadata,
+            unique_keys=read_options.unique_keys,
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from pyhudi.queries.filters import Where
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, check_query_type
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
 from pyhudi.text_table import readable_bytes
 
@@ -72,15 +74,20 @@ class Scan:
         """See `HudiTable.scan`. What can be checked without reading is checked here."""
         check_query_type(query_type)
         self._meta = meta
-        self._columns = columns if columns is None or isinstance(columns, str) else tuple(columns)
         self._where = parse_where(where)
-        self._as_of = None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone)
-        self._query_type = query_type
+        self._query = Query(
+            columns=columns if columns is None or isinstance(columns, str) else tuple(columns),
+            where=self._where,
+            as_of=None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone),
+            query_type=query_type,
+            merger_classes=tuple(merger_classes),
+            memory=memory,
+            damage=damage,
+            use_metadata=use_metadata,
+            unique_keys=unique_keys,
+        )
         self._range = incremental_range(meta, query_type, begin, end, as_of, incremental)
         self._spark = spark
-        self._merger_classes = tuple(merger_classes)
-        self._memory, self._damage, self._use_metadata = memory, damage, use_metadata
-        self._unique_keys = unique_keys
         self._planned: ReadPlan | None = None
         self._lock = threading.Lock()
 
@@ -89,19 +96,7 @@ class Scan:
         """The files and columns to read; made once. Raises what `plan_query` raises."""
         with self._lock:
             if self._planned is None:
-                self._planned = plan_query(
-                    self._meta,
-                    self._range,
-                    columns=self._columns,
-                    where=self._where,
-                    as_of=self._as_of,
-                    query_type=self._query_type,
-                    merger_classes=self._merger_classes,
-                    memory=self._memory,
-                    damage=self._damage,
-                    use_metadata=self._use_metadata,
-                    unique_keys=self._unique_keys,
-                )
+                self._planned = plan_query(self._meta, self._range, self._query)
             return self._planned
 
     def narrowed(self, columns: Sequence[str] | None = None, where: Where = None) -> Scan:
@@ -109,9 +104,10 @@ class Scan:
         pass `where`. Raises ConfigError for a filter that can't be read.
         """
         scan = copy(self)
-        scan._columns = self._columns if columns is None else tuple(columns)
         parts = (self._where, parse_where(where))
         scan._where = conjunction(tuple(part for part in parts if part != Constant(True)))
+        wanted = self._query.columns if columns is None else tuple(columns)
+        scan._query = replace(self._query, columns=wanted, where=scan._where)
         scan._planned, scan._lock = None, threading.Lock()
         return scan
 
@@ -206,13 +202,14 @@ class Scan:
         return rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        parts = [f"columns={list(self._columns)}" if self._columns is not None else ""]
+        query = self._query
+        parts = [f"columns={list(query.columns)}" if query.columns is not None else ""]
         parts.append("" if self._where == Constant(True) else f"where={shown(to_sql(self._where))}")
-        parts.append("" if self._as_of is None else f"as_of={self._as_of!r}")
+        parts.append("" if query.as_of is None else f"as_of={query.as_of!r}")
         if self._range is not None:
             parts.append(f"begin={self._range.begin or 'earliest'!r}")
             parts.append("" if self._range.end is None else f"end={self._range.end!r}")
-        parts.append("" if self._query_type == "snapshot" else f"query_type={self._query_type!r}")
+        parts.append("" if query.query_type == "snapshot" else f"query_type={query.query_type!r}")
         return f"Scan({', '.join([self._meta.storage.root, *filter(None, parts)])})"
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.sweeps import examples
 from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
 
 KEYS = st.sampled_from([f"k{n}" for n in range(12)])
@@ -25,7 +26,7 @@ STEPS = st.lists(
     min_size=1,
     max_size=6,
 )
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 class Model:

@@ -17,6 +17,7 @@ from pyhudi.errors import TableError, WriteConflict
 from pyhudi.services.archive.archiving import archive
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import load_readable_history
+from tests.support.sweeps import examples
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 LIFE = ("archive", "archive", "archive", "rollback", "restore")
@@ -68,7 +69,9 @@ class Lived(Cleaned):
 @pytest.mark.filterwarnings("ignore:.*is not above hoodie.clean.commits.retained.*")
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "9"])
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(4), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(steps=STEPS, data=st.data())
 def test_no_row_is_lost_or_comes_back(version: str, table_type: str, steps: list[Any], data: st.DataObject) -> None:
     table = Lived(version, table_type)

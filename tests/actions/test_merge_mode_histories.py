@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import examples
 from tests.support.tables.compacted import Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, VERSIONS
 from tests.support.tables.small import DEFAULTS, rollback_write
@@ -79,7 +81,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(OPERATIONS), BATCHES), min_size=3, ma
 
 
 def rows_of(table: Compacted, classes: str | None) -> list[Row]:
-    plan = plan_snapshot(table.meta, columns=SCHEMA.names, merger_classes=(classes,) if classes else ())
+    plan = plan_snapshot(table.meta, Query(columns=SCHEMA.names, merger_classes=(classes,) if classes else ()))
     batches = read_batches(plan, table.storage)
     return sorted((tuple(row[name] for name in SCHEMA.names) for b in batches for row in b.to_pylist()), key=repr)
 
@@ -92,7 +94,7 @@ def roll_back_last(table: Compacted) -> None:
 
 
 @pytest.mark.parametrize(("version", "options", "merged"), KINDS)
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, block_format=st.sampled_from(BLOCK_FORMATS), index=st.sampled_from(["SIMPLE", "BUCKET"]))
 def test_a_history_ends_like_a_dict_that_merges_each_row_as_it_comes(
     version: str, options: dict[str, str], merged: Any, steps: list[Any], block_format: str, index: str

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS, MergeOnRead
 from tests.support.tables.model import PAYLOADS, ROWS, Model
 from tests.support.tables.small import rows_of, sorted_rows
@@ -18,7 +19,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(OPERATIONS), ROWS), min_size=2, max_s
 
 @pytest.mark.parametrize("mode", [EVENT_TIME, COMMIT_TIME])
 @pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "BUCKET"])
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, version=st.sampled_from(VERSIONS), block_format=st.sampled_from(BLOCK_FORMATS))
 def test_a_history_of_writes_and_rollbacks_ends_like_a_dict(
     index: str, mode: str, version: str, block_format: str, steps: list[Any]

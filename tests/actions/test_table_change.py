@@ -22,6 +22,7 @@ from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_change import TableChange
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.storage.base import Storage
+from tests.support.sweeps import examples
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 Files = dict[str, int]
@@ -88,7 +89,7 @@ def take(table: Cleaned, operation: str, keys: list[tuple[str, str]], number: in
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "9"])
 @settings(
-    max_examples=5,
+    max_examples=examples(5),
     phases=[Phase.generate],  # a failure has everything in its message; making it smaller takes minutes
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -17,6 +17,7 @@ import pytest
 from pyhudi.errors import HudiError, StaleRead, TableError
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import count_rows, read_batches
 from pyhudi.storage import MemoryStorage
 from tests.support.storages.film import Files, FilmedStorage, ShownStorage
@@ -31,7 +32,7 @@ _SOME = ("commits, clean", "clustering, clean", "dropped partition, clean", "rol
 
 
 @dataclass(frozen=True)
-class Query:
+class Question:
     """A read. `warm`: of a process that has read the table before, so that it knows the bodies of its commits."""
 
     query_type: str = "snapshot"
@@ -43,7 +44,7 @@ class Query:
         meta = MetaClient.load(storage)
         if before is not None and meta.config.timeline_path == before.config.timeline_path:
             meta.commits._cache.update(before.commits._cache)
-        plan = plan_snapshot(meta, as_of=self.as_of, query_type=self.query_type)
+        plan = plan_snapshot(meta, Query(as_of=self.as_of, query_type=self.query_type))
         if self.counts:
             return count_rows(plan, storage)
         found = pa.Table.from_batches(list(read_batches(plan, storage)), plan.schema)
@@ -55,7 +56,7 @@ class Film:
     """All states of a table's files while something happens, and what a query finds in each when nothing does."""
 
     frames: list[Files]
-    query: Query
+    query: Question
     answers: dict[int, Answer] = field(default_factory=dict)
 
     def answer(self, frame: int) -> Answer:
@@ -97,10 +98,10 @@ class Film:
         assert any(self.answer(frame) == found for frame in ends_first), f"{where}: found {found}"
 
 
-def film(version: str, table_type: str, meanwhile: str, query: Query) -> Film:
+def film(version: str, table_type: str, meanwhile: str, query: Question) -> Film:
     table = made(version, table_type)
     if query.as_of is not None:
-        query = Query(query.query_type, table.meta.timeline.commits().instants[int(query.as_of)].requested_time)
+        query = Question(query.query_type, table.meta.timeline.commits().instants[int(query.as_of)].requested_time)
     filmed = on_clone(table)
     filmed.storage = camera = FilmedStorage(table.memory)
     for step in MEANWHILE[meanwhile]:
@@ -108,14 +109,14 @@ def film(version: str, table_type: str, meanwhile: str, query: Query) -> Film:
     return Film(camera.frames, query)
 
 
-def check_between_calls(version: str, table_type: str, meanwhile: str, query: Query) -> None:
+def check_between_calls(version: str, table_type: str, meanwhile: str, query: Question) -> None:
     shown = film(version, table_type, meanwhile, query)
     last = len(shown.frames) - 1
     for n in range(2, shown.calls() + 1):
         shown.check(lambda call, n=n: last if call >= n else 0, f"all of it before call {n}")
 
 
-def check_during_calls(version: str, table_type: str, meanwhile: str, query: Query, tries: int) -> None:
+def check_during_calls(version: str, table_type: str, meanwhile: str, query: Question, tries: int) -> None:
     shown = film(version, table_type, meanwhile, query)
     calls, chance = shown.calls(), random.Random(f"{version} {table_type} {meanwhile}")
     for number in range(tries):
@@ -128,19 +129,21 @@ def check_during_calls(version: str, table_type: str, meanwhile: str, query: Que
 @pytest.mark.parametrize(("version", "table_type"), [("9", "COPY_ON_WRITE"), ("6", "MERGE_ON_READ")])
 @pytest.mark.parametrize("meanwhile", _SOME)
 def test_all_of_an_action_between_two_calls(meanwhile: str, version: str, table_type: str, warm: bool) -> None:
-    check_between_calls(version, table_type, meanwhile, Query(warm=warm))
+    check_between_calls(version, table_type, meanwhile, Question(warm=warm))
 
 
-@pytest.mark.parametrize("query", [Query("read_optimized"), Query(as_of="1"), Query(as_of="-1"), Query(counts=True)])
+@pytest.mark.parametrize(
+    "query", [Question("read_optimized"), Question(as_of="1"), Question(as_of="-1"), Question(counts=True)]
+)
 @pytest.mark.parametrize("meanwhile", ["commits, compaction, clean", "restore, commit"])
-def test_other_queries(meanwhile: str, query: Query) -> None:
+def test_other_queries(meanwhile: str, query: Question) -> None:
     check_between_calls("8", "MERGE_ON_READ", meanwhile, query)
 
 
 @pytest.mark.parametrize("version", ["6", "9"])
 @pytest.mark.parametrize("meanwhile", ["commits, clean, archive", "restore", "other version"])
 def test_an_action_during_the_calls(meanwhile: str, version: str) -> None:
-    check_during_calls(version, "COPY_ON_WRITE", meanwhile, Query(warm=True), 40)
+    check_during_calls(version, "COPY_ON_WRITE", meanwhile, Question(warm=True), 40)
 
 
 @pytest.mark.slow
@@ -148,6 +151,12 @@ def test_an_action_during_the_calls(meanwhile: str, version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
 def test_everything_during_every_read(meanwhile: str, version: str, table_type: str) -> None:
-    for query in (Query(), Query(warm=True), Query("read_optimized"), Query(as_of="1"), Query(as_of="-1")):
+    for query in (
+        Question(),
+        Question(warm=True),
+        Question("read_optimized"),
+        Question(as_of="1"),
+        Question(as_of="-1"),
+    ):
         check_between_calls(version, table_type, meanwhile, query)
         check_during_calls(version, table_type, meanwhile, query, 60)

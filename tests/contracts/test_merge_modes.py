@@ -23,6 +23,7 @@ from pyhudi.merge.pairs import combine_input, pair_merger
 from pyhudi.merge.rules import FILL_UNAVAILABLE, IGNORE_DEFAULTS, MergeRules
 from pyhudi.merge.versions import PairMerger, Versions, merge_versions
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from tests.support.sweeps import examples
 from tests.support.values.mergers import SCHEMA, NewestParts
 
 
@@ -63,7 +64,7 @@ FILLING = {
 
 ALL = {**RULES, **MERGERS, **FILLING}
 # A version is a choice of few values and an example holds up to eight pairs or triples, so fifty are hundreds of them.
-EXAMPLES = settings(deadline=None, max_examples=50)
+EXAMPLES = settings(deadline=None, max_examples=examples(50))
 
 
 def numbers() -> st.SearchStrategy[int | None]:

@@ -19,6 +19,7 @@ from pyhudi import HudiTable, StorageError, write_hudi
 from pyhudi.engine import local
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.sorted_ranges import SortedRanges
+from tests.support.sweeps import examples
 
 SCHEMA = pa.schema([("p", pa.string()), ("n", pa.float64()), ("came", pa.int64())])
 ROWS = st.lists(st.tuples(st.sampled_from([None, "", "a", "b", "ü"]), st.none() | st.floats(width=16)), max_size=60)
@@ -32,7 +33,7 @@ def numbered(rows: list[tuple[Any, Any]]) -> pa.Table:
     return pa.table([[p for p, _ in rows], [n for _, n in rows], range(len(rows))], schema=SCHEMA)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(ROWS, st.sampled_from([["p"], ["p", "n"], ["n"], []]), st.integers(1, 9), st.sampled_from([1, 50, 400]))
 def test_ranges_hold_what_a_stable_sort_in_memory_gives(
     rows: list[tuple[Any, Any]], keys: list[str], batch_rows: int, range_bytes: int

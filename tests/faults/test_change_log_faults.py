@@ -13,6 +13,7 @@ import pytest
 from pyhudi.model.options.queries import IncrementalOptions
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from tests.support.tables.small import TestTable
 from tests.support.writers.dying import READING, dies, on_clone, places_to_die
@@ -31,7 +32,7 @@ def logged(version: str) -> TestTable:
 def changes(table: TestTable) -> list[tuple[str, str | None, str | None]]:
     wanted = incremental_range(table.meta, "incremental", "earliest", None, options=IncrementalOptions(format="cdc"))
     assert wanted is not None
-    planned = plan_incremental(table.meta, wanted, columns=["op", "before", "after"], where="op <> 'i'")
+    planned = plan_incremental(table.meta, wanted, Query(columns=["op", "before", "after"], where="op <> 'i'"))
     rows = pa.Table.from_batches(read_batches(planned, table.storage), planned.schema).to_pylist()
     return sorted((row["op"], row["before"], row["after"]) for row in rows)
 

@@ -13,6 +13,7 @@ import pytest
 from pyhudi.errors import TableNotFound
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.services.clean.cleaning import clean
 from tests.support.tables.small import SCHEMA, TestTable
@@ -102,7 +103,7 @@ CASES = [
 
 def rows_of(table: TestTable, *, use_metadata: bool) -> Rows:
     try:
-        plan = plan_snapshot(table.meta, use_metadata=use_metadata)
+        plan = plan_snapshot(table.meta, Query(use_metadata=use_metadata))
     except TableNotFound:
         return []
     rows = pa.Table.from_batches(list(read_batches(plan, table.storage)), plan.schema)

@@ -19,6 +19,7 @@ from pyhudi.formats.bloom import BloomFilter
 from pyhudi.keygen import from_options
 from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
+from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST, SCHEMA, SECOND, TASK, THIRD, Table, base_of
 from tests.support.values.reduced_rows import Row, later_wins
 
@@ -272,7 +273,7 @@ _version = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     first=st.lists(_version, max_size=12),
     batches=st.lists(st.lists(_version, max_size=8, unique_by=lambda row: row["id"]), min_size=1, max_size=4),

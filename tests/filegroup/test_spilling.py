@@ -15,6 +15,7 @@ from pyhudi.filegroup import record_buffer
 from pyhudi.model.options import ReadOptions, WriteOptions
 from pyhudi.model.options.merging import MemoryOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from tests.support.tables.compacted import Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS
@@ -44,7 +45,7 @@ def history(**options: str) -> Compacted:
 
 
 def rows(table: Compacted, memory: MemoryOptions) -> list[Any]:
-    plan = plan_snapshot(table.meta, memory=memory)
+    plan = plan_snapshot(table.meta, Query(memory=memory))
     batches = read_batches(plan, table.storage, threads=1)
     return sorted(map(repr, pa.Table.from_batches(list(batches), plan.schema).to_pylist()))
 

@@ -37,6 +37,7 @@ from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind
 from pyhudi.schema.internal import decode_history
 from pyhudi.storage.memory import MemoryStorage
+from tests.support.sweeps import examples
 
 KIND = pa.struct([("x", pa.int32()), ("y", pa.list_(pa.string()))])
 COLUMNS = pa.schema(
@@ -207,7 +208,7 @@ CHANGES = st.lists(
     ),
     min_size=1, max_size=4,
 )  # fmt: skip
-MANY = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+MANY = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 def changed(data: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:

@@ -19,6 +19,7 @@ from pyhudi.errors import HudiError, SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import avro_from_arrow
+from tests.support.sweeps import examples
 
 SCHEMA = pa.schema(
     [
@@ -84,7 +85,7 @@ def _table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(as_pairs, schema=SCHEMA)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(_row, min_size=1, max_size=8))
 def test_rows_encode_to_the_bytes_of_fastavro_and_decode_to_the_same_values(rows: list[dict[str, Any]]) -> None:
     expected = _by_fastavro(rows)

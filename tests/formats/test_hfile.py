@@ -29,6 +29,7 @@ from pyhudi.formats.log.envelope import BlockType
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import shared_folder
+from tests.support.sweeps import examples
 from tests.support.values.damage import assert_refused_or_read
 
 Entry = tuple[bytes, bytes]
@@ -125,7 +126,7 @@ def without_nulls(value: Any) -> Any:
 # ---- ours
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     entries=st.dictionaries(st.binary(max_size=40), st.binary(max_size=200), max_size=60),
     codec=st.sampled_from(sorted(CODECS)),

@@ -22,6 +22,7 @@ from pyhudi.formats.hfile.block_cache import BlockCache
 from pyhudi.formats.hfile.entries import _of_one_length, _one_by_one, decode_entries, encode_entry
 from pyhudi.formats.hfile.key_column import sorted_keys
 from tests.support.golden.folder import shared_folder
+from tests.support.sweeps import examples
 
 Entry = tuple[bytes, bytes]
 ENTRIES = [(b"key-%06d" % (2 * n), random.Random(n).randbytes(300)) for n in range(6000)]
@@ -69,7 +70,7 @@ def pairs(parts: Iterable[Entries]) -> list[Entry]:
     return [e for part in parts for e in zip(part.keys, part.values().to_pylist(), strict=True)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     entries=st.one_of(
         st.dictionaries(st.binary(max_size=6), st.binary(max_size=30), max_size=120),
@@ -192,7 +193,7 @@ def test_the_cache_keeps_what_was_used_last_within_its_bytes() -> None:
 # ---- columns
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     values=st.lists(st.one_of(st.binary(max_size=30), st.just(encode_entry(b"key1", b"x"))), min_size=1, max_size=40),
     damage=st.one_of(st.none(), st.tuples(st.integers(0, 10_000), st.integers(1, 255))),

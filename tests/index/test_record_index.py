@@ -24,6 +24,7 @@ from pyhudi.model.filenames import METADATA_TABLE_FOLDER
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.clock import SystemClock
 from pyhudi.storage.local import LocalStorage
@@ -68,7 +69,7 @@ def tagged(meta: MetaClient, rows: pa.Table, index_type: str, engine: Any) -> li
 
 
 def live_rows(meta: MetaClient) -> pa.Table:
-    plan = plan_snapshot(meta, use_metadata=False)
+    plan = plan_snapshot(meta, Query(use_metadata=False))
     rows = pa.Table.from_batches(read_batches(plan, meta.storage), plan.schema)
     return rows.select([name for name in rows.column_names if not name.startswith("_hoodie_")])
 

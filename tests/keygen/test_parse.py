@@ -11,6 +11,7 @@ from pyhudi import keygen
 from pyhudi.errors import KeyGenError
 from pyhudi.keygen.parse import partition_values, record_key_values, split_partition_path
 from pyhudi.keygen.partition_path import url_decode, url_encode
+from tests.support.sweeps import examples
 
 WRITE = "hoodie.datasource.write."
 values = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6)
@@ -26,7 +27,7 @@ def test_a_percent_without_two_hex_digits_stays() -> None:
 
 
 @pytest.mark.parametrize("hive", [True, False])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(first=values, second=values)
 def test_encoded_partition_paths_give_their_values_back(hive: bool, first: str | None, second: str | None) -> None:
     assume(not {first, second} & {"__HIVE_DEFAULT_PARTITION__", ".", "..", ".hoodie"})
@@ -103,7 +104,7 @@ def test_a_key_of_another_form_is_refused(key: str) -> None:
         record_key_values(key, ["id", "n"])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.none() | st.text("abc-/ é", max_size=4), min_size=2, max_size=4).filter(any))
 def test_keys_without_colons_and_commas_can_be_undone(parts: list[str | None]) -> None:
     fields = [f"f{number}" for number in range(len(parts))]

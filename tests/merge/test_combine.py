@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge import MERGE_MODES, combine, merge_mode, winners
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from tests.support.sweeps import examples
 from tests.support.values.reduced_rows import Row, reduce_rows
 
 MODES = ["COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING"]
@@ -50,7 +51,7 @@ def _java_text(value: str | None) -> Any:
     return None if value is None else value.encode("utf-16-be")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     data=rows,
     mode=st.sampled_from(MODES),

@@ -27,6 +27,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options.record_index import RecordIndexOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.local import LocalStorage
 from pyhudi.view.committed_logs import with_committed_bytes
@@ -63,7 +64,7 @@ def test_the_records_of_all_rows_are_those_that_hudi_wrote(
     theirs = {row["key"]: row for row in table.records("record_index").to_pylist()}
     tables = [records for _, _, records in first_records(meta, {None: 2}).by_group()]
     ours = {row["key"]: row for row in pa.concat_tables(tables).to_pylist()}
-    plan = plan_snapshot(meta, columns=["_hoodie_record_key", "_hoodie_commit_time"], use_metadata=False)
+    plan = plan_snapshot(meta, Query(columns=["_hoodie_record_key", "_hoodie_commit_time"], use_metadata=False))
     written = pa.Table.from_batches(read_batches(plan, meta.storage), plan.schema).to_pylist()
     inserted = {row["_hoodie_record_key"]: row["_hoodie_commit_time"] for row in written}
 

@@ -10,6 +10,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.tables.small import TestTable
@@ -40,7 +41,7 @@ FIRST = {"6": "00000000000000010", "8": "00000000000000000", "9": "0000000000000
 
 
 def rows_of(table: TestTable, *, use_metadata: bool) -> dict[tuple[str, str], int]:
-    plan = plan_snapshot(table.meta, use_metadata=use_metadata)
+    plan = plan_snapshot(table.meta, Query(use_metadata=use_metadata))
     rows = pa.Table.from_batches(read_batches(plan, table.storage), plan.schema)
     return {(id_, p): v for id_, p, v in zip(*(rows.column(c).to_pylist() for c in ("id", "p", "v")), strict=True)}
 

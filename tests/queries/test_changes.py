@@ -4,40 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from pyhudi import HudiTable, RangeNotReadable
-from pyhudi.errors import ConfigError, CorruptFile
+from pyhudi import HudiTable
+from pyhudi.errors import ConfigError
 from pyhudi.model.change_logs import LOGGING_MODES
-from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.options.queries import IncrementalOptions
-from pyhudi.queries.change_files import changes_of_commits
-from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
-from pyhudi.queries.plan import ReadPlan
-from pyhudi.queries.snapshot import count_rows, read_batches
-from pyhudi.timeline.table_properties import update_table_config
+from pyhudi.queries.snapshot import read_batches
 from tests.support.golden.folder import SHARED, GoldenTable
-from tests.support.tables.clustered import TYPES, Clustered
-from tests.support.tables.model import ROWS
-from tests.support.tables.small import Row, TestTable, rows_of
+from tests.support.tables.change_logs import (
+    A1,
+    A2,
+    B1,
+    B2,
+    C1,
+    FIELDS,
+    VERSIONS,
+    Change,
+    changes,
+    image,
+    logged,
+    plan,
+    times,
+)
+from tests.support.tables.clustered import TYPES
+from tests.support.tables.small import rows_of
 
 Golden = Callable[[str, str], GoldenTable]
-VERSIONS = ("6", "8", "9")
-CDC = IncrementalOptions(format="cdc")
-LATEST = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
-FIELDS = ("id", "p", "ts", "v")
-Image = tuple[Any, ...]
-Change = tuple[str, Image | None, Image | None]
 
 
 def golden_names() -> Iterator[tuple[str, str]]:
@@ -64,61 +62,6 @@ def test_change_logs_of_real_hudi_return_what_real_hudi_returns(golden: Golden, 
         assert comparable(found) == comparable(query["rows"]), query
         if version == "1.2.0":  # older releases print columns of inferred rows in the order of a hash table
             assert sorted(map(repr, found)) == sorted(map(repr, query["rows"])), "to the letter"
-
-
-def logged(
-    version: str,
-    table_type: str = "COPY_ON_WRITE",
-    mode: str = "DATA_BEFORE_AFTER",
-    *,
-    small: bool = False,
-    **more: str,
-) -> Clustered:
-    """A table with change logs. `small`: inserts fill up small files."""
-    cdc = {"table_cdc_enabled": "true", "table_cdc_supplemental_logging_mode": mode}
-    table = Clustered(version, table_type, **{**cdc, **more})
-    if small:
-        table.options = {key: text for key, text in table.options.items() if key != "hoodie.parquet.small.file.limit"}
-    return table
-
-
-def plan(table: TestTable, begin: str = "earliest", end: str | None = None, **query: Any) -> ReadPlan:
-    wanted = incremental_range(table.meta, "incremental", begin, end, options=CDC)
-    assert wanted is not None
-    return plan_incremental(table.meta, wanted, **query)
-
-
-def image(text: str | None) -> Image | None:
-    row = None if text is None else json.loads(text)
-    return None if row is None else tuple(row[name] for name in FIELDS)
-
-
-def changes(table: TestTable, begin: str = "earliest", end: str | None = None) -> list[Change]:
-    """(op, before, after) in the order in which they come, images as (id, p, ts, v)."""
-    planned = plan(table, begin, end)
-    rows = pa.Table.from_batches(read_batches(planned, table.storage), planned.schema).to_pylist()
-    assert count_rows(planned, table.storage) == len(rows)
-    return [(row["op"], image(row["before"]), image(row["after"])) for row in rows]
-
-
-def replayed(target: dict[Image, Image], found: list[Change]) -> None:
-    """Do to a dict what the changes say. Each must find the row that it says was there before."""
-    for op, before, after in found:
-        key = (before or after or ())[:2]
-        assert target.get(key) == before, (op, before, after)
-        assert (before is None, after is None) == {"i": (True, False), "u": (False, False), "d": (False, True)}[op]
-        if after is None:
-            del target[key]
-        else:
-            assert after[:2] == key
-            target[key] = after
-
-
-def times(table: TestTable) -> list[str]:
-    """Of the commits, in the order of ranges."""
-    meta = table.meta
-    by_completion = meta.config.table_version >= 8
-    return sorted((i.completion_time or "") if by_completion else i.requested_time for i in meta.timeline.commits())
 
 
 def test_tables_without_meta_columns_tell_what_real_hudi_tells() -> None:
@@ -164,9 +107,6 @@ def test_rows_of_a_range_need_commit_times_which_tables_without_meta_columns_lac
         table.insert(A1)
         with pytest.raises(ConfigError, match=rf"needs the commit time of each row.*{instead}"):
             incremental_range(table.meta, "incremental", "earliest", None)
-
-
-A1, B1, C1, A2, B2 = ("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "x", 1, 1), ("a", "x", 2, 2), ("b", "x", 2, 2)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -277,161 +217,6 @@ def test_filters_and_columns_are_those_of_changes() -> None:
     assert list(rows[0]) == ["after", "op"]
     with pytest.raises(ConfigError, match="names 'v', which the table does not have"):
         plan(table, columns=["v"])
-
-
-@pytest.mark.parametrize("mode", LOGGING_MODES)
-def test_files_that_were_cleaned_are_an_error_that_names_the_oldest_begin(mode: str) -> None:
-    table = logged("9", mode=mode)
-    table.insert(A1)
-    table.upsert(A2)
-    table.upsert(("a", "x", 3, 3))
-    first, second, _ = times(table)
-    body = table.meta.commits.metadata(table.meta.timeline.commits().instants[1])
-    (path,) = body.stats()[0].cdc_stats or {}
-    table.storage.delete(path)
-
-    with pytest.raises(RangeNotReadable, match=rf"deleted by cleaning.*oldest begin that can be read is {second}"):
-        changes(table, first)
-    assert changes(table, second) == [("u", A2, ("a", "x", 3, 3))]
-
-
-def test_a_base_file_that_a_change_needs_is_missed_by_name() -> None:
-    table = logged("6", mode="OP_KEY_ONLY")
-    table.insert(A1)
-    table.upsert(A2)
-    body = table.meta.commits.metadata(table.meta.timeline.commits().instants[0])
-    table.storage.delete(body.stats()[0].path or "")
-    with pytest.raises(RangeNotReadable, match="deleted by cleaning"):
-        changes(table, times(table)[0])
-
-
-def test_commits_of_before_the_table_logged_changes_are_an_error_that_says_where_to_begin() -> None:
-    table = Clustered("9")
-    table.insert(A1)
-    table.upsert(A2)
-    second = times(table)[-1]
-    with pytest.raises(ConfigError, match=r"does not log changes \(hoodie.table.cdc.enabled=false\)"):
-        plan(table)
-    update_table_config(table.storage, {"hoodie.table.cdc.enabled": "true"})
-    table.options = {**table.options, "hoodie.table.cdc.enabled": "true"}
-    table.upsert(("a", "x", 3, 3))
-
-    with pytest.raises(RangeNotReadable, match=rf"without a change log.*Begin at {second}"):
-        changes(table)
-    assert changes(table, second) == [("u", A2, ("a", "x", 3, 3))]
-
-
-def test_a_damaged_change_log_is_an_error() -> None:
-    table = logged("9")
-    table.insert(A1)
-    table.upsert(A2)
-    (path,) = (info.path for info in table.storage.walk("") if info.path.endswith(".cdc"))
-    whole = table.storage.read(path)
-    table.storage.write(path, whole[:-9])
-    with pytest.raises(CorruptFile, match="expected a change log"):
-        changes(table)
-
-
-@pytest.mark.parametrize(
-    "path",
-    ["../x", "y/.f-0_1.log.1_0-1-0.cdc", "x/.f-0_20240101000000000.log.1_0-1-0.cdc", ".hoodie/hoodie.properties"],
-)
-def test_a_commit_that_names_a_file_of_somebody_else_is_not_believed(path: str) -> None:
-    table = logged("9")
-    table.insert(A1)
-    table.upsert(A2)
-    newest = table.meta.timeline.last_commit()
-    assert newest is not None
-    (stat,) = table.meta.commits.metadata(newest).stats()
-    forged = CommitMetadata({"x": (replace(stat, cdc_stats={path: 1}),)}, operation_type="UPSERT")
-    with pytest.raises(CorruptFile, match="which it is not"):
-        changes_of_commits(table.meta, [(newest, forged)])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"query_type": "cdc"}, "incremental_format='cdc'"),
-        ({"incremental_format": "cdc"}, "with a query of type snapshot: give query_type='incremental'"),
-        ({"query_type": "incremental", "begin": "earliest", "incremental_format": "avro"}, "expected 'latest_state'"),
-        (
-            {
-                "query_type": "incremental",
-                "begin": "earliest",
-                "incremental_format": "cdc",
-                "options": {"hoodie.datasource.query.incremental.format": "latest_state"},
-            },
-            "is given twice",
-        ),
-    ],
-)
-def test_what_can_not_be_meant_is_refused(tmp_path: Path, arguments: dict[str, Any], says: str) -> None:
-    table = HudiTable.create(tmp_path / "t", pa.schema([("id", pa.string())]), record_key="id", cdc=True)
-    with pytest.raises(ConfigError, match=says):
-        table.scan(**arguments)
-
-
-OPERATIONS = st.sampled_from(["upsert", "insert", "delete", "insert_overwrite", "mark", "compact", "cluster"])
-LIFE = st.lists(st.tuples(OPERATIONS, ROWS), min_size=2, max_size=6)
-
-
-def live(table: Clustered, operation: str, rows: list[Row]) -> None:
-    """One step of a table's life."""
-    if operation == "compact":
-        if table.meta.config.is_merge_on_read:
-            table.compact_now()
-    elif operation == "cluster":
-        table.cluster()
-    elif operation == "delete":
-        table.delete(*{row[:2] for row in rows})
-    elif operation == "mark":
-        table.mark_deleted(*rows)
-    else:
-        known = {(row[0], row[1]) for row in table.rows()} if operation == "insert" else set()
-        fresh = [row for row in rows if (row[0], row[1]) not in known]
-        if fresh:
-            table.write(operation, rows_of(*fresh))
-
-
-@settings(max_examples=25)
-@given(LIFE, st.sampled_from(VERSIONS), st.sampled_from(TYPES), st.sampled_from(LOGGING_MODES), st.data())
-def test_a_table_that_follows_the_changes_is_always_equal(
-    life: list[tuple[str, list[Row]]], version: str, table_type: str, mode: str, data: st.DataObject
-) -> None:
-    """Changes of any cut of the timeline, replayed in order: each finds the row that it says was there before."""
-    table = logged(version, table_type, mode, small=data.draw(st.booleans()), datasource_write_payload_class=LATEST)
-    target: dict[Image, Image] = {}
-    begin = "earliest"
-    for operation, rows in [("upsert", [("first", "x", 0, 0)]), *life]:
-        live(table, operation, rows)
-        if data.draw(st.booleans()):
-            planned = plan(table, begin)
-            replayed(target, changes(table, begin))
-            begin = planned.checkpoint or begin
-            assert sorted(target.values()) == sorted(table.rows())
-    replayed(target, changes(table, begin))
-    assert sorted(target.values()) == sorted(table.rows())
-
-
-@pytest.mark.parametrize("table_type", TYPES)
-@pytest.mark.parametrize("mode", LOGGING_MODES)
-def test_changes_by_filters_and_merges_are_found_too(tmp_path: Path, table_type: str, mode: str) -> None:
-    """On merge-on-read tables these write the changed columns only."""
-    schema = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.int64())])
-    more = {"cdc": True, "cdc_logging_mode": mode, "table_type": table_type, "partition_by": "p"}
-    table = HudiTable.create(tmp_path / "t", schema, record_key="id", ordering="ts", **more)
-    table.insert(rows_of(A1, B1, C1))
-    table.update("id = 'a'", set={"v": 9})
-    table.merge([{"id": "b", "p": "x", "v": 5}, {"id": "n", "p": "x", "v": 6}]).when_matched_update(
-        {"v": "source.v"}
-    ).when_not_matched_insert({"v": "source.v", "ts": 1}).execute()
-    table.delete(where="id = 'c'")
-
-    target: dict[Image, Image] = {}
-    found = table.changes("earliest", format="cdc").to_arrow().to_pylist()
-    replayed(target, [(row["op"], image(row["before"]), image(row["after"])) for row in found])
-    assert sorted(target.values()) == [("a", "x", 1, 9), ("b", "x", 1, 5), ("n", "x", 1, 6)]
-    assert len(found) == 7
 
 
 @pytest.mark.parametrize("mode", LOGGING_MODES)

@@ -26,6 +26,7 @@ from pyhudi.storage import open_storage
 from pyhudi.timeline.write import TimelineWriter
 from tests.support.golden.folder import SHARED, GoldenTable
 from tests.support.golden.rows import differences
+from tests.support.sweeps import examples
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.model import ROWS
 from tests.support.tables.small import Row, TestTable, rows_of
@@ -311,7 +312,7 @@ OPERATIONS = st.sampled_from(["upsert", "insert", "insert_overwrite", "compact",
 LIFE = st.lists(st.tuples(OPERATIONS, ROWS), min_size=2, max_size=5)
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(LIFE, st.sampled_from(VERSIONS), st.sampled_from(TYPES), st.data())
 def test_ranges_of_any_cut_applied_in_order_give_the_snapshot(
     life: list[tuple[str, list[Row]]], version: str, table_type: str, data: st.DataObject

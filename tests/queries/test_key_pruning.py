@@ -15,8 +15,10 @@ from pyhudi.queries import key_pruning
 from pyhudi.queries.filters import bind
 from pyhudi.queries.key_pruning import MAX_KEYS, wanted_keys
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import MergeOnRead
 from tests.support.tables.small import TestTable
 
@@ -39,7 +41,7 @@ def table_of(**options: str) -> TestTable:
 def found(table: TestTable, where: str, *, use_metadata: bool = True, **more: Any) -> tuple[list[Any], int]:
     """The rows of a query, sorted, and how many slices it opened."""
     how = {"unique_keys": True, **more}
-    plan = plan_snapshot(table.meta, where=where, use_metadata=use_metadata, **how)
+    plan = plan_snapshot(table.meta, Query(where=where, use_metadata=use_metadata, **how))
     rows = pa.Table.from_batches(read_batches(plan, table.storage), plan.schema)
     return sorted(zip(rows.column("id").to_pylist(), rows.column("v").to_pylist(), strict=True)), len(plan.slices)
 
@@ -136,7 +138,7 @@ WHERE = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(where=WHERE)
 def test_whatever_is_asked_the_rows_are_those_of_a_query_without_the_index(where: str) -> None:
     assert found(CHANGED, where)[0] == found(CHANGED, where, use_metadata=False)[0]

@@ -15,7 +15,9 @@ from pyhudi import HudiTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.predicate import And, Column, Compare, In, IsNull, Like, Not, Or, Predicate
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
+from tests.support.sweeps import examples
 from tests.support.tables.clustered import Clustered
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
 
@@ -62,7 +64,9 @@ def table_of(version: str, kind: str, seed: int) -> MetaClient:
 
 def kept(meta: MetaClient, where: Predicate, *, by_metadata: bool) -> tuple[list[dict[str, Any]], int]:
     """The rows by key, and how many files were skipped."""
-    plan = plan_snapshot(meta, columns=("id", "ts"), where=where, use_metadata=by_metadata, unique_keys=by_metadata)
+    plan = plan_snapshot(
+        meta, Query(columns=("id", "ts"), where=where, use_metadata=by_metadata, unique_keys=by_metadata)
+    )
     found = [row for batch in read_batches(plan, meta.storage) for row in batch.to_pylist()]
     return sorted(found, key=lambda row: str(row["id"])), plan.files_skipped
 
@@ -89,7 +93,7 @@ EVERY = st.one_of(
 
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", pytest.param("8", marks=pytest.mark.slow), "9"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(where=EVERY, seed=st.integers(0, 1))
 def test_the_pruned_scan_returns_the_rows_of_the_unpruned_one(
     version: str, kind: str, where: Predicate, seed: int

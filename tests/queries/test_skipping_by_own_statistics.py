@@ -35,6 +35,7 @@ from pyhudi.queries.filters import bind
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import SHARED, Golden
+from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
 
@@ -102,7 +103,7 @@ def _known(files: list[tuple[str, pa.Table]], version: int) -> tuple[Known, list
     return Known(records, version=version), slices
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(files=FILES, predicate=PREDICATES, version=st.sampled_from([8, 9]))
 def test_nothing_is_skipped_that_has_a_row_that_is_wanted(
     files: list[tuple[str, list[dict[str, Any]]]], predicate: Predicate, version: int

@@ -13,6 +13,7 @@ import pytest
 from pyhudi.filegroup.split_merge import replaced_base_rows
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_log_rows, read_slice
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -43,7 +44,7 @@ def texts(batches: Iterator[pa.RecordBatch]) -> list[str]:
 
 def compare(meta: MetaClient, **how: Any) -> int:
     """Compares every slice with a base file and logs; how many there were."""
-    plan = plan_snapshot(meta, **how)
+    plan = plan_snapshot(meta, Query(**how))
     merging = [read for read in plan.slices if read.merges and read.file_slice.base_file is not None]
     for read in merging:
         whole = texts(read_slice(plan, meta.storage, read))

@@ -10,6 +10,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.formats.base.parquet import ParquetReader
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import wanted_values
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import rows_of
@@ -70,13 +71,13 @@ def test_other_columns_are_read_for_the_rows_with_these_keys_only(kind: str, mon
 def test_what_does_not_make_keys_says_nothing_of_rows() -> None:
     table = Clustered("9", "MERGE_ON_READ", datasource_write_recordkey_field="id,v")
     table.write("insert", rows_of(("a", "x", 1, 1)))
-    plan = plan_snapshot(table.meta, where="id = 'a' AND v = 1")
+    plan = plan_snapshot(table.meta, Query(where="id = 'a' AND v = 1"))
     assert plan.key_field is None
     single = Clustered("9", "MERGE_ON_READ")
     single.insert(("a", "x", 1, 1))
-    plan = plan_snapshot(single.meta, where="id = 'a'")
+    plan = plan_snapshot(single.meta, Query(where="id = 'a'"))
     assert (plan.key_field, wanted_values(plan, plan.slices[0]).values) == ("id", ("a",))  # type: ignore[union-attr]
-    plan = plan_snapshot(single.meta, where="v = 1")
+    plan = plan_snapshot(single.meta, Query(where="v = 1"))
     assert wanted_values(plan, plan.slices[0]) is None
 
 

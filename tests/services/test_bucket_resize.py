@@ -16,6 +16,7 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
 from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.timeline.write import TimelineWriter
+from tests.support.sweeps import examples
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import VERSIONS
 from tests.support.tables.rings import ENGINE, RESIZE, many, resized, ringed, rings
@@ -222,7 +223,7 @@ def test_markers_of_rings_stand_where_hudi_of_each_version_has_them(path: tuple[
 SIZES = st.lists(st.integers(0, 100), min_size=1, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(sizes=SIZES, room=st.integers(0, 12), limit=st.integers(0, 100), data=st.data())
 def test_splits_and_merges_keep_within_their_limits(
     sizes: list[int], room: int, limit: int, data: st.DataObject
@@ -257,7 +258,7 @@ WRITES = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(steps=WRITES, version=st.sampled_from(["6", "9"]))
 def test_random_histories_with_resizes_hold_the_rows_that_were_written(steps: Any, version: str) -> None:
     table = ringed(version)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.services.clean.cleaning import clean
 from pyhudi.view.file_system_view import FileSystemView
+from tests.support.sweeps import examples
 from tests.support.tables.clean_history import KEYS, POLICIES, SERVICES, WRITES, Cleaned
 
 STEPS = st.lists(st.tuples(st.sampled_from(WRITES + SERVICES), KEYS), min_size=6, max_size=16)
@@ -18,7 +19,9 @@ STEPS = st.lists(st.tuples(st.sampled_from(WRITES + SERVICES), KEYS), min_size=6
 
 @pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 @pytest.mark.parametrize("version", ["6", "8", "9"])
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(steps=STEPS, data=st.data())
 def test_whatever_may_be_read_is_as_it_was(
     version: str, table_type: str, steps: list[Any], data: st.DataObject

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import WriteConflict
 from pyhudi.model.instant import Instant
 from pyhudi.services.cluster.staleness import StalePlan
+from tests.support.sweeps import examples
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.small import Row, rows_of
 
@@ -47,7 +48,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(steps=STEPS, version=st.sampled_from(["6", "8", "9"]), table_type=st.sampled_from(TYPES))
 def test_the_table_holds_what_was_written(steps: Any, version: str, table_type: str) -> None:
     table = Clustered(version, table_type, clustering_updates_strategy="ALLOW")

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pyhudi.view.file_system_view import FileSystemView
+from tests.support.sweeps import examples
 from tests.support.tables.compacted import Compacted
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, COMMIT_TIME, EVENT_TIME, VERSIONS
 from tests.support.tables.model import PAYLOADS, ROWS, Model
@@ -21,7 +22,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(WRITES + SERVICES), ROWS), min_size=3
 
 @pytest.mark.parametrize("mode", [EVENT_TIME, COMMIT_TIME])
 @pytest.mark.parametrize("version", VERSIONS)
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     steps=STEPS,
     block_format=st.sampled_from(BLOCK_FORMATS),

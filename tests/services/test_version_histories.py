@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.sweeps import examples
 from tests.support.tables.merge_on_read import BLOCK_FORMATS, EVENT_TIME, VERSIONS, MergeOnRead
 from tests.support.tables.model import PAYLOADS, ROWS, Model
 from tests.support.tables.small import rows_of, sorted_rows
@@ -19,7 +20,7 @@ STEPS = st.lists(st.one_of(WRITES, WRITES, CHANGES), min_size=3, max_size=9)
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BUCKET"])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, version=st.sampled_from(VERSIONS), block_format=st.sampled_from(BLOCK_FORMATS))
 def test_a_history_of_writes_and_versions_ends_like_a_dict(
     index: str, version: str, block_format: str, steps: list[tuple[str, Any]]

@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.servers.process import free_port
 from tests.support.source import ROOT
+from tests.support.spark.on_connect import mark_repetitions
 from tests.support.spark.sessions import CONF, FLAVOUR, JVM_OPTIONS
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -34,6 +35,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("classic")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+        mark_repetitions([item for item in items if "tests/spark" in item.path.as_posix()])
 
 
 def own_connect_port() -> dict[str, str]:

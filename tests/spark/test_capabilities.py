@@ -20,7 +20,7 @@ from pyhudi.spark.routing import numbers_by_partition, routed
 from pyhudi.spark.session import hudi_options, store_options
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
-from tests.support.spark.sessions import FLAVOUR, classic_unless
+from tests.support.spark.sessions import FLAVOUR
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- rows to tasks ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("partitions", classic_unless([7], [1, 2, 7, 64, 1_000]))
+@pytest.mark.parametrize("partitions", [7, 1, 2, 64, 1_000])
 def test_sparks_own_hash_puts_every_number_into_its_partition(spark: Any, partitions: int) -> None:
     numbers = numbers_by_partition(partitions)
     frame = SparkEngine(spark).from_arrow(pa.table({"number": pa.array(numbers, pa.int32())}))
@@ -44,7 +44,7 @@ def test_sparks_own_hash_puts_every_number_into_its_partition(spark: Any, partit
     assert [found[number] for number in numbers] == list(range(partitions))
 
 
-@pytest.mark.parametrize("partitions", classic_unless([5], [2, 5, 40]))
+@pytest.mark.parametrize("partitions", [5, 2, 40])
 @pytest.mark.parametrize("kind", ["int", "bigint"])
 def test_a_row_is_in_the_partition_of_its_slot_whatever_adaptive_execution_thinks(
     spark: Any, lacking: None, partitions: int, kind: str
@@ -101,7 +101,7 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
 # ---- whole writes ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table_type", classic_unless(["COPY_ON_WRITE"], ["COPY_ON_WRITE", "MERGE_ON_READ"]))
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_writes_without_them_leave_the_same_rows_in_the_same_files(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table_type: str
 ) -> None:

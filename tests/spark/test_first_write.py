@@ -13,7 +13,6 @@ import pyhudi
 from pyhudi.errors import KeyGenError
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.reader import read_frame
-from tests.support.spark.sessions import classic_unless
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -40,7 +39,7 @@ def refused_by_spark(frame: Any) -> Any:
     return frame.withColumn("v", F.expr("if(p < 0, p, raise_error('the disk is full'))"))
 
 
-@pytest.mark.parametrize("operation", classic_unless(["bulk_insert"], ["upsert", "bulk_insert"]))
+@pytest.mark.parametrize("operation", ["bulk_insert", "upsert"])
 @pytest.mark.parametrize(("broken", "words"), [(raising, "not this one"), (refused_by_spark, "the disk is full")])
 def test_a_first_write_that_fails_in_spark_leaves_nothing(
     spark: Any, tmp_path: Path, broken: Any, words: str, operation: str
@@ -66,7 +65,7 @@ def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp
     assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
 
 
-@pytest.mark.parametrize("table_type", classic_unless(["MERGE_ON_READ"], ["COPY_ON_WRITE", "MERGE_ON_READ"]))
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_type: str) -> None:
     path = str(tmp_path / "t")
     options = {**OPTIONS, "hoodie.datasource.write.table.type": table_type}

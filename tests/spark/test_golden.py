@@ -15,6 +15,7 @@ import pytest
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
@@ -22,7 +23,6 @@ from pyhudi.storage import open_storage
 from tests.support.golden.cases import fixture_names, golden_names, open_fixture
 from tests.support.golden.folder import SHARED
 from tests.support.golden.rows import differences
-from tests.support.spark.sessions import classic_unless
 
 Golden = Callable[[str, str], tuple[Path, dict[str, Any]]]
 
@@ -49,13 +49,6 @@ WITH_LOGS = [
     ("1.2.0", "g2_merge_event_time"), ("0.15.0", "g2_merge_event_time"), ("1.2.0", "g2_merge_multi_ordering"),
     ("1.2.0", "g2_merge_partial"), ("0.15.0", "g2_payload_partial_update_mor"),
 ]  # fmt: skip
-# Spark Connect is given the same plan; these have what may differ: column types, ids, partitions and tasks.
-ON_CONNECT = [
-    ("1.2.0", "cow_operations"), ("0.15.0", "evolution_promotion"), ("1.2.0", "evolution_schema_on_read"),
-    ("0.15.0", "keys_custom"), ("1.2.0", "keys_drop_partition_columns"), ("1.2.0", "keys_simple_hive_url"),
-    ("1.0.2", "types_insert"), ("1.2.0", "types_insert"), ("1.2.0", "types_timestamp_ntz"),
-]  # fmt: skip
-LOGS_ON_CONNECT = [("1.2.0", "g2_logs_parquet"), ("0.15.0", "g2_merge_event_time"), ("1.2.0", "g2_merge_partial")]
 TRAVELS = [
     ("1.2.0", "g2_merge_event_time"),
     ("1.2.0", "cow_operations"),
@@ -70,7 +63,7 @@ def name_of(value: Any) -> str:
 
 def arrow_rows(path: Path, as_of: str | None = None) -> pa.Table:
     meta = MetaClient.load(open_storage(path))
-    plan = plan_snapshot(meta, as_of=as_of)
+    plan = plan_snapshot(meta, Query(as_of=as_of))
     return pa.Table.from_batches(list(read_batches(plan, meta.storage)), plan.schema)
 
 
@@ -91,14 +84,14 @@ def check(spark: Any, path: Path, accepted: list[Any], as_of: str | None = None)
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, same.to_pylist()))
 
 
-@pytest.mark.parametrize("table", classic_unless(ON_CONNECT, TABLES), ids=name_of)
+@pytest.mark.parametrize("table", TABLES, ids=name_of)
 def test_a_table_of_real_hudi_reads_as_real_hudi_reads_it(table: tuple[str, str], golden: Golden, spark: Any) -> None:
     path, description = golden(*table)
 
     check(spark, path, [expected["snapshot"] for expected in expectations(description)])
 
 
-@pytest.mark.parametrize("table", classic_unless(LOGS_ON_CONNECT, WITH_LOGS), ids=name_of)
+@pytest.mark.parametrize("table", WITH_LOGS, ids=name_of)
 def test_slices_with_log_files_are_merged_by_tasks(table: tuple[str, str], golden: Golden, spark: Any) -> None:
     path, description = golden(*table)
 
@@ -116,7 +109,7 @@ def test_a_sample_table_with_log_files_returns_what_hudi_rs_returns(tmp_path: Pa
     assert differences(expected["snapshot"], found.select(kept), "fixture") == []
 
 
-@pytest.mark.parametrize("table", classic_unless(TRAVELS[:1], TRAVELS), ids=name_of)
+@pytest.mark.parametrize("table", TRAVELS, ids=name_of)
 def test_time_travel_reads_the_table_as_it_was(table: tuple[str, str], golden: Golden, spark: Any) -> None:
     path, description = golden(*table)
     instants = description["expected"]["as_of"]
@@ -134,7 +127,6 @@ def same_rows_on_both_roads(spark: Any, path: Path, as_of: str | None = None) ->
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, same.to_pylist())), as_of
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("table", [t for t in golden_names("cow") if t not in TABLES], ids=name_of)
 def test_spark_and_arrow_return_the_same_rows_of_every_other_table(
     table: tuple[str, str], golden: Golden, spark: Any
@@ -142,7 +134,6 @@ def test_spark_and_arrow_return_the_same_rows_of_every_other_table(
     same_rows_on_both_roads(spark, golden(*table)[0])
 
 
-@pytest.mark.classic
 @pytest.mark.parametrize("name", [name for name in fixture_names() if "__cow__" in name])
 def test_spark_and_arrow_return_the_same_rows_of_sample_tables(name: str, tmp_path: Path, spark: Any) -> None:
     same_rows_on_both_roads(spark, open_fixture(name, tmp_path)[0])

@@ -12,7 +12,6 @@ from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.session.writer import write_frame
 from tests.support.spark.frames import OPERATION
 from tests.support.spark.lacking import loaded
-from tests.support.spark.sessions import classic_unless
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -32,7 +31,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("kind", classic_unless(["MERGE_ON_READ"], ["COPY_ON_WRITE", "MERGE_ON_READ"]))
+@pytest.mark.parametrize("kind", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_spark_tasks_keep_strange_partitions_and_refuse_what_would_be_lost(
     spark: Any, tmp_path: Path, kind: str
 ) -> None:

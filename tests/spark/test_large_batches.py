@@ -14,7 +14,6 @@ from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.large_batches import CASES, collects_keys, large_from, play
-from tests.support.spark.sessions import classic_unless
 
 # Each kind of stored keys once; the other cases differ in rows alone and run without Spark, in tests/index.
 CHOSEN = [
@@ -42,9 +41,7 @@ class NotingEngine(SparkEngine):
         return super().collect(frame)
 
 
-@pytest.mark.parametrize(
-    "name", classic_unless(["simple, keys in two places", "global bloom, log files, stays", "records"], CHOSEN)
-)
+@pytest.mark.parametrize("name", CHOSEN)
 def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_collects_none(
     name: str, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,6 @@ from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
 from tests.support.source import ROOT
 from tests.support.spark.frames import OPERATION, OPTIONS, contents, plan_of, rows
-from tests.support.spark.sessions import classic_unless
 from tests.support.tables.altered import NAMES, ROWS, altered
 from tests.support.values.mergers import NewestParts
 from tests.support.values.positions import check_positions
@@ -63,7 +62,7 @@ def scanned(path: str, **how: Any) -> list[dict[str, Any]]:
     return sorted(HudiTable.open(path).scan(**how).to_arrow().to_pylist(), key=lambda row: row["id"])
 
 
-@pytest.mark.parametrize("kind", classic_unless(KINDS[:1], KINDS), ids="-".join)
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
 def test_this_process_and_spark_write_the_same_log_files(
     kind: tuple[str, str, str], spark: Any, tmp_path: Path
 ) -> None:

@@ -11,14 +11,13 @@ from pyhudi import HudiTable, UnsupportedTable
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.spark.types import spark_from_arrow
-from tests.support.spark.sessions import classic_unless
 from tests.support.values.mergers import SCHEMA, NewestParts
 
 CLASSES = "hoodie.write.record.merge.custom.implementation.classes"
 MERGER = f"{NewestParts.__module__}:NewestParts"
 
 
-@pytest.mark.parametrize("table_type", classic_unless(["MERGE_ON_READ"], ["MERGE_ON_READ", "COPY_ON_WRITE"]))
+@pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_rows_written_and_read_by_spark_are_merged_by_the_caller_s_class(
     tmp_path: Path, spark: Any, table_type: str
 ) -> None:

@@ -9,12 +9,9 @@ import pytest
 
 from pyhudi.session.writer import write_frame
 from tests.support.save_modes import CASES, SaveModeCase, check_case
-from tests.support.spark.sessions import classic_unless
-
-ONE_OF_EACH_MODE = list({case.mode: case for case in CASES}.values())
 
 
-@pytest.mark.parametrize("case", classic_unless(ONE_OF_EACH_MODE, CASES), ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_save_mode_does_what_the_list_says_with_data_frames(case: SaveModeCase, tmp_path: Path, spark: Any):
     path = tmp_path / "t"
 

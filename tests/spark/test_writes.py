@@ -14,7 +14,6 @@ from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.reader import read_frame
 from tests.support.spark.frames import OPERATION, OPTIONS, contents, plan_of, rows
-from tests.support.spark.sessions import classic_unless
 
 STEPS: list[tuple[str, pa.Table, dict[str, str]]] = [
     ("bulk_insert", rows(0, 600, 1), {}),
@@ -27,7 +26,7 @@ STEPS: list[tuple[str, pa.Table, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize("index", classic_unless(["GLOBAL_SIMPLE"], ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "BUCKET"]))
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "SIMPLE", "BLOOM", "BUCKET"])
 def test_this_process_and_spark_write_the_same_table(index: str, spark: Any, tmp_path: Path) -> None:
     made = SparkEngine(spark)
     counts: dict[str, list[tuple[int, ...]]] = {}
@@ -53,10 +52,7 @@ def test_this_process_and_spark_write_the_same_table(index: str, spark: Any, tmp
 
 @pytest.mark.parametrize(
     "sort_mode",
-    classic_unless(
-        ["GLOBAL_SORT", "PARTITION_PATH_REPARTITION_AND_SORT"],
-        ["NONE", "GLOBAL_SORT", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
-    ),
+    ["GLOBAL_SORT", "NONE", "PARTITION_SORT", "PARTITION_PATH_REPARTITION", "PARTITION_PATH_REPARTITION_AND_SORT"],
 )
 def test_every_sort_mode_of_bulk_insert_stores_all_rows(sort_mode: str, spark: Any, tmp_path: Path) -> None:
     frame = SparkEngine(spark).from_arrow(rows(0, 500, 1)).repartition(3)
@@ -204,10 +200,7 @@ def test_many_partitions_with_dropped_columns_are_one_scan(spark: Any, tmp_path:
 
 @pytest.mark.parametrize(
     "value",
-    classic_unless(
-        ["a{b,c}", "%41", "ü"],
-        ["a=b", "a{b,c}", "sp ace", "st*r?", "100%", "%41", "[x]", "ü", "_hidden", ".dot", "a:b"],
-    ),
+    ["a=b", "a{b,c}", "sp ace", "st*r?", "100%", "%41", "[x]", "ü", "_hidden", ".dot", "a:b"],
 )
 def test_odd_partition_values_read_as_they_were_written(value: str, spark: Any, tmp_path: Path) -> None:
     for number, hive in enumerate(("true", "false")):

@@ -21,6 +21,7 @@ from pyhudi.formats.base.parquet_footer import read_footer
 from pyhudi.formats.base.statistics import row_groups_that_may_match
 from pyhudi.model.predicate import Predicate, may_match, parse_where
 from pyhudi.queries.filters import bind
+from tests.support.sweeps import examples
 from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES, keeps
 
 ROWS = [
@@ -42,7 +43,7 @@ def partitioned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return HudiTable.open(path)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(PREDICATES)
 def test_a_filtered_scan_returns_the_rows_that_plain_python_keeps(partitioned: HudiTable, predicate: Predicate) -> None:
     found = sorted(partitioned.to_arrow(["row"], predicate)["row"].to_pylist())

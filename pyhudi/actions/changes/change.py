@@ -55,6 +55,7 @@ from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.view.committed_logs import damage_rules
 from pyhudi.view.file_system_view import FileSystemView
@@ -133,7 +134,7 @@ class ChangeRows:
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[ChangePlan]:
         plan = plan_snapshot(
-            context.meta, where=self.where, merger_classes=context.options.merger_classes, use_metadata=False
+            context.meta, Query(where=self.where, merger_classes=context.options.merger_classes, use_metadata=False)
         )
         if self.source is None:
             keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
-
-import pytest
 
 FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
 # Tests are over before Java's second compiler pays: without it a JVM takes 26 instead of 46 s of processor time for
@@ -27,12 +23,3 @@ CONF = {
     "spark.network.timeout": "900s",
     "spark.sql.broadcastTimeout": "900",
 }
-
-
-def classic_unless(repeated: Collection[Any], values: Iterable[Any]) -> Sequence[Any]:
-    """Values for a test's one parameter, of which Spark Connect repeats some: the others go the same road there, with
-    other rows.
-    """
-    given = list(values)
-    assert all(value in given for value in repeated), repeated
-    return [value if value in repeated else pytest.param(value, marks=pytest.mark.classic) for value in given]

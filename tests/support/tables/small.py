@@ -16,6 +16,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
+from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -98,7 +99,7 @@ class TestTable:
 
     def read(self, as_of: str | None = None) -> pa.Table:
         """The snapshot, meta columns included."""
-        plan = plan_snapshot(self.meta, as_of=as_of)
+        plan = plan_snapshot(self.meta, Query(as_of=as_of))
         return pa.Table.from_batches(list(read_batches(plan, self.storage)), plan.schema)
 
     def rows(self, columns: Sequence[str] = SCHEMA.names, as_of: str | None = None) -> list[tuple[Any, ...]]:

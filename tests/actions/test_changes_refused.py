@@ -1,0 +1,71 @@
+"""Updates, deletes and merges that are refused, and leave the table as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pyhudi import HudiTable
+from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
+from tests.support.tables.changed import SCHEMA, Changed, row
+
+
+def test_a_write_that_completes_meanwhile_is_a_conflict_and_is_not_lost():
+    changed = Changed("MERGE_ON_READ", 9, None)
+    changed.upsert(row(1))
+
+    def slow(rows: pa.Table) -> pa.ChunkedArray:
+        HudiTable.open(changed.table.path).upsert(pa.Table.from_pylist([row(1, v=70)], SCHEMA))
+        return pc.add(rows["v"], 1)
+
+    with pytest.raises(WriteConflict):
+        changed.table.update("id = 'k1'", set={"v": slow})
+    assert changed.table.to_arrow(["v"]).column(0).to_pylist() == [70]
+
+
+MERGES: dict[str, tuple[Callable[[HudiTable], Any], type[Exception], str]] = {
+    "no clause": (lambda t: t.merge([row(1)]).execute(), ConfigError, "no clause"),
+    "other join columns": (
+        lambda t: t.merge([row(1)], on="v").when_matched_delete().execute(), ConfigError, "record key, id"
+    ),
+    "a key twice": (
+        lambda t: t.merge([row(1), row(1)]).when_matched_update_all().execute(), ConfigError, "key 'k1'"
+    ),
+    "no partition column": (
+        lambda t: t.merge([{"id": "k1"}]).when_matched_delete().execute(), ConfigError, "lacks p"
+    ),
+    "key set": (lambda t: t.update("v = 1", set={"id": "k9"}), ConfigError, "id: key and partition columns"),
+    "partition set": (lambda t: t.update("v = 1", set={"p": "z"}), ConfigError, "p: key and partition columns"),
+    "unknown column": (lambda t: t.update("v = 1", set={"nope": 1}), ConfigError, "Did you mean 'note'"),
+    "meta column": (lambda t: t.update(set={"_hoodie_record_key": "x"}), ConfigError, "meta columns"),
+    "nothing set": (lambda t: t.update(set={}), ConfigError, "empty"),
+    "unknown filter column": (lambda t: t.update("w = 1", set={"v": 1}), ConfigError, "'w'"),
+    "wrong type": (lambda t: t.update(set={"v": "many"}), ConfigError, "'v' is of type int64"),
+    "wrong type of expression": (lambda t: t.update(set={"v": pc.field("tags")}), SchemaMismatch, "'v'"),
+    "values that do not fit": (lambda t: t.update(set={"v": pc.divide(pc.field("v"), 2.0)}), SchemaMismatch, "'v'"),
+    "function of wrong length": (lambda t: t.update(set={"v": lambda rows: pa.array([1])}), ConfigError, "1 values"),
+    "key of new rows": (
+        lambda t: t.merge([row(1)]).when_not_matched_insert({"id": "z"}).execute(), ConfigError, "those of the source"
+    ),
+    "condition that is no condition": (
+        lambda t: t.merge([row(1)]).when_matched_delete(pc.field("v") + 1).execute(), ConfigError, "true or false"
+    ),
+    "two ways to say what to delete": (lambda t: t.delete([row(1)], where="v = 1"), ConfigError, "give one"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MERGES)
+def test_what_cannot_be_meant_is_refused_and_changes_nothing(what: str):
+    call, error, words = MERGES[what]
+    changed = Changed("COPY_ON_WRITE", 9, "ts")
+    changed.upsert(row(1), row(2), row(3))
+    commits = len(changed.table.timeline.commits())
+    with pytest.raises(error, match=words):
+        call(changed.table)
+    assert len(changed.table.timeline.commits()) == commits
+    assert not changed.table.timeline.pending()
+    changed.check()
