@@ -14,7 +14,7 @@ from importlib.util import find_spec
 
 from pyspark.sql import DataFrame, functions
 
-__all__ = ["NO_DATA_SOURCES", "NO_NAMES", "PRESENT", "Capabilities"]
+__all__ = ["NO_DATA_SOURCES", "NO_VIEWS", "PRESENT", "Capabilities"]
 
 NO_DATA_SOURCES = (
     'This Spark has no Python data sources (they came with 4.0), so format("hudi") needs pyhudi.enable(spark), called '
@@ -22,10 +22,10 @@ NO_DATA_SOURCES = (
     "readStream."
 )
 
-NO_NAMES = (
-    "This Spark keeps no names of Hudi tables without Hudi's jar: it knows no format of Python's (they came with 4.0). "
-    "Statements and queries take hudi.`/path/of/the/table` in the place of a name; for queries "
-    "spark.read.format('hudi').load(path).createOrReplaceTempView(name) makes one."
+NO_VIEWS = (
+    "This Spark opens the tables of a view's text, and knows no format of Python's (they came with 4.0): no view can "
+    "name Hudi tables. spark.sql('SELECT …').createOrReplaceTempView(name) makes a view for this session, of the rows "
+    "as they are now."
 )
 
 
