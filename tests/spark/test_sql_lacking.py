@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyhudi
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities
+from tests.support.spark.sessions import FLAVOUR
 
 BARE = replace(capabilities.PRESENT, has_data_sources=False)
 
@@ -39,6 +41,31 @@ def test_views_and_streams_are_refused_and_statements_on_paths_go(
         pyhudi.disable(spark)
 
     assert [row.s for row in found] == [13]
+
+
+@pytest.mark.skipif(FLAVOUR != "connect", reason="classic sessions of every Spark take frames")
+def test_frames_in_a_text_become_views_that_last_as_long_as_what_reads_them(
+    spark: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capabilities, "PRESENT", replace(capabilities.PRESENT, connect_takes_frames=False))
+    pyhudi.enable(spark)
+    try:
+        numbers = spark.range(3)
+        text = f"SELECT t.v FROM hudi.`{path}` t JOIN {{more}} m ON m.id = t.v WHERE t.id <> '{{{{}}}}'"
+        found = spark.sql(text, more=numbers).where("v > 1")
+        gc.collect()
+        spark.sql(f"SELECT * FROM hudi.`{path}`").collect()
+        kept = [tuple(row) for row in found.collect()]
+        del found
+        gc.collect()
+        last = spark.sql(f"SELECT * FROM hudi.`{path}`")
+        names = [table.name for table in spark.catalog.listTables() if table.name.startswith("pyhudi_")]
+    finally:
+        pyhudi.disable(spark)
+
+    assert kept == [(2,)]
+    assert len(names) == 1, "the view of the last text alone"
+    assert last.count() == 2
 
 
 def test_a_session_without_pyhudi_refuses_a_name(spark: Any, path: str) -> None:
