@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pyhudi.errors import ConfigError
 from pyhudi.storage.clock import SystemClock
 
 __all__ = ["sql_with_views"]
@@ -30,20 +31,28 @@ class _PlannedFrame(Protocol):
 
 
 def sql_with_views(
-    spark: SparkSession, sql: Callable[..., DataFrame], text: str, args: object, frames: Mapping[str, DataFrame]
+    spark: SparkSession, sql: Callable[..., DataFrame], text: str, args: object, frames: Mapping[str, object]
 ) -> DataFrame:
     """`sql(spark, text, args)` with a view in the place of each `{frame}`.
 
     Args: sql: Spark's own `SparkSession.sql`; text: a template, in which doubled braces stand for themselves.
-    Raises: what Spark raises, and KeyError for a name in braces that no frame has.
+    Raises: ConfigError for what is no frame, what Spark raises, and KeyError for a name in braces that is not given.
     """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+
+    others = [key for key, value in frames.items() if not isinstance(value, ConnectFrame)]
+    if others:
+        raise ConfigError(
+            f"spark.sql on this Spark Connect takes frames in braces, and {others[0]!r:.200} is none. Give values as "
+            "parameters: spark.sql(text, {'name': value}) for :name in the text."
+        )
     unused = _UNUSED.setdefault(spark, deque())
     while unused:
         spark.catalog.dropTempView(unused.popleft())
     views = {key: f"pyhudi_{_CLOCK.new_uuid().replace('-', '')}" for key in frames}
     try:
         for key, frame in frames.items():
-            frame.createOrReplaceTempView(views[key])
+            cast("DataFrame", frame).createOrReplaceTempView(views[key])
         found = sql(spark, text.format(**views), args)
     except BaseException:
         unused.extend(views.values())

@@ -20,10 +20,9 @@ ORIGINALS: dict[tuple[type, str], Original] = {}
 def spark_sql(spark: SparkSession, text: str, args: object = None, **given: object) -> DataFrame:
     """`SparkSession.sql` as Spark has it. `given`: what the text names in braces, which makes it a template."""
     own = cast("Callable[..., DataFrame]", _own(spark, "sql"))
-    frames = {key: cast("DataFrame", value) for key, value in given.items() if hasattr(value, "createTempView")}
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
-    if is_connect and not capabilities.PRESENT.connect_takes_frames and frames and len(frames) == len(given):
-        return sql_with_views(spark, own, text, args, frames)
+    if given and is_connect and not capabilities.PRESENT.connect_takes_frames:
+        return sql_with_views(spark, own, text, args, given)
     return own(spark, text, args, **given)
 
 
