@@ -24,7 +24,7 @@ ENVIRONMENTS = ROOT / ".sparks"
 VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
 _AS_WRITTEN = argparse.RawDescriptionHelpFormatter
 SESSIONS = ("classic", "connect")
-QUICK = ("test_capabilities.py", "test_engine.py", "test_types.py", "test_scripts.py")
+QUICK = ("test_capabilities.py", "test_engine.py", "test_types.py", "test_scripts.py", "test_sql_lacking.py")
 CLUSTER = "tests/spark/test_cluster.py"
 # Spark 3.5 asks for these without saying so: setuptools has the distutils that Python 3.12 has no longer.
 PINS = {"3.5": ("setuptools<81",)}

@@ -3,7 +3,10 @@
 A Hudi table is an entry with provider `hudi`, a location and properties, as Hudi's own jar makes it: Spark's catalog
 keeps it (in memory, or in a Hive metastore where the session has one), and either finds what the other made. Only the
 provider's name says what it is, so nothing of Hudi has to be on Spark's class path to make or find an entry.
-Source: tried on Spark 4.3, classic and Connect; docs/decisions/0014-names-live-in-sparks-catalog.md.
+
+Spark 3.5 keeps no entry whose provider has no class. There a table's provider is one of Spark's own that neither reads
+nor writes tables, so that a session without PyHudi refuses the name; a property says what the table is.
+Source: tried on Spark 3.5 and 4.3, classic and Connect; docs/decisions/0014-names-live-in-sparks-catalog.md.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ from pyhudi.storage.clock import SystemClock
 __all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
 
 MANAGED_KEY = "hoodie.pyhudi.managed"
+# What `socket` is not asked before somebody streams from it; a name that ends so is nobody's (RFC 2606).
+_STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
+_STAND_IN_PROPERTIES = frozenset({"host", "port"})
+_PROVIDER_KEY = "hoodie.pyhudi.provider"
 # How long what the catalog says of a table counts: other processes change tables, too, and asking costs as much as a
 # query. Whether the name means a table or a temporary view is looked up each time.
 _REMEMBERED_S = 3.0
@@ -93,21 +100,24 @@ class SparkCatalog:
         return f"{folder.rstrip('/')}/{name.parts[-1].lower()}"
 
     def register(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
-        assert entry.location is not None
-        if not capabilities.PRESENT.has_data_sources:
-            raise ConfigError(capabilities.NO_NAMES)
         names = columns.names
         # Spark wants partition columns last.
         ordered = [name for name in names if name not in partition_fields]
         ordered += [name for name in partition_fields if name in names]
         meta = [pa.field(name, pa.string()) for name in META_COLUMNS if name not in names]
         shown = pa.schema([*meta, *(columns.field(name) for name in ordered)])
+        self._create(entry, columns_text(shown), [name for name in partition_fields if name in names])
+
+    def _create(self, entry: CatalogEntry, columns: str, partition_fields: Sequence[str]) -> None:
+        assert entry.location is not None
         properties = {**entry.properties, **({MANAGED_KEY: "true"} if entry.is_managed else {})}
+        provider = "USING hudi"
+        if not capabilities.PRESENT.has_data_sources:
+            provider, properties[_PROVIDER_KEY] = _STAND_IN, "hudi"
         listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
-        fields = [name for name in partition_fields if name in names]
         self._run(
-            f"CREATE TABLE {quoted(*entry.name.parts)} ({columns_text(shown)}) USING hudi"
-            + (f" PARTITIONED BY ({', '.join(map(quoted, fields))})" if fields else "")
+            f"CREATE TABLE {quoted(*entry.name.parts)} ({columns}) {provider}"
+            + (f" PARTITIONED BY ({', '.join(map(quoted, partition_fields))})" if partition_fields else "")
             + f" LOCATION {literal(entry.location)}"
             + (f" COMMENT {literal(entry.comment)}" if entry.comment else "")
             + (f" TBLPROPERTIES ({listed})" if listed else "")
@@ -126,7 +136,24 @@ class SparkCatalog:
         self._run(f"DROP TABLE IF EXISTS {quoted(*name.parts)}")
 
     def rename(self, name: TableName, new: TableName) -> None:
+        if not capabilities.PRESENT.has_data_sources:
+            self._rename_anew(name, new)
+            return
         self._run(f"ALTER TABLE {quoted(*name.parts)} RENAME TO {quoted(*new.parts)}")
+
+    def _rename_anew(self, name: TableName, new: TableName) -> None:
+        """Another entry in the place of this one: Spark 3.5 opens what it renames."""
+        entry = self.find(name)
+        assert entry is not None, name
+        columns = self._spark.catalog.listColumns(quoted(*name.parts))
+        listed = [
+            f"{quoted(column.name)} {column.dataType}"
+            + (f" COMMENT {literal(column.description)}" if column.description else "")
+            for column in columns
+        ]
+        fields = [column.name for column in columns if column.isPartition]
+        self._create(replace(entry, name=new), ", ".join(listed), fields)
+        self.forget(name)
 
     def _run(self, text: str) -> None:
         """A statement of Spark's own, past what `enable` put before it."""
@@ -163,11 +190,14 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
     pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
     properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
     properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
+    is_stand_in = properties.pop(_PROVIDER_KEY, "") == "hudi"
+    if is_stand_in:
+        properties = {key: value for key, value in properties.items() if key not in _STAND_IN_PROPERTIES}
     catalog_deletes = fields.get("Type") == "MANAGED"
     is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
     return CatalogEntry(
         name,
-        is_hudi=fields.get("Provider", "").lower() == "hudi",
+        is_hudi=is_stand_in or fields.get("Provider", "").lower() == "hudi",
         location=fields.get("Location"),
         properties=properties,
         comment=fields.get("Comment"),

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyhudi.errors import ConfigError
 from pyhudi.session.function_frames import function_frame
 from pyhudi.session.spark_calls import spark_sql
+from pyhudi.spark import capabilities
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.references import Reference, references
@@ -52,6 +53,8 @@ def with_names(
     """
     given = given or {}
     tokens, found = _read(text)
+    if not capabilities.PRESENT.has_data_sources and _defines_view(tokens):
+        _refuse_view_of_ours(session, text, tokens)
     frames: dict[str, DataFrame] = {}
     edits: list[_Edit] = []
     for reference in found:
@@ -78,6 +81,16 @@ def _read(text: str) -> tuple[Sequence[SqlToken], Sequence[Reference]]:
         return tokens, () if _defines_view(tokens) else references(text, tokens)
     except ConfigError:
         return (), ()
+
+
+def _refuse_view_of_ours(session: SqlSession, text: str, tokens: Sequence[SqlToken]) -> None:
+    """Raises ConfigError for a view that names Hudi tables."""
+    try:
+        names = [reference.name for reference in references(text, tokens) if reference.arguments is None]
+    except ConfigError:  # Spark says what is wrong with it
+        return
+    if any(session.find_table(name) is not None for name in names):
+        raise ConfigError(capabilities.NO_VIEWS)
 
 
 def _defines_view(tokens: Sequence[SqlToken]) -> bool:

@@ -7,6 +7,9 @@ from typing import cast
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pyhudi.session.frames_as_views import sql_with_views
+from pyhudi.spark import capabilities
+
 __all__ = ["FORMATS", "ORIGINALS", "Original", "spark_sql", "spark_table"]
 
 FORMATS = frozenset({"hudi", "org.apache.hudi"})
@@ -15,8 +18,12 @@ ORIGINALS: dict[tuple[type, str], Original] = {}
 
 
 def spark_sql(spark: SparkSession, text: str, args: object = None, **given: object) -> DataFrame:
-    """`SparkSession.sql` as Spark has it."""
-    return cast("DataFrame", _own(spark, "sql")(spark, text, args, **given))
+    """`SparkSession.sql` as Spark has it. `given`: what the text names in braces, which makes it a template."""
+    own = cast("Callable[..., DataFrame]", _own(spark, "sql"))
+    is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
+    if given and is_connect and not capabilities.PRESENT.connect_takes_frames:
+        return sql_with_views(spark, own, text, args, given)
+    return own(spark, text, args, **given)
 
 
 def spark_table(spark: SparkSession, name: str) -> DataFrame:

@@ -30,8 +30,9 @@ def hudi_aware_sql(
 ) -> DataFrame:
     """`SparkSession.sql`: Hudi's statements by PyHudi, names of Hudi tables in queries as their native plans."""
     try:
-        first = tokens_of(sqlQuery, 1)
+        first = tokens_of(sqlQuery, 2)
         word = first[0].text.upper() if first else ""
+        only_lists = word == "SET" and len(first) == 1  # as PyHudi does for options where a session has no other way
         ours = is_known(sqlQuery)
     except (ConfigError, TypeError):  # Spark says what is wrong with it
         return spark_sql(self, sqlQuery, args, **kwargs)
@@ -47,7 +48,7 @@ def hudi_aware_sql(
             return with_names(self, SparkSqlSession(self), sqlQuery, args, kwargs)
         return spark_sql(self, sqlQuery, args, **kwargs)
     finally:
-        if word in _CHANGES_NAMES:
+        if word in _CHANGES_NAMES and not only_lists:
             forget_names(self)
 
 

@@ -2,7 +2,8 @@
 
 It looks for the attribute itself, not for a number. What PySpark lacks has another way:
 `routing.py` (rows to the task of their slot), `exchange.py` (Arrow tables to frames and back), `engine.py` (columns
-that Python computes), `session.py` (the settings of a session). All of them run on the newest PySpark, too, when
+that Python computes), `session.py` (the settings of a session), `session/frames_as_views.py` (frames in SQL of
+Connect), `session/catalog.py` (names of tables). All but the last run on the newest PySpark, too, when
 `PRESENT` says that it lacks everything, and so the tests try them there. Source: PySpark's own "versionadded" notes;
 docs/decisions/0013-spark-3.5-is-the-floor.md.
 """
@@ -14,7 +15,7 @@ from importlib.util import find_spec
 
 from pyspark.sql import DataFrame, functions
 
-__all__ = ["NO_DATA_SOURCES", "NO_NAMES", "PRESENT", "Capabilities"]
+__all__ = ["NO_DATA_SOURCES", "NO_VIEWS", "PRESENT", "Capabilities"]
 
 NO_DATA_SOURCES = (
     'This Spark has no Python data sources (they came with 4.0), so format("hudi") needs pyhudi.enable(spark), called '
@@ -22,10 +23,10 @@ NO_DATA_SOURCES = (
     "readStream."
 )
 
-NO_NAMES = (
-    "This Spark keeps no names of Hudi tables without Hudi's jar: it knows no format of Python's (they came with 4.0). "
-    "Statements and queries take hudi.`/path/of/the/table` in the place of a name; for queries "
-    "spark.read.format('hudi').load(path).createOrReplaceTempView(name) makes one."
+NO_VIEWS = (
+    "This Spark opens the tables of a view's text, and knows no format of Python's (they came with 4.0): no view can "
+    "name Hudi tables. spark.sql('SELECT …').createOrReplaceTempView(name) makes a view for this session, of the rows "
+    "as they are now."
 )
 
 
@@ -41,6 +42,7 @@ class Capabilities:
     has_classic_package: the classes of classic sessions are in `pyspark.sql.classic`, and `pyspark.sql.DataFrame`
         is their parent, since 4.0.
     has_data_sources: formats that are made in Python, since 4.0.
+    connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
     """
 
     routes_by_id: bool
@@ -50,6 +52,7 @@ class Capabilities:
     lists_settings: bool
     has_classic_package: bool
     has_data_sources: bool
+    connect_takes_frames: bool
 
 
 def _found() -> Capabilities:
@@ -62,6 +65,7 @@ def _found() -> Capabilities:
         lists_settings=gives_arrow,
         has_classic_package=find_spec("pyspark.sql.classic") is not None,
         has_data_sources=find_spec("pyspark.sql.datasource") is not None,
+        connect_takes_frames=find_spec("pyspark.sql.connect.sql_formatter") is not None,
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pyhudi.java.spark_functions import FUNCTIONS, compute
 from pyhudi.model.predicate import parse_call
+from pyhudi.spark.engine import SparkEngine
 from tests.support.spark.sessions import FLAVOUR
 
 CHANCE = random.Random("functions")
@@ -42,16 +43,17 @@ CALLS = [
 @pytest.mark.skipif(FLAVOUR == "connect", reason="the functions are the same ones")
 def test_functions_give_what_spark_gives(spark: Any) -> None:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
+    engine = SparkEngine(spark)
     assert {parse_call(text).function for text in CALLS} == set(FUNCTIONS)
     for name, (values, kind) in COLUMNS.items():
         table = pa.table({"row": pa.array(range(len(values)), pa.int32()), name: pa.array(values, kind)})
-        frame = spark.createDataFrame(table)
+        frame = engine.from_arrow(table)
         own = {text: parse_call(text) for text in CALLS if str(parse_call(text).column) == name}
         wanted = [
             f"{name} AS c{at}" if one.function == "identity" else f"{text} AS c{at}"
             for at, (text, one) in enumerate(own.items())
         ]
-        theirs = frame.selectExpr("row", *wanted).orderBy("row").toArrow()
+        theirs = engine.collect(frame.selectExpr("row", *wanted).orderBy("row"))
         for at, (text, call) in enumerate(own.items()):
             ours = compute(call, table.column(name).combine_chunks())
             found = theirs.column(f"c{at}").combine_chunks().cast(ours.type)

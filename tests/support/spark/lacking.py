@@ -37,25 +37,8 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_SOURCES,
     "test_a_stream_by_name_goes_to_a_path_and_to_no_other_format": _NO_SOURCES,
     "test_a_stream_of_changes_has_deletes_too": _NO_SOURCES,
-    "test_functions_give_what_spark_gives": ("takes_arrow", "frames of Arrow tables"),
-    **dict.fromkeys(
-        (
-            "test_a_query_makes_a_table_and_replaces_one",
-            "test_a_statement_does_what_the_list_says",
-            "test_a_table_is_made_described_and_dropped_with_its_files",
-            "test_a_table_with_a_location_keeps_its_files_unless_purged",
-            "test_a_temporary_view_hides_a_table_of_its_name",
-            "test_columns_properties_partitions_and_the_name_are_altered",
-            "test_earlier_moments_are_read",
-            "test_frames_are_saved_as_tables",
-            "test_other_formats_read_from_and_are_read_beside_hudi_tables",
-            "test_parameters_and_frames_stay_what_they_are",
-            "test_streams_make_write_and_follow_tables_by_name",
-            "test_tables_are_read_by_name_anywhere_in_a_query",
-            "test_views_see_the_table_as_it_is",
-        ),
-        ("has_data_sources", "names of tables whose format is made in Python"),
-    ),
+    "test_streams_make_write_and_follow_tables_by_name": _NO_SOURCES,
+    "test_views_see_the_table_as_it_is": ("has_data_sources", "views of tables whose format is made in Python"),
 }
 
 

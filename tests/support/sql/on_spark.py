@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pyhudi.errors import HudiError
+from pyhudi.spark.engine import collect_arrow
 from tests.support.sql.statements import Case, new_table, with_place
 
 __all__ = ["run_case"]
@@ -25,7 +26,7 @@ def run_case(spark: Any, case: Case, folder: Path, database: str) -> list[list[d
                 spark.sql(with_place(statement, str(folder / made.name)))
                 found.append("ok")
                 continue
-            rows = spark.sql(statement).toArrow()
+            rows = collect_arrow(spark.sql(statement))
         except (HudiError, PySparkException) as error:
             found.append(f"refused: {error}")
             continue

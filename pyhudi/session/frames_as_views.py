@@ -1,0 +1,62 @@
+"""Frames in a text of SQL where a session takes none: Spark Connect 3.5 has no `spark.sql("… {df}", df=df)`.
+
+Each frame gets a view of its own. The server reads the text anew whenever the frame that came of it is used, so a view
+stays until nobody holds that frame's plan any more, and goes at the session's next such statement, or with the session.
+Source: tried on Spark Connect 3.5; Spark's documentation of `SparkSession.sql`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Protocol, cast
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import DataFrame, SparkSession
+
+from pyhudi.errors import ConfigError
+from pyhudi.storage.clock import SystemClock
+
+__all__ = ["sql_with_views"]
+
+_CLOCK = SystemClock()
+_UNUSED: WeakKeyDictionary[SparkSession, deque[str]] = WeakKeyDictionary()
+
+
+class _PlannedFrame(Protocol):
+    """A frame of Spark Connect 3.5. Frames that are made of it hold its plan."""
+
+    _plan: object
+
+
+def sql_with_views(
+    spark: SparkSession, sql: Callable[..., DataFrame], text: str, args: object, frames: Mapping[str, object]
+) -> DataFrame:
+    """`sql(spark, text, args)` with a view in the place of each `{frame}`.
+
+    Args: sql: Spark's own `SparkSession.sql`; text: a template, in which doubled braces stand for themselves.
+    Raises: ConfigError for what is no frame, what Spark raises, and KeyError for a name in braces that is not given.
+    """
+    from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+
+    others = [key for key, value in frames.items() if not isinstance(value, ConnectFrame)]
+    if others:
+        raise ConfigError(
+            f"spark.sql on this Spark Connect takes frames in braces, and {others[0]!r:.200} is none. Give values as "
+            "parameters: spark.sql(text, {'name': value}) for :name in the text."
+        )
+    unused = _UNUSED.setdefault(spark, deque())
+    while unused:
+        spark.catalog.dropTempView(unused.popleft())
+    views = {key: f"pyhudi_{_CLOCK.new_uuid().replace('-', '')}" for key in frames}
+    try:
+        for key, frame in frames.items():
+            cast("DataFrame", frame).createOrReplaceTempView(views[key])
+        found = sql(spark, text.format(**views), args)
+    except BaseException:
+        unused.extend(views.values())
+        raise
+    # No call to the server here: this runs in whatever thread lets the plan go.
+    weakref.finalize(cast("_PlannedFrame", found)._plan, unused.extend, tuple(views.values())).atexit = False
+    return found
