@@ -22,7 +22,7 @@ from pyhudi.metadata.group_reader import concat_records
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
-from pyhudi.metadata.newest_files import names_after
+from pyhudi.metadata.newest_files import has_earlier_writes, names_after
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import column_stats_prefix, expression_partition_key, stored_partition
 from pyhudi.metadata.stats_updates import (
@@ -102,7 +102,8 @@ class _StatsIndex:
         if commit.instant.action not in COMPACTIONS and (change.stats or change.groups_replaced):
             after = names_after(self.data, change)
         # While the index is being built it does not know the files that were there before.
-        filled = [path for path, names in after.items() if names and partition in table.partitions]
+        is_known = partition in table.partitions and not has_earlier_writes(self.data, commit.instant)
+        filled = [path for path, names in after.items() if names and is_known]
         known = {path: concat_records([self._known(table, partition, path), *stats.get(path, ())]) for path in filled}
         empty += [path for path in after if path not in known]
         removed.append(partition_stats_deletions(self._version, (self._column,), empty, expression_partition_key))

@@ -1,4 +1,5 @@
-"""Names of the files of a partition's newest slices: as they are, and as they will be when an instant is complete.
+"""Names of the files of a partition's newest slices: as they are, and as they will be when an instant is complete; and
+whether one that is pending may bring others, which nobody knows yet.
 
 Source: docs/formats/file-names.md, "Visible slices"; docs/formats/metadata-table.md, "Statistics of partitions".
 """
@@ -12,10 +13,11 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import LogFileName
+from pyhudi.model.instant import Instant
 from pyhudi.model.table_change import TableChange
 from pyhudi.view.file_system_view import FileSystemView
 
-__all__ = ["names_after", "names_of"]
+__all__ = ["has_earlier_writes", "names_after", "names_of"]
 
 _Names: TypeAlias = dict[str, set[str]]  # file id → names of the files of its newest slice
 
@@ -41,6 +43,15 @@ def names_after(data: MetaClient, change: TableChange) -> Mapping[str, Collectio
         _put(names, [stat for stat in change.stats if (stat.partition_path or "") == path])
         found[path] = _all(names)
     return found
+
+
+def has_earlier_writes(data: MetaClient, instant: Instant) -> bool:
+    """Is a write pending that began before this one, and may bring rows?
+
+    Should it complete, what it writes of whole partitions would be older than what this instant writes, by the instant
+    times, and this one does not have its rows: so this one takes away what is known of the partitions that it touches.
+    """
+    return any(i.action.is_commit and i.requested_time < instant.requested_time for i in data.timeline.pending())
 
 
 def _by_group(slices: Sequence[FileSlice]) -> _Names:

@@ -10,19 +10,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.column_stats_partition import stats_of_commit
 from pyhudi.metadata.group_reader import concat_records
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit
-from pyhudi.metadata.newest_files import names_after, names_of
+from pyhudi.metadata.newest_files import has_earlier_writes, names_after, names_of
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import column_stats_prefix, stored_partition
 from pyhudi.metadata.stats_updates import partition_stats_deletions, partition_stats_update
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.updates import PartitionUpdate
-from pyhudi.model.instant import COMPACTIONS, Instant
+from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.view.file_system_view import FileSystemView
 
@@ -56,8 +55,7 @@ class PartitionStatsPartition:
         """The statistics of the partitions that a write has touched, made anew; a compaction changes no values, and
         what a clean deletes was not visible any more.
 
-        While an earlier write is pending they are taken away instead. Should it complete, its record would be older
-        than this one, by the instant times, and this one does not have its rows.
+        While an earlier write is pending they are taken away instead (`has_earlier_writes`).
         """
         data, change = table.data, commit.change
         version = data.config.table_version
@@ -70,7 +68,7 @@ class PartitionStatsPartition:
         paths = sorted(
             {stat.partition_path or "" for stat in change.stats} | {g.partition_path for g in change.groups_replaced}
         )
-        if _has_earlier_writes(data, commit.instant):
+        if has_earlier_writes(data, commit.instant):
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
         found: dict[str, tuple[pa.Table, Collection[str]]] = {}
         for path, names in names_after(data, change).items():
@@ -81,11 +79,6 @@ class PartitionStatsPartition:
                 empty.append(path)
         update = partition_stats_update(version, columns, found)
         return update.joined([partition_stats_deletions(version, columns, empty)])
-
-
-def _has_earlier_writes(data: MetaClient, instant: Instant) -> bool:
-    """Is a write pending that began before this one, and may bring rows?"""
-    return any(i.action.is_commit and i.requested_time < instant.requested_time for i in data.timeline.pending())
 
 
 def _known(table: MetadataTable, path: str, columns: Sequence[str]) -> pa.Table:

@@ -1,12 +1,13 @@
 """From which table version on something holds of the metadata table: each rule with one name.
 
 Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count", "Partitions", "Index definitions",
-"Secondary index", "Taking back".
+"Secondary index", "Taking back", "Built while writers go on".
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "BUILT_BESIDE_WRITERS",
     "BY_COMPLETION",
     "DELETE_BLOCKS",
     "INDEX_DEFINITIONS",
@@ -18,6 +19,7 @@ __all__ = [
 ]
 
 BY_COMPLETION = 8  # what is older goes by completion times; below by instant times, of which three digits say the kind
+BUILT_BESIDE_WRITERS = 8  # a base file of a build lies below the log files that came before it
 OWN_LOG_FILES = 8  # each delta commit has log files with its instant in their names; below they name their slice
 DELETE_BLOCKS = 8  # records of files that were deleted are taken away; below others say that they are
 INDEX_DEFINITIONS = 8  # `.hoodie/.index_defs` says of which columns there are statistics

@@ -45,6 +45,7 @@ from pyhudi.metadata.spilled_groups import spilled
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.metadata_versions import BUILT_BESIDE_WRITERS
 from pyhudi.services.indexes import IndexInfo, WantedIndex, index_info, prepared
 from pyhudi.timeline.heartbeat import Heartbeat, is_expired
 from pyhudi.timeline.write import TimelineWriter
@@ -53,7 +54,6 @@ __all__ = ["MAX_READINGS", "build_waiting", "pending_index_plans", "run_index_pl
 
 # How often a builder reads the table when writes that began before it complete meanwhile: they become fewer each time.
 MAX_READINGS = 5
-_FIRST_OWN_LOGS = 8  # table version from which log files lie above a base file that is made after them
 _Groups = Mapping[str, Iterable[pa.Table]]
 
 
@@ -65,9 +65,10 @@ def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
     with hold(context.lock, context.options.lock.wait_timeout_s):
         now, definition = prepared(context, wanted)
         meta, name = now.meta, wanted.partition
-        if meta.config.table_version < _FIRST_OWN_LOGS:
+        if meta.config.table_version < BUILT_BESIDE_WRITERS:
             raise ConfigError(
-                f"{meta.storage.root}: indexes are built while writers go on from table version {_FIRST_OWN_LOGS} on."
+                f"{meta.storage.root}: indexes are built while writers go on from table version "
+                f"{BUILT_BESIDE_WRITERS} on."
             )
         before = read_index_definitions(meta.storage)
         if definition is not None:

@@ -37,6 +37,7 @@ from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.indexing import IndexPlan
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
 from pyhudi.timeline.write import TimelineWriter
@@ -62,7 +63,6 @@ _EXPRESSION = MetadataKind.EXPRESSION_INDEX.value.prefix
 _EXPRESSION_TYPES = (_COLUMN_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _BY_TYPE = (_RECORD_INDEX, _COLUMN_STATS, _PARTITION_STATS, MetadataKind.BLOOM_FILTERS.value.prefix)
 _NAME = re.compile(r"[A-Za-z0-9_]{1,100}", re.ASCII)  # it becomes a folder and a part of file names
-_FIRST_PARTITION_STATS = 8  # table version
 _HEADER = ("index", "type", "columns", "function", "state")
 
 
@@ -209,8 +209,8 @@ def _checked(meta: MetaClient, wanted: WantedIndex) -> IndexDefinition | None:
     unknown = [column for column in columns if column.partition(".")[0] not in names]
     if unknown:
         raise ConfigError(f"{root} has no column {', '.join(unknown)}; it has {', '.join(names)}.")
-    if partition == _PARTITION_STATS and config.table_version < _FIRST_PARTITION_STATS:
-        raise ConfigError(f"{root}: statistics of partitions are of tables from version {_FIRST_PARTITION_STATS} on.")
+    if partition == _PARTITION_STATS and config.table_version < LATER_KINDS:
+        raise ConfigError(f"{root}: statistics of partitions are of tables from version {LATER_KINDS} on.")
     if partition == _RECORD_INDEX and not config.populate_meta_fields:
         raise ConfigError(f"{root}: a record index is of tables that store their keys (hoodie.populate.meta.fields).")
     if wanted.expression is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.formats.bloom import BloomFilter
-from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.maintenance import build_kept
 from pyhudi.metadata.partitions import MetadataKind, kind_of
@@ -20,8 +18,8 @@ from pyhudi.metadata.record_keys import bloom_filter_key, stored_partition
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.table_slices import newest_slices
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.storage import open_storage
 from tests.support.golden.folder import SHARED
+from tests.support.golden.metadata_tables import opened, places_with
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import Row, rows_of
 
@@ -31,20 +29,8 @@ KINDS = [(version, kind) for version in ("8", "9") for kind in ("COPY_ON_WRITE",
 Records = dict[str, dict[str, Any]]
 
 
-def _places() -> list[Any]:
-    found = []
-    for place in sorted((SHARED / "golden").glob("*/mdt_all_*.zip")):
-        with zipfile.ZipFile(place) as archive:
-            if any(f"/.hoodie/metadata/{PREFIX}" in name for name in archive.namelist()):
-                found.append(pytest.param(place, id=f"{place.parent.name}-{place.stem}"))
-    return found
-
-
 def _open(place: Path, folder: Path) -> MetadataTable:
-    with zipfile.ZipFile(place) as archive:
-        archive.extractall(folder)
-    path = next(entry for entry in folder.iterdir() if entry.name != "__MACOSX")
-    table = MetadataTable.open(MetaClient.load(open_storage(str(path))))
+    table = opened(place, folder)
     assert table is not None
     return table
 
@@ -66,7 +52,7 @@ def _newest(table: MetadataTable, name: str) -> Records:
     return found
 
 
-@pytest.mark.parametrize("place", _places())
+@pytest.mark.parametrize("place", places_with(PREFIX, (SHARED / "golden").glob("*/mdt_all_*.zip")))
 def test_an_expression_index_built_from_the_rows_is_the_one_that_hudi_kept(place: Path, tmp_path: Path) -> None:
     table = built = _open(place, tmp_path)
     assert _indexes(table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,13 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import DamagedLog
-from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import build_kept
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.secondary_keys import secondary_keys
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.options.metadata import MetadataOptions
-from pyhudi.storage import open_storage
 from tests.support.golden.folder import SHARED
+from tests.support.golden.metadata_tables import opened, places_with
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import Row, rows_of
 
@@ -28,23 +26,12 @@ FEW = {
     "metadata_global_record_level_index_min_filegroup_count": "2",
     "metadata_global_record_level_index_max_filegroup_count": "2",
 }
+PLACES = (*(SHARED / "golden").glob("*/*.zip"), *(SHARED / "fixtures" / "hudi-tables").glob("*.zip"))
 KINDS = [(version, kind) for version in ("8", "9") for kind in ("COPY_ON_WRITE", "MERGE_ON_READ")]
 
 
-def _places() -> list[Any]:
-    found = []
-    for place in sorted((*(SHARED / "golden").glob("*/*.zip"), *(SHARED / "fixtures" / "hudi-tables").glob("*.zip"))):
-        with zipfile.ZipFile(place) as archive:
-            if any(f"/.hoodie/metadata/{SECONDARY}" in name for name in archive.namelist()):
-                found.append(pytest.param(place, id=f"{place.parent.name}-{place.stem}"))
-    return found
-
-
 def _open(place: Path, folder: Path) -> MetadataTable:
-    with zipfile.ZipFile(place) as archive:
-        archive.extractall(folder)
-    path = next(entry for entry in folder.iterdir() if entry.name != "__MACOSX")
-    table = MetadataTable.open(MetaClient.load(open_storage(str(path))))
+    table = opened(place, folder)
     if table is None or "record_index" not in table.partitions:
         pytest.skip("it can't be read, or the table has no record index")
     return table
@@ -54,7 +41,7 @@ def _secondary(table: MetadataTable) -> list[str]:
     return [name for name in table.partitions if kind_of(name) is MetadataKind.SECONDARY_INDEX]
 
 
-@pytest.mark.parametrize("place", _places())
+@pytest.mark.parametrize("place", places_with(SECONDARY, PLACES))
 def test_a_secondary_index_built_from_the_rows_is_the_one_that_hudi_kept(place: Path, tmp_path: Path) -> None:
     table = _open(place, tmp_path)
     for name in _secondary(table):
