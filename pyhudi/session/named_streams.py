@@ -15,7 +15,6 @@ from pyhudi.errors import ConfigError, TableExists
 from pyhudi.session.named_writes import definition, split_path
 from pyhudi.session.spark_sql import SparkSqlSession
 from pyhudi.session.sql_methods import name_of
-from pyhudi.spark import capabilities
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.column_texts import columns_text
 
@@ -53,8 +52,6 @@ def table_to_stream_to(
         return name.path, given
     entry = session.catalog.find(name)
     if entry is None:
-        if not capabilities.PRESENT.has_data_sources:
-            raise ConfigError(capabilities.NO_NAMES)
         lasting = {key: value for key, value in given.items() if not key.startswith(_OF_THE_STREAM)}
         columns = columns_text(arrow_from_spark(df.schema))
         replace(definition(name, lasting, path, partition_by), columns=columns, if_not_exists=True).run(session)
