@@ -69,7 +69,8 @@ class SparkSqlSession:
             return None
         if entry.location is None:
             raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
-        return NamedTable(name, entry.location, HudiTable.open(entry.location, self.spark), entry.properties)
+        table = HudiTable.open(entry.location, self.spark)
+        return NamedTable(name, entry.location, table, entry.properties, entry.is_read_optimized)
 
     def open(self, location: str) -> HudiTable | None:
         exists = table_exists(open_place(location, None, self.spark))

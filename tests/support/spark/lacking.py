@@ -40,6 +40,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_functions_give_what_spark_gives": ("takes_arrow", "frames of Arrow tables"),
     **dict.fromkeys(
         (
+            "test_a_name_that_stands_for_base_files_reads_no_log_files",
             "test_a_query_makes_a_table_and_replaces_one",
             "test_a_statement_does_what_the_list_says",
             "test_a_table_is_made_described_and_dropped_with_its_files",
