@@ -9,7 +9,7 @@ docs/formats/timeline.md, "Commit metadata".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.errors import ConfigError, CorruptFile, KeyGenError
 from pyhudi.filegroup.change_log import ChangeLog
 from pyhudi.filegroup.concat_rows import concat_rows
+from pyhudi.filegroup.kept_columns import NOTHING_KEPT, KeptColumns
 from pyhudi.filegroup.markers import MERGE
 from pyhudi.filegroup.new_base_file import NewBaseFile, checked_rows, stored_columns
 from pyhudi.filegroup.reused_footer import ReusedFooter
@@ -46,7 +47,7 @@ _Positions = npt.NDArray[np.int64]
 
 def merge_file(
     spec: WriteSpec, task: TaskContext, base: BaseFile, incoming: pa.Table, clock: Clock,
-    *, match_keys: bool = True, first_seq: int = 0,
+    *, match_keys: bool = True, first_seq: int = 0, kept: Mapping[int, frozenset[str]] = NOTHING_KEPT,
 ) -> WriteStatus:  # fmt: skip
     """Write the next version of a base file.
 
@@ -56,13 +57,15 @@ def merge_file(
             all rows are deletes, data columns may be absent; deletes without ordering values always win.
         match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
         first_seq: row number of the first new row in the sequence numbers.
+        kept: by the number in a row's CHANGE: the columns that the row lacks, whose values are those of the stored row.
+            Not for ordering columns, and not where versions are merged pair by pair.
     Returns: the status of the one new file. It is written even when no row is left, and so is its change log.
     Raises:  ConfigError when incoming keys repeat, SchemaMismatch, KeyGenError, CorruptFile.
     """
     started_s = clock.monotonic_s()
     rows = _Incoming.of(spec, incoming, match_keys)
     with open_base_file(spec.storage, base.path) as reader:
-        merge = _Merge(spec, base, reader, rows, match_keys)
+        merge = _Merge(spec, base, reader, rows, match_keys, KeptColumns.of(incoming, kept))
         scanned_s = clock.monotonic_s()
         file = NewBaseFile(
             replace(spec, file=replace(spec.file, plain_columns=reader.plain_columns())),
@@ -142,8 +145,15 @@ class _Merge:
     changes: ChangeLog | None = None
 
     def __init__(
-        self, spec: WriteSpec, base: BaseFile, reader: BaseFileReader, incoming: _Incoming, match_keys: bool
+        self,
+        spec: WriteSpec,
+        base: BaseFile,
+        reader: BaseFileReader,
+        incoming: _Incoming,
+        match_keys: bool,
+        kept: KeptColumns,
     ) -> None:
+        self._kept_columns = kept
         self._spec, self._base, self._reader, self._incoming = spec, base, reader, incoming
         self._stored = stored_columns(spec)
         self._rules = spec.merging
@@ -171,6 +181,8 @@ class _Merge:
         if first != self._reader.num_rows:
             raise CorruptFile(f"{self._base.path}: the footer says {self._reader.num_rows} rows, found {first}.")
         new = np.flatnonzero(~self._found & ~self._incoming.is_delete)
+        if self._kept_columns.any_of(new):
+            raise CorruptFile(f"{self._base.path}: rows that are to be changed here are not in the file.")
         self.inserted = len(new)
         self._write_inserts(file, new)
 
@@ -287,7 +299,9 @@ class _Merge:
         wins = self._judge(stored, hits, partners)
         partners = partners[wins]
         deleted = self._incoming.is_delete[partners]
-        return _Replaced(hits[wins], partners, deleted, self._take(partners[~deleted]))
+        changed, places = partners[~deleted], hits[wins][~deleted]
+        fresh = self._kept_columns.completed(self._take(changed), changed, stored, places)
+        return _Replaced(hits[wins], partners, deleted, fresh)
 
     def _merged(self, stored: pa.Table, hits: _Positions, partners: _Positions) -> _Replaced:
         """The same where rows are merged pair by pair: what takes a row's place can have values of both."""

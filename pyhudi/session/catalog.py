@@ -42,12 +42,15 @@ _PROVIDER_KEY = "hoodie.pyhudi.provider"
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
-_FIELD = re.compile(r"^(Type|Provider|Comment|Location|Table Properties|View Text): (.*)$", re.MULTILINE)
+_FIELD = re.compile(
+    r"^(Type|Provider|Comment|Location|Table Properties|Storage Properties|View Text): (.*)$", re.MULTILINE
+)
 _VIEW_TEXT = re.compile(
     r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
     re.MULTILINE | re.DOTALL,
 )
 _PROPERTY = re.compile(r", (?=[^=,\s\[\]]+=)")
+_READS_BASE_FILES = "hoodie.query.as.ro.table=true"  # a storage property that Hudi's sync to a metastore gives
 _OF_SPARK = frozenset({"owner", "provider", "location", "external"})
 _CLOCK = SystemClock()
 
@@ -125,7 +128,10 @@ class SparkCatalog:
 
     def update(self, entry: CatalogEntry, columns: pa.Schema, partition_fields: Sequence[str]) -> None:
         if entry.catalog_deletes:  # its columns stay as they are: Spark changes none, and dropping it takes the files
-            listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in entry.properties.items())
+            there = self.find(entry.name)
+            known = {} if there is None else there.properties
+            changed = [(key, value) for key, value in entry.properties.items() if known.get(key) != value]
+            listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in changed)
             if listed:
                 self._run(f"ALTER TABLE {quoted(*entry.name.parts)} SET TBLPROPERTIES ({listed})")
             return
@@ -161,6 +167,13 @@ class SparkCatalog:
             spark_sql(self._spark, text).collect()
         except PySparkException as error:
             raise ConfigError(f"Spark's catalog refused: {error}") from error
+        except Exception as error:  # py4j's, which a session of Connect does not know
+            if "ClassNotFoundException: org.apache.hudi" not in str(error):
+                raise
+            raise ConfigError(
+                "Spark's catalog refused: real Hudi made this entry, in which classes of its jar are named, and the "
+                f"metastore's client wants to load them. Run this in a session with Hudi's jar: {text:.300}"
+            ) from error
         finally:
             self.forget_all()
 
@@ -203,6 +216,7 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
         comment=fields.get("Comment"),
         is_managed=is_managed,
         catalog_deletes=catalog_deletes,
+        is_read_optimized=_READS_BASE_FILES in fields.get("Storage Properties", "")[1:-1].split(", "),
     )
 
 

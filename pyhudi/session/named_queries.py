@@ -145,7 +145,8 @@ def _frame(spark: SparkSession, session: SqlSession, reference: Reference, depth
     if table is None:
         return None
     as_of = None if reference.as_of is None else _moment(spark, reference.as_of)
-    return table.table.scan(as_of=as_of).to_spark(spark)
+    query_type = "read_optimized" if table.is_read_optimized else None
+    return table.table.scan(as_of=as_of, query_type=query_type).to_spark(spark)
 
 
 def _frame_of_view(

@@ -15,9 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.session.catalog import SparkCatalog, catalog_of
+from pyhudi.session.catalog import catalog_of
 from pyhudi.session.column_texts import schema_of
 from pyhudi.session.named_queries import with_names
+from pyhudi.session.statement_names import StatementNames
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import hudi_options, settings_with_prefix
@@ -47,10 +48,10 @@ class SparkSqlSession:
         """`args`, `given`: parameters of the statement, which every text that it lets Spark evaluate may name."""
         self.spark = spark
         self._args, self._given = args, given
-        self._catalog = catalog_of(spark)
+        self._catalog = StatementNames(catalog_of(spark))
 
     @property
-    def catalog(self) -> SparkCatalog:
+    def catalog(self) -> StatementNames:
         return self._catalog
 
     @property
@@ -68,7 +69,8 @@ class SparkSqlSession:
             return None
         if entry.location is None:
             raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
-        return NamedTable(name, entry.location, HudiTable.open(entry.location, self.spark), entry.properties)
+        table = HudiTable.open(entry.location, self.spark)
+        return NamedTable(name, entry.location, table, entry.properties, entry.is_read_optimized)
 
     def open(self, location: str) -> HudiTable | None:
         exists = table_exists(open_place(location, None, self.spark))
@@ -89,6 +91,7 @@ class SparkSqlSession:
     def view_of(self, frame: SqlFrame) -> Iterator[str]:
         name = f"pyhudi_{_CLOCK.new_uuid().replace('-', '')}"
         as_frame(frame).createOrReplaceTempView(name)
+        self._catalog.is_of_the_statement(name)
         try:
             yield name
         finally:

@@ -36,6 +36,7 @@ def hudi_aware_sql(
         ours = is_known(sqlQuery)
     except (ConfigError, TypeError):  # Spark says what is wrong with it
         return spark_sql(self, sqlQuery, args, **kwargs)
+    session = SparkSqlSession(self)
     try:
         if ours:
             text, named = _named_parameters(sqlQuery, args)
@@ -45,7 +46,7 @@ def hudi_aware_sql(
                 with translated():
                     return as_frame(statement.run(session))
         if word in READS:
-            return with_names(self, SparkSqlSession(self), sqlQuery, args, kwargs)
+            return with_names(self, session, sqlQuery, args, kwargs)
         return spark_sql(self, sqlQuery, args, **kwargs)
     finally:
         if word in _CHANGES_NAMES and not only_lists:

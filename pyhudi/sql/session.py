@@ -44,12 +44,16 @@ class TableName:
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A Hudi table that a name was found to mean. `location`: its folder; `properties`: those of the catalog."""
+    """A Hudi table that a name was found to mean. `location`: its folder; `properties`: those of the catalog.
+
+    `is_read_optimized`: queries by this name read base files only.
+    """
 
     name: TableName
     location: str
     table: HudiTable
     properties: Mapping[str, str] = field(default_factory=dict)
+    is_read_optimized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,7 @@ class CatalogEntry:
     is_managed: bool = False
     catalog_deletes: bool = False
     view_text: str | None = None
+    is_read_optimized: bool = False
 
 
 class SqlCatalog(Protocol):

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.errors import ConfigError, KeyGenError, SchemaMismatch
+from pyhudi.errors import ConfigError, CorruptFile, KeyGenError, SchemaMismatch
 from pyhudi.filegroup.create import create_files
 from pyhudi.filegroup.markers import list_markers
 from pyhudi.filegroup.merge import merge_file
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.keygen import from_options
-from pyhudi.model.keys import FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
+from pyhudi.model.keys import CHANGE, FILE_NAME, IS_DELETE, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from tests.support.sweeps import examples
 from tests.support.tables.file_groups import FIRST, SCHEMA, SECOND, TASK, THIRD, Table, base_of
@@ -103,6 +103,30 @@ def test_a_row_that_loses_by_event_time_keeps_its_commit_time_and_is_counted_as_
     assert (rows["k2"]["city"], rows["k2"]["_hoodie_commit_time"]) == ("Oslo", FIRST)
     assert (rows["k3"]["city"], rows["k3"]["_hoodie_commit_time"]) == ("Bonn", SECOND)  # a tie goes to the later
     assert (status.skipped, status.stat.num_update_writes, status.stat.num_writes) == (1, 1, 5)
+
+
+def test_rows_keep_what_their_change_does_not_set_of_the_stored_row() -> None:
+    table = Table(merge_mode=EVENT, ordering_fields=("ts",))
+    first = create(table, [{**row, "city": f"city {row['id']}"} for row in ROWS])
+    given = [
+        {"id": "k0", "ts": 1, "tie": "new"},
+        {"id": "k2", "ts": 19, "tie": "late"},
+        {"id": "k3", "ts": 30, "city": "Bonn"},
+        {"id": "k4", "ts": 41, "tie": "all", "city": "Kyiv"},
+    ]
+    changes = incoming(given).append_column(CHANGE, pa.array([0, 0, 1, 2], pa.int32()))
+    kept = {0: frozenset({"city"}), 1: frozenset({"tie", "no column of the file"})}
+    status = merge_file(table.at(SECOND), TASK, base_of(first, FIRST), changes, table.clock, kept=kept)
+
+    rows = {row["id"]: (row["ts"], row["tie"], row["city"]) for row in table.rows(str(status.stat.path))}
+    assert rows["k0"] == (1, "new", "city k0")
+    assert rows["k2"] == (20, "t", "city k2"), "the stored row has the greater ordering value"
+    assert rows["k3"] == (30, "t", "Bonn")
+    assert rows["k4"] == (41, "all", "Kyiv")
+
+    stray = incoming([{"id": "nobody", "ts": 1}]).append_column(CHANGE, pa.array([0], pa.int32()))
+    with pytest.raises(CorruptFile, match="not in the file"):
+        merge_file(table.at(THIRD), TASK, base_of(status, SECOND), stray, table.clock, kept=kept)
 
 
 def test_deletes_by_key_always_win_and_need_no_data_columns() -> None:

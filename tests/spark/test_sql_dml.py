@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import pyhudi
+from pyhudi.session.catalog import SparkCatalog
+from pyhudi.sql.session import CatalogEntry, TableName
 from tests.support.sql.on_spark import run_case
 from tests.support.sql.statements import Case, cases
 
@@ -42,3 +44,26 @@ def test_a_statement_does_what_the_list_says(
         case.check(run_case(enabled, case, tmp_path, database))
     finally:
         enabled.sql("USE default")
+
+
+def test_a_statement_looks_a_name_up_once(enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "t")
+    pyhudi.write_hudi(path, [{"id": 1, "v": 1, "ts": 1}, {"id": 2, "v": 2, "ts": 1}], record_key="id", ordering="ts")
+    enabled.createDataFrame([(1, 10, 2)], "id BIGINT, v BIGINT, ts BIGINT").createOrReplaceTempView("looked_up")
+    looks: list[str] = []
+    honest = SparkCatalog.find
+
+    def watched(self: SparkCatalog, name: TableName) -> CatalogEntry | None:
+        looks.append(str(name))
+        return honest(self, name)
+
+    monkeypatch.setattr(SparkCatalog, "find", watched)
+    try:
+        for values in ("UPDATE SET v = t.v + s.v", "UPDATE SET * WHEN NOT MATCHED THEN INSERT *"):
+            looks.clear()
+            enabled.sql(f"MERGE INTO hudi.`{path}` AS t USING looked_up AS s ON t.id = s.id WHEN MATCHED THEN {values}")
+            assert looks == ["looked_up"]
+    finally:
+        enabled.catalog.dropTempView("looked_up")
+    rows = pyhudi.HudiTable.open(path).scan(["id", "v"]).to_arrow().to_pylist()
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, 10), (2, 2)]

@@ -11,6 +11,7 @@ import pytest
 
 import pyhudi
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
+from pyhudi.session.spark_calls import spark_sql
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])
 
@@ -223,6 +224,20 @@ def test_other_formats_read_from_and_are_read_beside_hudi_tables(sql: Any, trips
     assert rows(sql, "SELECT p.id FROM plain p LEFT ANTI JOIN trips ON trips.id = p.id") == [(11,)]
     assert sql.table("plain").count() == 4
     sql.sql("DROP TABLE plain")
+
+
+def test_a_name_that_stands_for_base_files_reads_no_log_files(sql: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "both")
+    sql.sql(CREATE.format(name="both", more=f"LOCATION '{path}'"))
+    put(path, (1, "in the base file", 1, "d1"))
+    put(path, (1, "in a log file", 2, "d1"))
+    # As Hudi's sync to a metastore makes it.
+    of_base_files = f"USING hudi OPTIONS ('hoodie.query.as.ro.table' = 'true') LOCATION '{path}'"
+    spark_sql(sql, f"CREATE TABLE both_ro (id INT, name STRING, ts BIGINT, day STRING) {of_base_files}")
+
+    assert rows(sql, "SELECT name FROM both") == [("in a log file",)]
+    assert rows(sql, "SELECT name FROM both_ro") == [("in the base file",)]
+    assert [row["name"] for row in sql.table("both_ro").collect()] == ["in the base file"]
 
 
 def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> None:

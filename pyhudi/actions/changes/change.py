@@ -25,6 +25,7 @@ from pyhudi.actions.changes.computed import Computed, NumberedClause
 from pyhudi.actions.changes.placing import placed_write
 from pyhudi.actions.changes.slice_reader import SliceReader
 from pyhudi.actions.changes.slots import ChangeSlot
+from pyhudi.actions.changes.stored_columns import StoredColumns
 from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
@@ -50,7 +51,7 @@ from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.model.keys import META_COLUMNS, SLOT
+from pyhudi.model.keys import SLOT
 from pyhudi.model.predicate import parse_where
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.filters import Where, bind
@@ -175,8 +176,11 @@ class ChangeRows:
         reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
-        stored = SliceReader(reading, replace(plan, slices=(), merge=None), _stored_columns(clauses, spec, rules))
+        stored = SliceReader(reading, replace(plan, slices=(), merge=None))
         options = context.options
+        in_logs = _partial_columns(clauses, spec, rules, context)
+        in_files = _kept_columns(clauses, spec, rules)
+        is_placed = self.computed is not None and self.computed.is_placed
         work = ChangeSlot(
             WriteSlot(
                 spec,
@@ -185,7 +189,8 @@ class ChangeRows:
                 True,
                 context.clock,
                 log_options(options),
-                _partial_columns(clauses, spec, rules, context),
+                in_logs,
+                kept=in_files,
                 appended=appended_keys(spec, context),
             ),
             stored,
@@ -195,6 +200,7 @@ class ChangeRows:
             rules,
             self.source is not None,
             self.computed is not None,
+            StoredColumns.of(clauses, spec, rules, in_files, in_logs, is_placed=is_placed),
         )
         numbers = tuple(range(first, first + len(own.tasks)))
         profile = prepared.profile or profile_of(_counts(alone), own, self.operation)
@@ -248,17 +254,22 @@ def _slots_of(reads: Sequence[ReadSlice], instant: Instant, context: ActionConte
     return plan_slots(_counts(reads), {path: view.base_files(path) for path in paths}, sizing(context), logs=logs)
 
 
-def _stored_columns(
+def _kept_columns(
     clauses: Sequence[BoundClause | NumberedClause], spec: WriteSpec, rules: MergeRules
-) -> tuple[str, ...] | None:
-    """What numbered clauses have to know of stored rows: what they don't set, and ordering values; None for all."""
-    if not spec.populate_meta_fields or not all(isinstance(clause, NumberedClause) for clause in clauses):
-        return None
+) -> Mapping[int, frozenset[str]]:
+    """By the number of a clause the columns that it does not set, which a rewrite of the file takes from its rows."""
+    computed = all(isinstance(clause, NumberedClause) for clause in clauses)
+    if not computed or not spec.populate_meta_fields or rules.needs_pairs:
+        return {}
+    # Rows are judged by their ordering values before they meet, and rows without a required value are refused.
     needed = {name.partition(".")[0] for name in rules.ordering_fields}
-    for clause in clauses:
+    needed |= {field.name for field in spec.schema if not field.nullable}
+    found = {}
+    for number, clause in enumerate(clauses):
         if clause.does == "update":
-            needed |= set(spec.schema.names) - {assigned.column.name for assigned in clause.assignments}
-    return (*META_COLUMNS, *(name for name in spec.schema.names if name in needed))
+            given = needed | {assigned.column.name for assigned in clause.assignments}
+            found[number] = frozenset(name for name in spec.schema.names if name not in given)
+    return {number: names for number, names in found.items() if names}
 
 
 def _partial_columns(

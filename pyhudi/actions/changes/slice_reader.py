@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.actions.changes.stored_columns import ALL_COLUMNS, StoredColumns
 from pyhudi.actions.changes.values import computed, mask_of
 from pyhudi.filegroup.read import SliceSpec, read_with_late_keys
 from pyhudi.formats.base import BATCH_ROWS, open_base_file
@@ -35,23 +36,27 @@ class SliceReader:
     """How slices are read. Picklable.
 
     `spec`: all columns that the table stores, meta columns first; `plan`: what a query of the whole table returns, and
-    the filter for the rows that are meant. `columns`: when these are all that a change needs to know of stored rows;
-    nothing is shown differently then.
+    the filter for the rows that are meant.
     """
 
     spec: SliceSpec
     plan: ReadPlan
-    columns: tuple[str, ...] | None = None
 
-    def batches(self, read: ReadSlice) -> Iterator[tuple[pa.Table, pa.Table]]:
+    def batches(
+        self, read: ReadSlice, columns: StoredColumns = ALL_COLUMNS, rewrites: bool = False
+    ) -> Iterator[tuple[pa.Table, pa.Table]]:
         """(stored, shown): rows that pass the filter; `stored` has the column IS_LATE if any row is marked.
 
-        Raises CorruptFile, ConfigError, SchemaMismatch.
+        Args:
+            columns: all that a change needs to know of stored rows; with fewer than all nothing is shown differently.
+            rewrites: the slice's base file is rewritten; else its rows go to a log file.
+        Raises: CorruptFile, ConfigError, SchemaMismatch.
         """
         plan = self.plan
         condition = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
-        for batch, late in self._stored(read):
-            visible = batch if self.columns else with_path_values(batch, read.from_path, plan.read_schema)
+        names = columns.for_file if rewrites else columns.for_log
+        for batch, late in self._stored(read, names, columns.whole):
+            visible = batch if names else with_path_values(batch, read.from_path, plan.read_schema)
             shown = pa.Table.from_batches([visible])
             stored = pa.Table.from_batches([batch])
             if len(late):
@@ -63,16 +68,33 @@ class SliceReader:
             if len(stored):
                 yield stored, shown
 
-    def _stored(self, read: ReadSlice) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+    def _stored(
+        self, read: ReadSlice, names: tuple[str, ...] | None, whole: tuple[str, ...] | None
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
         spec = self.spec
-        columns = list(self.columns or spec.schema.names)
+        columns = list(names or spec.schema.names)
         if read.merges or spec.key_generator is not None or spec.history:
+            rows_before = 0
             for rows, late in read_with_late_keys(spec, read.file_slice, columns):
+                if len(late) and names != whole:
+                    yield from self._whole(read, whole, rows_before)
+                    return
+                rows_before += len(rows)
                 yield from ((batch, late) for batch in rows.combine_chunks().to_batches())
             return
         none = pa.array([], pa.string())
         with open_base_file(spec.storage, read.base_file.path) as reader:
             wanted = pa.schema([spec.schema.field(name) for name in columns])
-            names = [name for name in columns if name in reader.schema.names]
-            for batch in reader.batches(names, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
+            names_there = [name for name in columns if name in reader.schema.names]
+            for batch in reader.batches(names_there, BATCH_ROWS, may_match=row_group_test(self.plan, read, reader)):
                 yield project(batch, wanted), none
+
+    def _whole(
+        self, read: ReadSlice, names: tuple[str, ...] | None, first: int
+    ) -> Iterator[tuple[pa.RecordBatch, pa.Array]]:
+        """The rows from the `first` one on, soon behind which a late one comes: such rows are written whole."""
+        columns, end = list(names or self.spec.schema.names), 0
+        for rows, late in read_with_late_keys(self.spec, read.file_slice, columns):
+            start, end = end, end + len(rows)
+            rest = rows.slice(max(0, first - start))
+            yield from ((batch, late) for batch in rest.combine_chunks().to_batches())

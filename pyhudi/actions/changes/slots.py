@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
 
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyhudi.actions.changes.clauses import BoundClause, When
 from pyhudi.actions.changes.computed import NumberedClause
 from pyhudi.actions.changes.slice_reader import IS_LATE, SliceReader
+from pyhudi.actions.changes.stored_columns import StoredColumns
 from pyhudi.actions.changes.values import ClauseRows
 from pyhudi.actions.rows import KEYED_FIELDS, marked_rows
 from pyhudi.actions.writes.slot_work import WriteSlot
@@ -37,7 +38,7 @@ class ChangeSlot:
     """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
 
     `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
-    deletes; `merging`: there is a source, `computed`: from a query of the table.
+    deletes; `merging`: there is a source, `computed`: from a query of the table. `columns`: what is read of the slice.
     """
 
     write: WriteSlot
@@ -48,6 +49,7 @@ class ChangeSlot:
     rules: MergeRules
     merging: bool
     computed: bool = False
+    columns: StoredColumns = field(default_factory=StoredColumns)
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
@@ -79,7 +81,7 @@ class ChangeSlot:
         changes_rest = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in self.clauses)
         read = self.reads.get(slot)
         if read is not None:
-            for stored, shown in self.stored.batches(read):
+            for stored, shown in self.stored.batches(read, self.columns, self.write.tasks[slot].kind == "merge"):
                 partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
                 hit = partner >= 0
                 there = _with_path(stored, read)
@@ -219,7 +221,8 @@ def _change_numbers(number: int, rows: pa.Table) -> pa.Array:
 def _with_path(stored: pa.Table, read: ReadSlice) -> pa.Table:
     """Rows with the partition path that they are in."""
     path = pa.chunked_array([pa.repeat(pa.scalar(read.file_slice.group.partition_path), len(stored))])
-    return stored.set_column(stored.schema.get_field_index(PARTITION_PATH), PARTITION_PATH, path)
+    at = stored.schema.get_field_index(PARTITION_PATH)
+    return stored.append_column(PARTITION_PATH, path) if at < 0 else stored.set_column(at, PARTITION_PATH, path)
 
 
 def _not_unique(keys: pa.Array) -> ConfigError:

@@ -31,8 +31,8 @@ def classes_of_the_lock(folder: Path) -> str:
     javac = shutil.which("javac")
     if javac is None:
         pytest.skip("no javac: the S3 client for Hudi's lock can't be compiled (a JDK has it, a JRE has not)")
-    bundle = _CACHE / "jars" / f"hudi-spark3.5-bundle_2.12-{HUDI_OF_TABLE_VERSION[9]}.jar"
-    spark = next(_python().parent.parent.glob("lib/python*/site-packages/pyspark/jars"))
+    bundle = judges_bundle()
+    spark = next(judges_python().parent.parent.glob("lib/python*/site-packages/pyspark/jars"))
     path = f"{folder}:{bundle}:{spark}/*"
     sources = sorted((_HERE / "java").glob("*.java"))
     subprocess.run([javac, "-nowarn", "-proc:none", "-d", folder, "-cp", path, *sources], check=True)
@@ -97,7 +97,7 @@ class HudiOnS3:
             submit += ["--conf", f"spark.hadoop.{key}={value}"]
         foreign = ("SPARK_", "PYSPARK_", "PYTHON", "HADOOP_", "YARN_", "VIRTUAL_ENV")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
-        python = str(_python())
+        python = str(judges_python())
         env = {
             **kept,
             "TZ": "UTC",
@@ -139,6 +139,11 @@ class HudiOnS3:
         return answer
 
 
-def _python() -> Path:
+def judges_bundle() -> Path:
+    """Real Hudi's newest bundle, which the judge has brought."""
+    return _CACHE / "jars" / f"hudi-spark3.5-bundle_2.12-{HUDI_OF_TABLE_VERSION[9]}.jar"
+
+
+def judges_python() -> Path:
     """The judge's Python, which has Spark."""
     return next(_CACHE.glob("venv-*/bin/python"))

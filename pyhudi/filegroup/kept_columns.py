@@ -1,0 +1,68 @@
+"""Columns that an incoming row lacks: it keeps the value of the stored row whose place it takes.
+
+Source: docs/sql-dml.md, "How a statement becomes a commit".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.merge.combine import single_array
+from pyhudi.model.keys import CHANGE
+
+__all__ = ["NOTHING_KEPT", "KeptColumns"]
+
+NOTHING_KEPT: Mapping[int, frozenset[str]] = MappingProxyType({})
+_Flags = npt.NDArray[np.bool_]
+_Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptColumns:
+    """`rows`: by column which of the incoming rows keep it."""
+
+    rows: Mapping[str, _Flags] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, incoming: pa.Table, kept: Mapping[int, frozenset[str]]) -> KeptColumns:
+        """By the numbers of the rows (CHANGE); `kept`: by number the columns. Rows without a number lack nothing."""
+        if not kept or CHANGE not in incoming.column_names:
+            return cls()
+        numbers = incoming.column(CHANGE).to_numpy()
+        found: dict[str, _Flags] = {}
+        for number, names in kept.items():
+            rows = numbers == number
+            for name in names.intersection(incoming.column_names) if rows.any() else ():
+                found[name] = found[name] | rows if name in found else rows
+        return cls(found)
+
+    def any_of(self, positions: _Positions) -> bool:
+        """Whether one of these incoming rows lacks something."""
+        return any(bool(rows[positions].any()) for rows in self.rows.values())
+
+    def completed(self, fresh: pa.Table, partners: _Positions, stored: pa.Table, hits: _Positions) -> pa.Table:
+        """Incoming rows with what they lack.
+
+        Args:
+            fresh, partners: the rows, and which of the incoming rows they are.
+            stored, hits: stored rows, and which of them has the place of each.
+        """
+        taken = pa.array(hits)
+        for name, rows in self.rows.items():
+            lacking = rows[partners]
+            at = fresh.schema.get_field_index(name)
+            if at < 0 or not lacking.any():
+                continue
+            there = stored.column(name).take(taken)
+            if not lacking.all():
+                plain = single_array(there.cast(fresh.schema.field(at).type))
+                there = pa.chunked_array([pc.if_else(pa.array(lacking), plain, single_array(fresh.column(at)))])
+            fresh = fresh.set_column(at, name, there)
+        return fresh
