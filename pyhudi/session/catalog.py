@@ -33,7 +33,7 @@ from pyhudi.storage.clock import SystemClock
 __all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
 
 MANAGED_KEY = "hoodie.pyhudi.managed"
-# What `socket` is not asked before somebody streams from it; a name that ends so is nobody's (RFC 2606).
+# Only a stream connects to the host, which nobody can have (RFC 2606).
 _STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
 _STAND_IN_PROPERTIES = frozenset({"host", "port"})
 _PROVIDER_KEY = "hoodie.pyhudi.provider"
