@@ -15,16 +15,16 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from pyhudi import HudiTable, write_batches_to, write_hudi
+from bench.spent import Spent, tell, tell_ms
+from bench.stream_bench import BATCHES, stream
+from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
@@ -35,39 +35,14 @@ from pyhudi.storage.memory import MemoryStorage
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.float64())])
 ALL_ACTIVE = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}
-NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0", "hoodie.metadata.enable": "false"}
+NEW_GROUPS = {
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.metadata.enable": "false",
+    "hoodie.pyhudi.storage.sync": "false",
+}
 COMMITS, RANGE_ROWS, RANGE_REPEATS = 1_000, 20, 15
 CHANGED_ROWS, CHANGED_COLUMNS, CHANGED_FILES, CHANGED_REPEATS = 400_000, 16, 4, 9
 CASES = ("range", "changes", "stream")
-BATCHES, BATCH_ROWS, STREAM_KEYS = 200, 1_000, 50_000
-READS = 5
-
-
-@dataclass
-class Spent:
-    """Seconds of runs: by the clock on the wall, and of the processor."""
-
-    wall_s: list[float] = field(default_factory=list)
-    processor_s: list[float] = field(default_factory=list)
-
-    def run(self, work: Callable[[], object], processes: Callable[[], float] = time.process_time) -> None:
-        wall, processor = time.perf_counter(), processes()
-        work()
-        self.processor_s.append(processes() - processor)
-        self.wall_s.append(time.perf_counter() - wall)
-
-    @property
-    def medians(self) -> tuple[float, float]:
-        return statistics.median(self.wall_s), statistics.median(self.processor_s)
-
-
-def tell(what: str, wall: str, processor: str, aim: str = "-") -> None:
-    print(f"| {what} | {wall} | {processor} | {aim} |", flush=True)
-
-
-def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
-    wall_s, processor_s = spent.medians
-    tell(what, f"{wall_s * 1000:.1f} ms", f"{processor_s * 1000:.1f} ms", aim)
 
 
 # ---- one commit of many ----------------------------------------------------------------------------------------------
@@ -195,121 +170,6 @@ def write(path: str, rows: pa.Table, operation: str, *, logs: bool) -> None:
         "hoodie.datasource.write.operation": operation,
     }
     write_hudi(path, rows, options=options, mode="append")
-
-
-# ---- a stream --------------------------------------------------------------------------------------------------------
-
-
-def stream(spark: SparkSession, folder: Path, batches: int) -> dict[str, object]:
-    """Batches of small files, as fast as they go; compactions and cleaning next to them, archiving in them."""
-    source, path = folder / "source", folder / "streamed"
-    schema = stream_files(source, batches)
-    options = {
-        "hoodie.table.name": "streamed",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "p",
-        "hoodie.table.ordering.fields": "ts",
-        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
-        "hoodie.clean.async.enabled": "true",
-    }
-    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(batches + 10))
-    rows = spark.readStream.schema(spark.read.parquet(str(schema)).schema).option("maxFilesPerTrigger", 1)
-    began, processor = time.perf_counter(), processor_s()
-    query = (
-        rows.parquet(str(source))
-        .writeStream.foreachBatch(write_batches_to(path, options))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    total_s, total_processor_s = time.perf_counter() - began, processor_s() - processor
-    walls = [each["durationMs"]["triggerExecution"] / 1000 for each in query.recentProgress if each["numInputRows"]]
-    assert len(walls) == batches, len(walls)
-    tell(
-        f"batch of {BATCH_ROWS:,} rows, median of {batches}",
-        f"**{statistics.median(walls):.2f} s**",
-        f"{total_processor_s / batches:.2f} s",
-        "< 1 s",
-    )
-    for name, part in (("the first 20", walls[:20]), ("the last 20", walls[-20:])):
-        tell(f"  median of {name}", f"{statistics.median(part):.2f} s", "-")
-    tell("  slowest but 5 %", f"{sorted(walls)[int(len(walls) * 0.95)]:.2f} s", "-")
-    tell("  all, services included", f"{total_s:.0f} s", f"{total_processor_s:.0f} s")
-    return {"batches_s": walls, "processor_s": total_processor_s, "reads": reads_after(spark, path)}
-
-
-def reads_after(spark: SparkSession, path: Path) -> dict[str, object]:
-    """The streamed table as it is, and once it is compacted."""
-    table = HudiTable.open(path, spark=spark)
-    kinds = Counter(entry.action for entry in table.history())
-    print(f"history: {dict(kinds)}")
-    expected = int(table.scan(["id"]).count())
-    ways: dict[str, Callable[[], object]] = {
-        "by Spark": lambda: spark.read.format("hudi").load(str(path)).selectExpr("count(*)", "sum(v)").collect(),
-        "without Spark": lambda: HudiTable.open(path).scan(["v"]).to_arrow(),
-    }
-    found: dict[str, object] = {}
-    for name, work in ways.items():
-        work()
-        before = Spent()
-        for _ in range(READS):
-            before.run(work, processor_s)
-        found[name] = [before]
-    table.compact()
-    assert int(HudiTable.open(path).scan(["id"]).count()) == expected
-    for name, work in ways.items():
-        work()
-        after = Spent()
-        for _ in range(READS):
-            after.run(work, processor_s)
-        before = found[name][0]  # type: ignore[index]
-        ratio = [a / b for a, b in zip(before.medians, after.medians, strict=True)]
-        tell(f"read after the stream, {name}: as it is", *(f"{s:.2f} s" for s in before.medians))
-        tell("  compacted", *(f"{s:.2f} s" for s in after.medians))
-        tell("  ratio", f"**{ratio[0]:.2f}**", f"{ratio[1]:.2f}", "<= 2")
-        found[name] = [before, after]
-    return found
-
-
-def stream_files(folder: Path, batches: int) -> Path:
-    """A Parquet file for each batch: updates of old keys and new ones. The first of them."""
-    folder.mkdir(parents=True)
-    values = np.random.default_rng(1)
-    for number in range(batches):
-        keys = values.choice(STREAM_KEYS, BATCH_ROWS, replace=False)
-        rows = pa.table(
-            {
-                "id": pa.array([f"k{key:06d}" for key in keys.tolist()]),
-                "p": pa.array([str(key % 4) for key in keys.tolist()]),
-                "ts": pa.array(np.full(BATCH_ROWS, number)),
-                "v": pa.array(values.random(BATCH_ROWS)),
-            }
-        )
-        file = folder / f"{number:05d}.parquet"
-        pq.write_table(rows, file)
-        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))  # the source takes them by age
-    return folder / "00000.parquet"
-
-
-def processor_s() -> float:
-    """Processor seconds of this process and all below it, ended ones included."""
-    parents: dict[int, list[int]] = {}
-    times: dict[int, float] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        pid = int(stat.parent.name)
-        parents.setdefault(int(fields[1]), []).append(pid)
-        times[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    total, waiting = 0.0, [os.getpid()]
-    while waiting:
-        pid = waiting.pop()
-        total += times.get(pid, 0.0)
-        waiting += parents.get(pid, [])
-    return total
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
