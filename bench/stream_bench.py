@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from bench.spent import Spent, processor_s, tell
 from pyhudi import HudiTable, write_batches_to, write_hudi
 
-BATCHES, BATCH_ROWS, STREAM_KEYS = 200, 1_000, 100_000
+BATCH_ROWS, STREAM_KEYS = 1_000, 100_000
 WARM_BATCHES, STREAM_PARTITIONS = 5, 4
 STREAMED = {
     "hoodie.table.name": "streamed",
