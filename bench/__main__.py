@@ -52,8 +52,8 @@ def main() -> None:
             report |= {"cases": [{**asdict(result), "ratio": result.ratio} for result in results], "memory": memory}
             print(markdown(results, memory, conditions))
         if "h" in given.only:
-            start, only = partial(session, given, folder), given.cases.split(",")
-            report["time"] = time_bench.run(folder / "time", start, quick=given.quick, only=only)
+            start, chosen = partial(session, given, folder), given.cases.split(",")
+            report["time"] = time_bench.run(folder / "time", start, chosen, quick=given.quick, batches=given.batches)
         if "g" in given.only:
             report["sync"] = sync_bench.run(folder / "sync", given.repeats, 10 * given.repeats)
     RESULTS.mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ def main() -> None:
         report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.WORKLOADS)
     if given.only == "mor" and not given.quick:
         report["peers"] = run_peers(given, RESULTS / f"peers-{stamp}.json", peers.MERGE_ON_READ)
-    if "h" in given.only and not given.quick:
+    if "h" in given.only and "read" in given.cases.split(","):
         report["incremental"] = run_peers(given, RESULTS / f"peers-time-{stamp}.json", peers.INCREMENTAL)
     out = RESULTS / f"bench-{stamp}.json"
     out.write_text(json.dumps(report, indent=1, default=str))
@@ -78,14 +78,17 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--memory", default="3g", help="of the Spark driver")
     parser.add_argument("--only", default="abcdefgh", help="letters of the cases to run, or: mor")
     parser.add_argument("--cases", default=",".join(time_bench.CASES), help="of case h")
+    parser.add_argument("--batches", type=int, help="of the stream of case h (default 200)")
     parser.add_argument("--contestants", default="pyhudi,hudi_1_2_0,floor_spark", help="of case f")
     parser.add_argument("--work", help="folder for data (default: the system's temporary folder)")
     parser.add_argument("--quick", action="store_true", help="200,000 rows, one repeat, without case f")
     given = parser.parse_args()
     given.rows = given.rows or (200_000 if given.quick else 4_000_000)
+    given.batches = given.batches or (12 if given.quick else 200)
     given.peer_rows = given.peer_rows or 1_000_000
     if given.quick:
         given.repeats, given.only = 1, given.only.replace("f", "")
+        given.cases = given.cases.replace(",read", "")
     return given
 
 

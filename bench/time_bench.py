@@ -3,6 +3,7 @@
     range     the rows of one commit of 1,000: what is opened, and how long planning takes
     changes   an upsert of 10 % with change logs and without, in turns
     stream    batches of 1,000 rows into a merge-on-read table with services next to it, and reads of what they leave
+    read      changes of the last commit, by the benchmark of the peers
 
 Processor time is that of this process and, of the stream, of the JVM and its workers. Medians count; on a machine with
 other work the processor's time says more than the elapsed one.
@@ -15,59 +16,36 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from pyhudi import HudiTable, write_batches_to, write_hudi
+from bench.spent import Spent, tell, tell_ms
+from bench.stream_bench import stream
+from bench.timeline_bench import make_history, time_of
+from pyhudi import HudiTable, write_hudi
+from pyhudi.formats.instant_files import encode_commit
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.commit import CommitMetadata
+from pyhudi.model.instant import ActionKind, format_instant_time, parse_instant_time
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage import open_storage
 from pyhudi.storage.memory import MemoryStorage
+from pyhudi.timeline.archived_timeline import lsm_history
+from pyhudi.timeline.write import TimelineWriter
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("ts", pa.int64()), ("v", pa.float64())])
-ALL_ACTIVE = {"hoodie.archive.automatic": "false", "hoodie.clean.automatic": "false"}
-NEW_GROUPS = {"hoodie.parquet.small.file.limit": "0", "hoodie.metadata.enable": "false"}
-COMMITS, RANGE_ROWS, RANGE_REPEATS = 1_000, 20, 15
-CHANGED_ROWS, CHANGED_COLUMNS, CHANGED_FILES, CHANGED_REPEATS = 400_000, 16, 4, 9
-CASES = ("range", "changes", "stream")
-BATCHES, BATCH_ROWS, STREAM_KEYS = 200, 1_000, 50_000
-READS = 5
-
-
-@dataclass
-class Spent:
-    """Seconds of runs: by the clock on the wall, and of the processor."""
-
-    wall_s: list[float] = field(default_factory=list)
-    processor_s: list[float] = field(default_factory=list)
-
-    def run(self, work: Callable[[], object], processes: Callable[[], float] = time.process_time) -> None:
-        wall, processor = time.perf_counter(), processes()
-        work()
-        self.processor_s.append(processes() - processor)
-        self.wall_s.append(time.perf_counter() - wall)
-
-    @property
-    def medians(self) -> tuple[float, float]:
-        return statistics.median(self.wall_s), statistics.median(self.processor_s)
-
-
-def tell(what: str, wall: str, processor: str, aim: str = "-") -> None:
-    print(f"| {what} | {wall} | {processor} | {aim} |", flush=True)
-
-
-def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
-    wall_s, processor_s = spent.medians
-    tell(what, f"{wall_s * 1000:.1f} ms", f"{processor_s * 1000:.1f} ms", aim)
+COMMITS, ACTIVE, RANGE_ROWS, RANGE_REPEATS = 1_000, 20, 20, 15  # archiving keeps some 20 active
+CHANGED_ROWS, CHANGED_COLUMNS, CHANGED_FILES, CHANGED_REPEATS = 200_000, 16, 4, 7
+CASES = ("range", "changes", "stream", "read")
 
 
 # ---- one commit of many ----------------------------------------------------------------------------------------------
@@ -76,67 +54,89 @@ def tell_ms(what: str, spent: Spent, aim: str = "-") -> None:
 def one_commit_of_many(folder: Path, commits: int) -> dict[str, object]:
     """A range of one commit in the middle of a long timeline; once of active commits only, once with archived ones."""
     found: dict[str, object] = {}
-    for name, options in (("active", ALL_ACTIVE), ("archived", {})):
-        path = folder / name
-        begins = many_commits(str(path), commits, options)
-        first = commits // 2 if options else -3  # the middle was cleaned where archiving is on
-        opened, planned, read = range_spent(str(path), *begins[first : first + 2])
-        kept = f"{commits:,} commits, {'all active' if options else 'most archived'}"
-        tell_ms(f"{kept}: range of one commit planned", planned, "< 50 ms")
+    for name, active in (("active", commits), ("archived", ACTIVE)):
+        path = str(folder / name)
+        end = long_timeline(path, commits, active)
+        opened, planned, read = range_spent(path, end)
+        tell_ms(f"{commits:,} commits, {active:,} of them active: range of one planned", planned, "< 50 ms")
         tell_ms("  with opening the table", opened)
         tell_ms("  its rows read", read)
         found[name] = {"planned": planned, "opened": opened, "read": read}
-    calls = calls_of_one_range(min(commits, 200))
-    print(f"storage calls on data: {dict(calls)}; files that the commit wrote: 1")
+    calls = calls_of_one_range(commits)
+    print(f"| files of the table that were opened: 1; calls on it: {dict(calls)} | - | - | 1 |")
     return {**found, "calls": dict(calls)}
 
 
-def range_spent(path: str, begin: str, end: str) -> tuple[Spent, Spent, Spent]:
+def long_timeline(path: str, commits: int, active: int) -> str:
+    """A table of so many commits, one of which has written its file; when that one completed.
+
+    Half of the active ones are newer than that. What the others wrote is named in their bodies, and never looked for.
+    """
+    table = HudiTable.create(path, SCHEMA, record_key="id", partition_by="p", ordering="ts")
+    table.insert([{"id": f"k{n}", "p": "0", "ts": 1, "v": n / 2} for n in range(RANGE_ROWS)])
+    storage = open_storage(path)
+    meta = MetaClient.load(storage)
+    real = meta.timeline.commits().instants[0]
+    data = body_like(meta, meta.commits.metadata(real))
+    if commits > active:
+        make_history(storage, lsm_history(storage, meta.config).folder, commits)
+    writer, now = TimelineWriter(storage, meta.config), datetime.now(timezone.utc)
+    begin = parse_instant_time(time_of(commits), timezone.utc)
+    for number in range(active - 1):
+        later = number >= active // 2
+        drawn = (now if later else begin) + timedelta(minutes=number)
+        times = [format_instant_time(drawn + timedelta(milliseconds=ms), timezone.utc) for ms in (0, 900)]
+        instant = writer.start(writer.request(times[0], ActionKind.COMMIT), data)
+        writer.complete(instant, times[1], data)
+    return real.completion_time or real.requested_time
+
+
+def body_like(meta: MetaClient, real: CommitMetadata) -> bytes:
+    """The body of a commit that updated ten files."""
+    stats = tuple(
+        replace(real.stats()[0], file_id=name, path=f"0/{name}_0-1-2_20240101000000000.parquet")
+        for name in (f"{number:08d}-0000-0000-0000-000000000000-0" for number in range(10))
+    )
+    return encode_commit(
+        replace(real, partition_to_write_stats={"0": stats}), ActionKind.COMMIT, meta.config.table_version
+    )
+
+
+def range_spent(path: str, end: str) -> tuple[Spent, Spent, Spent]:
     """Of a range: opening the table and planning, planning by itself, reading the rows."""
     opened, planned, read = Spent(), Spent(), Spent()
     storage = open_storage(path)
     for _ in range(RANGE_REPEATS):
-        opened.run(lambda: planned_range(MetaClient.load(storage), begin, end))
+        opened.run(lambda: planned_range(MetaClient.load(storage), end))
         meta = MetaClient.load(storage)
-        planned.run(partial(planned_range, meta, begin, end))
-        plan = planned_range(meta, begin, end)
+        planned.run(partial(planned_range, meta, end))
+        plan = planned_range(meta, end)
         read.run(lambda plan=plan: list(read_batches(plan, storage)))
     return opened, planned, read
 
 
-def many_commits(path: str, commits: int, options: dict[str, str]) -> list[str]:
-    """A table of so many commits, each with rows of its own; when they completed."""
-    table = HudiTable.create(path, SCHEMA, record_key="id", partition_by="p", ordering="ts")
-    completed = []
-    for number in range(commits):
-        rows = [{"id": f"{number}-{n}", "p": str(number % 10), "ts": 1, "v": n / 2} for n in range(RANGE_ROWS)]
-        table.insert(rows, options={**NEW_GROUPS, **options})
-        newest = table.timeline.last_commit()
-        completed.append("" if newest is None else newest.completion_time or "")
-    return completed
-
-
-def planned_range(meta: MetaClient, begin: str, end: str) -> ReadPlan:
-    wanted = incremental_range(meta, "incremental", begin, end)
+def planned_range(meta: MetaClient, end: str) -> ReadPlan:
+    """The plan of a query for the rows of the commit that completed then."""
+    wanted = incremental_range(meta, "incremental", str(int(end) - 1), end)
     assert wanted is not None
     return plan_incremental(meta, wanted)
 
 
 def calls_of_one_range(commits: int) -> Counter[str]:
     """Calls that a range of one commit makes outside `.hoodie`, by verb; more than one file is an error."""
-    begins = many_commits("memory://time-bench", commits, ALL_ACTIVE)
-    storage = open_storage("memory://time-bench")
+    path = "memory://time-bench"
+    end = long_timeline(path, commits, commits)
+    storage = open_storage(path)
     assert isinstance(storage, MemoryStorage)
     meta = MetaClient.load(storage)
     storage.reset_faults()
-    plan = planned_range(meta, *begins[commits // 2 : commits // 2 + 2])
+    plan = planned_range(meta, end)
     assert sum(batch.num_rows for batch in read_batches(plan, storage)) == RANGE_ROWS
     data = [(verb, path) for verb, path in storage.log if not path.startswith(".hoodie")]
     assert len({path for _, path in data}) == 1, data
     bodies = [path for verb, path in storage.log if verb == "read" and path.endswith("commit")]
-    assert len(set(bodies)) <= 2, (
-        f"bodies of {len(bodies)} commits were read"
-    )  # the range's, and the newest: its schema
+    # The range's, and the newest, which has the schema.
+    assert len(set(bodies)) <= 2, f"bodies of {len(bodies)} commits were read"
     return Counter(verb for verb, _ in data)
 
 
@@ -197,137 +197,24 @@ def write(path: str, rows: pa.Table, operation: str, *, logs: bool) -> None:
     write_hudi(path, rows, options=options, mode="append")
 
 
-# ---- a stream --------------------------------------------------------------------------------------------------------
-
-
-def stream(spark: SparkSession, folder: Path, batches: int) -> dict[str, object]:
-    """Batches of small files, as fast as they go; compactions and cleaning next to them, archiving in them."""
-    source, path = folder / "source", folder / "streamed"
-    schema = stream_files(source, batches)
-    options = {
-        "hoodie.table.name": "streamed",
-        "hoodie.datasource.write.recordkey.field": "id",
-        "hoodie.datasource.write.partitionpath.field": "p",
-        "hoodie.table.ordering.fields": "ts",
-        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
-        "hoodie.clean.async.enabled": "true",
-    }
-    spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", str(batches + 10))
-    rows = spark.readStream.schema(spark.read.parquet(str(schema)).schema).option("maxFilesPerTrigger", 1)
-    began, processor = time.perf_counter(), processor_s()
-    query = (
-        rows.parquet(str(source))
-        .writeStream.foreachBatch(write_batches_to(path, options))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    total_s, total_processor_s = time.perf_counter() - began, processor_s() - processor
-    walls = [each["durationMs"]["triggerExecution"] / 1000 for each in query.recentProgress if each["numInputRows"]]
-    assert len(walls) == batches, len(walls)
-    tell(
-        f"batch of {BATCH_ROWS:,} rows, median of {batches}",
-        f"**{statistics.median(walls):.2f} s**",
-        f"{total_processor_s / batches:.2f} s",
-        "< 1 s",
-    )
-    for name, part in (("the first 20", walls[:20]), ("the last 20", walls[-20:])):
-        tell(f"  median of {name}", f"{statistics.median(part):.2f} s", "-")
-    tell("  slowest but 5 %", f"{sorted(walls)[int(len(walls) * 0.95)]:.2f} s", "-")
-    tell("  all, services included", f"{total_s:.0f} s", f"{total_processor_s:.0f} s")
-    return {"batches_s": walls, "processor_s": total_processor_s, "reads": reads_after(spark, path)}
-
-
-def reads_after(spark: SparkSession, path: Path) -> dict[str, object]:
-    """The streamed table as it is, and once it is compacted."""
-    table = HudiTable.open(path, spark=spark)
-    kinds = Counter(entry.action for entry in table.history())
-    print(f"history: {dict(kinds)}")
-    expected = int(table.scan(["id"]).count())
-    ways: dict[str, Callable[[], object]] = {
-        "by Spark": lambda: spark.read.format("hudi").load(str(path)).selectExpr("count(*)", "sum(v)").collect(),
-        "without Spark": lambda: HudiTable.open(path).scan(["v"]).to_arrow(),
-    }
-    found: dict[str, object] = {}
-    for name, work in ways.items():
-        work()
-        before = Spent()
-        for _ in range(READS):
-            before.run(work, processor_s)
-        found[name] = [before]
-    table.compact()
-    assert int(HudiTable.open(path).scan(["id"]).count()) == expected
-    for name, work in ways.items():
-        work()
-        after = Spent()
-        for _ in range(READS):
-            after.run(work, processor_s)
-        before = found[name][0]  # type: ignore[index]
-        ratio = [a / b for a, b in zip(before.medians, after.medians, strict=True)]
-        tell(f"read after the stream, {name}: as it is", *(f"{s:.2f} s" for s in before.medians))
-        tell("  compacted", *(f"{s:.2f} s" for s in after.medians))
-        tell("  ratio", f"**{ratio[0]:.2f}**", f"{ratio[1]:.2f}", "<= 2")
-        found[name] = [before, after]
-    return found
-
-
-def stream_files(folder: Path, batches: int) -> Path:
-    """A Parquet file for each batch: updates of old keys and new ones. The first of them."""
-    folder.mkdir(parents=True)
-    values = np.random.default_rng(1)
-    for number in range(batches):
-        keys = values.choice(STREAM_KEYS, BATCH_ROWS, replace=False)
-        rows = pa.table(
-            {
-                "id": pa.array([f"k{key:06d}" for key in keys.tolist()]),
-                "p": pa.array([str(key % 4) for key in keys.tolist()]),
-                "ts": pa.array(np.full(BATCH_ROWS, number)),
-                "v": pa.array(values.random(BATCH_ROWS)),
-            }
-        )
-        file = folder / f"{number:05d}.parquet"
-        pq.write_table(rows, file)
-        os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))  # the source takes them by age
-    return folder / "00000.parquet"
-
-
-def processor_s() -> float:
-    """Processor seconds of this process and all below it, ended ones included."""
-    parents: dict[int, list[int]] = {}
-    times: dict[int, float] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended while we looked
-        pid = int(stat.parent.name)
-        parents.setdefault(int(fields[1]), []).append(pid)
-        times[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    total, waiting = 0.0, [os.getpid()]
-    while waiting:
-        pid = waiting.pop()
-        total += times.get(pid, 0.0)
-        waiting += parents.get(pid, [])
-    return total
-
-
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
 
-def run(folder: Path, session: Callable[[], SparkSession], *, quick: bool, only: Sequence[str]) -> dict[str, object]:
+def run(
+    folder: Path, session: Callable[[], SparkSession], cases: Sequence[str], *, quick: bool, batches: int
+) -> dict[str, object]:
     """The cases, printed as rows of a table. Seconds by case. `session`: makes a Spark session, if one is needed."""
     print("| what | elapsed | processor | aim |\n|---|---|---|---|")
     found: dict[str, object] = {}
     folder.mkdir(parents=True, exist_ok=True)
-    if "range" in only:
-        found["range"] = one_commit_of_many(folder, 60 if quick else COMMITS)
-    if "changes" in only:
+    if "range" in cases:
+        found["range"] = one_commit_of_many(folder, 100 if quick else COMMITS)
+    if "changes" in cases:
         found["changes"] = change_logging(folder, CHANGED_ROWS // (20 if quick else 1), 2 if quick else CHANGED_REPEATS)
-    if "stream" in only:
+    if "stream" in cases:
         spark = session()
         try:
-            found["stream"] = stream(spark, folder, 12 if quick else BATCHES)
+            found["stream"] = stream(spark, folder, batches)
         finally:
             spark.stop()
     return found

@@ -200,8 +200,8 @@ class _Reader:
         merge = self._merge(before=before)
         columns = self._reading.columns
         stored = [name for name in merge.schema.names if name in columns.names and name not in self._from_path]
-        asked = list(dict.fromkeys([*stored, RECORD_KEY]))  # tables without meta columns compute it
-        for batch in read_file_slice(merge, file_slice, asked, self._batch_rows):
+        names = list(dict.fromkeys([*stored, RECORD_KEY]))  # tables without meta columns compute it
+        for batch in read_file_slice(merge, file_slice, names, self._batch_rows):
             rows = with_path_values(batch, self._from_path, columns)
             yield pa.StructArray.from_arrays(rows.columns, fields=list(columns)), batch.column(RECORD_KEY)
 

@@ -184,7 +184,7 @@ def _records(table: MetadataTable, index: str, column: Column, partitions: Seque
 
 
 def _ranges(records: pa.Table, data_type: pa.DataType) -> Mapping[str, ValueRange]:
-    """Key of the statistics → range. A loop over records, as each becomes an object that predicates are asked of."""
+    """Key of the statistics → range. A loop over records, as each becomes an object for predicates."""
     if not records.num_rows:
         return {}
     stats = records.column(MetadataKind.COLUMN_STATS.payloads[0]).combine_chunks()

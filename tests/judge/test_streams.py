@@ -18,8 +18,8 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER, SINK_CHECKPOINT
 from pyhudi.storage import open_storage
 from tests.support.golden.folder import shared_folder
-from tests.support.judge import hudi_stream
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
+from tests.support.source import ROOT
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("who", pa.string())])
 DDL = "id string, ts bigint, who string"
@@ -62,8 +62,8 @@ def test_real_hudi_goes_on_after_the_batches_that_pyhudi_wrote(
     expected = [(row["id"], row["who"]) for n in range(5) for row in batch(n, "PyHudi" if n < 3 else "Hudi")]
     assert found == Counter(expected), "Hudi passes over the batches 0 to 2, and writes 3 and 4"
     meta = MetaClient.load(open_storage(table))
-    said = [meta.commits.metadata(i).extra_metadata.get(SINK_CHECKPOINT) for i in meta.timeline.commits()]
-    assert said == [json.dumps({identifier: str(n)}, separators=(",", ":")) for n in range(5)], "the same bytes"
+    notes = [meta.commits.metadata(i).extra_metadata.get(SINK_CHECKPOINT) for i in meta.timeline.commits()]
+    assert notes == [json.dumps({identifier: str(n)}, separators=(",", ":")) for n in range(5)], "the same bytes"
     assert last_batch(meta, identifier) == 4, "PyHudi sees the batches that Hudi wrote"
     assert HudiTable.open(table).scan(["id"]).count() == 5 * ROWS
 
@@ -74,7 +74,13 @@ def stream(hudi: str, source: Path, table: Path, checkpoint: Path, options: dict
         "source": str(source), "schema": DDL, "table": str(table), "checkpoint": str(checkpoint), "options": options,
     }  # fmt: skip
     python = next((Path.home() / ".cache" / "pyhudi-judge").glob("venv-*/bin/python"))
-    given = [python, hudi_stream.__file__, shared_folder() / "judge", hudi, json.dumps(request)]
+    given = [
+        python,
+        ROOT / "tests" / "support" / "judge" / "hudi_stream.py",
+        shared_folder() / "judge",
+        hudi,
+        json.dumps(request),
+    ]
     environment = {"PATH": os.environ["PATH"], "HOME": str(Path.home()), "SPARK_LOCAL_IP": "127.0.0.1", "TZ": "UTC"}
     environment |= {name: os.environ[name] for name in ("JAVA_HOME", "XDG_CACHE_HOME") if name in os.environ}
     done = subprocess.run([*map(str, given)], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -89,7 +89,7 @@ def test_tables_without_meta_columns_tell_what_real_hudi_tells() -> None:
 def test_changes_of_a_table_without_meta_columns_are_those_of_one_with_them(
     version: str, table_type: str, mode: str
 ) -> None:
-    def told(**more: str) -> list[Change]:
+    def all_changes(**more: str) -> list[Change]:
         table = logged(version, table_type, mode, small=True, index_type="SIMPLE", **more)
         table.insert(A1, B1)
         table.upsert(B2, A2, C1)
@@ -97,7 +97,7 @@ def test_changes_of_a_table_without_meta_columns_are_those_of_one_with_them(
         table.write("insert_overwrite", rows_of(B1))
         return changes(table)
 
-    assert told(populate_meta_fields="false") == told()
+    assert all_changes(populate_meta_fields="false") == all_changes()
 
 
 def test_rows_of_a_range_need_commit_times_which_tables_without_meta_columns_lack() -> None:
