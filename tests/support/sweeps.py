@@ -3,7 +3,7 @@
 `make sweeps` runs all of them, and with Spark `make sparks`. A test is named here because its cases share nearly all of
 the code, and leaving most of them out saves half a second of processor time at least: histories, faults at every call,
 tables of real Hudi, and all that is tried for each version and table type. What is kept executes the same lines of
-PyHudi as all cases do; docs/contributing/tests.md says how that is seen.
+PyHudi as all cases do; the contributing page about tests says how that is seen.
 """
 
 from __future__ import annotations
