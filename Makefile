@@ -27,14 +27,14 @@ $(READY): pyproject.toml
 demo: $(READY)  ## the main job on real data: load, correct, delete, query, travel in time
 	@$(JAVA) && $(PY) demo/flights.py $(ARGS)
 
-test: $(READY)  ## all tests: without Spark, beside them on classic Spark and then on Spark Connect
+test: $(READY)  ## every test, of long sweeps a part: without Spark, next to them on classic Spark and then on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
 	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
 
-sparks: $(READY)  ## the Spark tests on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
+sparks: $(READY)  ## every case of the Spark tests, on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
 	@$(JAVA) && $(PY) tests/sparks.py $(ARGS)
 
-sweeps: $(READY)  ## every case of the long tests without Spark (tests/support/sweeps.py), slow ones too
+sweeps: $(READY)  ## every case of the long tests without Spark (tests/support/sweeps), slow ones too
 	@$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not servers" --ignore tests/concurrency $(ARGS)
 
 servers: $(READY)  ## tests at servers of Azure, Google's storage and Hive, which npm, go, pip and mvn bring into .servers

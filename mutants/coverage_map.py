@@ -25,8 +25,8 @@ FOLDER = ROOT / ".mutants"
 # Rooms of fast tests. Left out: tests of the source itself, those that need Spark or servers, and the sweeps of faults
 # and concurrency, which take longer than all others together.
 ROOMS = (
-    "actions", "contracts", "filegroup", "formats", "golden", "index", "java", "keygen", "merge", "model", "queries",
-    "schema", "services", "table", "timeline", "view",
+    "actions", "contracts", "filegroup", "formats", "golden", "index", "java", "keygen", "locks", "merge", "metadata",
+    "model", "queries", "schema", "services", "sql", "storage", "table", "timeline", "view",
 )  # fmt: skip
 MARKS = "not spark and not judge and not slow and not sweep and not servers"
 _LINES, _SECONDS, _FILES = FOLDER / "lines", FOLDER / "seconds.json", FOLDER / "files.json"
@@ -118,7 +118,7 @@ def _record(tests: Sequence[str], processes: int) -> None:
     record.mkdir(parents=True, exist_ok=True)
     print(f"recording which lines {len(tests)} folders or files of tests execute", file=sys.stderr)
     command = [sys.executable, "-m", "pytest", "-p", "mutants.recorder", "-p", "no:cacheprovider", "-q", "-m", MARKS]
-    given = os.environ | {FOLDER_VARIABLE: str(record)}
+    given = os.environ | {FOLDER_VARIABLE: str(record), "PYHUDI_SAMPLE": "1"}  # what `make test` runs
     subprocess.run([*command, "-n", str(processes), "--dist", "worksteal", *tests], cwd=ROOT, env=given, check=False)
     merge_records(record)
 

@@ -84,8 +84,8 @@ class Copy:
             (folder / "shared").symlink_to(shared.resolve())
         self._worker = subprocess.Popen(
             [sys.executable, "-m", "mutants.worker"],
-            cwd=self.tree, env=os.environ | {"PYTHONPATH": str(self.tree)}, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True,
+            cwd=self.tree, env=os.environ | {"PYTHONPATH": str(self.tree), "PYHUDI_SAMPLE": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def pytest(self, tests: Sequence[str], limit_s: float, *, stop: bool = True) -> tuple[int, str]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All tests. Those with Spark wait for the JVM much of the time, so they run beside those without: first on a classic
-# session, then on Spark Connect. Called by `make test`; the arguments are Python and what pytest shall get as well.
+# All tests. Those with Spark come one after the other and wait for the JVM much of the time: first on a classic session,
+# then on Spark Connect. Those without take what processor time is left, in as many processes as there are cores, so that
+# no core has nothing to do. Called by `make test`; the arguments are Python and what pytest shall get as well.
 set -uo pipefail
 python="$1"; shift
 export PYHUDI_SAMPLE=1  # of random examples, rounds and places to die a part; `make sweeps` takes all
@@ -17,7 +18,7 @@ with_spark() {
 } &
 spark=$!
 
-"$python" -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not sweep and not servers" "$@"
+nice -n 10 "$python" -m pytest -n auto --dist worksteal -m "not spark and not judge and not slow and not sweep and not servers" "$@"
 failed=$?
 wait "$spark"
 for session in classic connect; do

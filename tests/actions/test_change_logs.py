@@ -22,6 +22,7 @@ from pyhudi.storage import open_storage
 from pyhudi.table.run_service import serve
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.golden.folder import GoldenTable
+from tests.support.tables import change_logs
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.small import TestTable, rows_of
 
@@ -72,6 +73,17 @@ def test_a_rewritten_file_has_a_change_log_of_its_name_that_its_stat_names(versi
     assert base is not None
     assert log == LogFileName(base.file_id, base.instant_time, 1, base.write_token, ".cdc")
     assert len(table.storage.read(path)) == size
+
+
+@pytest.mark.parametrize(("limit", "blocks"), [("1", 2), ("1000000", 1)])
+def test_a_block_of_changes_is_written_when_it_is_full_and_the_rest_at_the_end(limit: str, blocks: int) -> None:
+    table = change_logs.logged("9", small=True, logfile_data_block_max_size=limit)
+    table.insert(("a", "x", 1, 1))
+    table.upsert(("a", "x", 2, 2), ("n", "x", 1, 1))  # an update and an insert, noted one after the other
+
+    (path,) = stored(table)
+    assert sorted(str(record["op"]) for record in records(table, path)) == ["i", "u"]
+    assert len(list(scan_log(table.storage, path))) == blocks
 
 
 ROW = {"id": "a", "p": "x", "ts": 1, "v": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from pyhudi.actions.conflict_strategies import BucketStrategy, SimpleStrategy, conflict_strategy
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
+from pyhudi.index.record_index import RecordIndexIgnored
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.options import WriteOptions
 from tests.support.tables.small import Row, TestTable, rows_of, sorted_rows
@@ -130,6 +132,26 @@ def test_only_a_global_index_finds_a_key_in_another_partition(table: TestTable, 
 
     stayed = [("a", "x", 1, 10)] if not index_of(index_name).is_global else []
     assert table.rows() == sorted_rows([*stayed, ("a", "y", 2, 11), ("b", "x", 1, 20)])
+
+
+def test_a_key_that_two_partitions_have_is_updated_in_each_and_deleted_in_the_one_that_is_named(
+    index_name: str,
+) -> None:
+    if index_of(index_name).is_global:
+        return
+    table = table_of(index_name)
+    table.upsert(("a", "x", 1, 10), ("a", "y", 1, 20), ("b", "x", 1, 30))
+    before = groups(table)
+    newer: list[Row] = [("a", "x", 2, 11), ("a", "y", 2, 21), ("b", "x", 2, 31)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RecordIndexIgnored)
+        result = table.upsert(*newer)
+
+    assert (result.updated, result.inserted) == (3, 0)
+    assert groups(table) == before
+    assert table.rows() == sorted_rows(newer)
+    assert table.delete(("a", "y")).deleted == 1
+    assert table.rows() == sorted_rows([newer[0], newer[2]])
 
 
 def test_a_global_index_keeps_rows_in_their_partition_if_told_so(index_name: str) -> None:

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyhudi.errors import CorruptFile, UnsupportedTable
-from pyhudi.formats.avro.checked import MAX_DEPTH, MAX_TYPES, checked_schema
+from pyhudi.formats.avro.checked import (
+    MAX_DEPTH,
+    MAX_FIXED_BYTES,
+    MAX_SCHEMA_CHARS,
+    MAX_SYMBOL_CHARS,
+    MAX_TYPES,
+    checked_schema,
+)
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import arrow_from_avro
@@ -129,12 +136,53 @@ def test_a_name_means_the_type_of_its_own_namespace_first() -> None:
         ({"name": "a", "type": {"type": "fixed", "name": "f", "size": 2**31}}, "size"),
         ({"name": "a", "type": {"type": "array"}}, "no type"),
         ({"name": "b", "type": "int"}, "twice"),
+        ({"name": "a", "type": {"type": "enum", "name": "e", "symbols": ["x", 1]}}, "symbols"),
+        ({"name": "a", "type": {"type": "fixed", "name": "f", "size": -1}}, "size -1"),
+        ({"name": "a", "type": ["null", ["int"]]}, "a union directly inside a union at 'a'"),
+        ({"name": "a", "type": "nobody"}, "unknown type 'nobody' at 'a'"),
+        ({"name": "a", "type": {"type": "record", "fields": []}}, "a record without a name"),
+        ({"name": "a", "type": {"type": "fixed", "name": "", "size": 1}}, "a fixed without a name"),
+        ({"name": "a", "type": {"type": "fixed", "name": "f", "namespace": 5, "size": 1}}, "is no text, found 5"),
+        ({"name": "a", "type": {"type": "record", "name": "inner", "fields": {}}}, "'inner' has no list of fields"),
+        ({"name": "a"}, "lacks name or type"),
+        ({"name": 1, "type": "int"}, "lacks name or type"),
+        (5, "lacks name or type"),  # type: ignore[list-item]
     ],
 )
 def test_what_no_schema_has_is_a_corrupt_file(field: dict[str, Any], message: str) -> None:
     schema = {"type": "record", "name": "r", "fields": [{"name": "b", "type": "int"}, field]}
     with pytest.raises(CorruptFile, match=message):
         AvroDecoder(json.dumps(schema))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"int"', "Expected an Avro record schema"),
+        ('{"type": "array", "items": "int"}', "Expected an Avro record schema"),
+        ("[]", "Expected an Avro record schema"),
+        ("{", "the JSON can't be read"),
+        ("[" * 100_000, "the JSON can't be read"),
+        (" " * (MAX_SCHEMA_CHARS + 1), f"of {MAX_SCHEMA_CHARS + 1} characters; at most {MAX_SCHEMA_CHARS} are read"),
+    ],
+    ids=["int", "array", "list", "open", "deep", "long"],
+)
+def test_a_text_that_is_no_record_schema_is_a_corrupt_file(text: str, message: str) -> None:
+    with pytest.raises(CorruptFile, match=message):
+        checked_schema(text)
+
+
+def test_limits_of_schemas_are_in() -> None:
+    limits = [
+        {"type": "enum", "name": "e", "symbols": ["x" * MAX_SYMBOL_CHARS]},
+        {"type": "fixed", "name": "f", "size": MAX_FIXED_BYTES},
+        {"type": "fixed", "name": "g", "size": 0},
+    ]
+    schema = {"type": "record", "name": "r", "fields": [{"name": f"c{n}", "type": t} for n, t in enumerate(limits)]}
+    text = json.dumps(schema)
+
+    assert checked_schema(text.ljust(MAX_SCHEMA_CHARS)).name == "r"
+    assert checked_schema(text) == checked_schema(text.ljust(MAX_SCHEMA_CHARS))
 
 
 def _named(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.merge import MERGE_MODES, combine, merge_mode, winners
+from pyhudi.merge.combine import deletes_of
 from pyhudi.model.keys import ARRIVAL, IS_DELETE, PARTITION_PATH, RECORD_KEY
 from tests.support.sweeps import examples
 from tests.support.values.reduced_rows import Row, reduce_rows
@@ -45,6 +46,16 @@ def _table(data: list[tuple[Any, ...]], arrival: list[int] | None = None) -> pa.
     if arrival is not None:
         columns[ARRIVAL] = pa.array(arrival, pa.int64())
     return pa.table(columns)
+
+
+@pytest.mark.parametrize("flags", [None, [True, False, True]])
+def test_deletes_of_some_rows_are_as_many_as_these_rows(flags: list[bool] | None) -> None:
+    table = _table([(key, "p", 1, "x", False) for key in "abc"]).drop_columns([IS_DELETE])
+    if flags is not None:
+        table = table.append_column(IS_DELETE, pa.array(flags))
+
+    assert deletes_of(table).tolist() == (flags or [False] * 3)
+    assert deletes_of(table, pa.array([2, 1])).tolist() == ([True, False] if flags else [False, False])
 
 
 def _java_text(value: str | None) -> Any:

@@ -18,7 +18,7 @@ from pyhudi.errors import StorageError
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import MemoryStorage
-from pyhudi.timeline.load import load_timeline
+from pyhudi.timeline.load import load_timeline, time_of
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.storages.torn import TornStorage
 
@@ -136,6 +136,21 @@ def test_a_file_without_completion_time_completed_when_it_was_modified(version: 
     storage.set_modified(f"{folder}/{T}.commit", round(moment.timestamp() * 1000))
 
     assert load_timeline(storage, config(version)).instants[0].completion_time == C
+
+
+@pytest.mark.parametrize(
+    ("modified_ms", "time"),
+    [
+        (0, "19700101000000000"),
+        (1, "19700101000000001"),
+        (-1, "19700101000000000"),
+        (1_760_000_000_999, "20251009085320999"),
+        (253_339_142_400_000, "99971231000000000"),
+        (1 << 62, "99981230000000000"),
+    ],
+)
+def test_a_modification_time_is_an_instant_time_to_the_millisecond_whatever_it_is(modified_ms: int, time: str) -> None:
+    assert time_of(modified_ms, timezone.utc) == time
 
 
 def test_a_missing_folder_is_an_empty_timeline() -> None:

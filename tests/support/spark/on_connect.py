@@ -39,12 +39,13 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 
 def mark_repetitions(items: list[pytest.Item]) -> None:
     """Mark the cases that go on Connect the road of another one as `sweep`."""
-    first: dict[str, str] = {}
+    tests: dict[str, list[pytest.Item]] = {}
     for item in items:
-        test, _, case = item.nodeid.partition("[")
-        if not case or item.path.stem in WHOLE or item.get_closest_marker("sweep") is not None:
-            continue
-        name = getattr(item, "originalname", item.name)
-        kept = KEPT.get(name, (first.setdefault(test, case.removesuffix("]")),))
-        if case.removesuffix("]") not in kept:
-            item.add_marker(pytest.mark.sweep)
+        if item.path.stem not in WHOLE and item.get_closest_marker("sweep") is None:
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for name, cases in tests.items():
+        named = KEPT.get(name.rpartition("::")[2], ())
+        kept = [item for item in cases if item.nodeid.partition("[")[2].removesuffix("]") in named] or cases[:1]
+        for item in cases:
+            if item not in kept:
+                item.add_marker(pytest.mark.sweep)

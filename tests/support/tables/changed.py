@@ -1,4 +1,4 @@
-"""A table that updates, deletes by filters and merges change, beside the dict that it must be equal to."""
+"""A table that updates, deletes by filters and merges change, and the dict that it must be equal to."""
 
 from __future__ import annotations
 

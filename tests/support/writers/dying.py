@@ -61,8 +61,8 @@ def _alike(calls: Sequence[tuple[str, str]], numbers: Iterable[int]) -> list[lis
     alike: dict[tuple[str, str], list[int]] = {}
     for n in sorted(numbers):
         verb, path = calls[n - 1]
-        # A data file is of its kind in whichever partition and file group it is.
-        kind = path if path.startswith(".hoodie") else path.rpartition("/")[2]
+        # A data file, and a marker of one, is of its kind in whichever partition and file group it is.
+        kind = path if "_" not in path or "/timeline/" in path else path.rpartition("/")[2].partition("_")[2]
         alike.setdefault((verb, _NAMES.sub("#", kind)), []).append(n)
     return list(alike.values())
 

@@ -1,0 +1,99 @@
+"""What `make test` runs of long tests, and of the Spark tests on Spark Connect: no test is left out as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.support.source import ROOT
+from tests.support.spark import on_connect
+from tests.support.sweeps import mark_sweeps
+from tests.support.sweeps.each_value import EACH_VALUE
+from tests.support.sweeps.golden import COVERING
+from tests.support.sweeps.named import NAMED
+
+TEST = next(iter(EACH_VALUE))
+
+
+class Case:
+    """What the rules look at of a collected test."""
+
+    def __init__(self, test: str, case: str = "", marks: Iterable[str] = (), **params: object) -> None:
+        self.nodeid = f"{test}[{case}]" if case else test
+        self.path = Path(test.partition("::")[0])
+        self.marks = set(marks)
+        indices = dict.fromkeys(params, len(case))
+        self.callspec = SimpleNamespace(params=params, indices=indices)
+
+    def add_marker(self, mark: Any) -> None:
+        self.marks.add(mark.name)
+
+    def get_closest_marker(self, name: str) -> str | None:
+        return name if name in self.marks else None
+
+
+def kept_of(mark: Any, *cases: Case) -> list[str]:
+    """Ids of the cases that are no sweep."""
+    mark(list(cases))
+    return [case.nodeid.partition("[")[2].removesuffix("]") for case in cases if "sweep" not in case.marks]
+
+
+def test_each_value_is_in_a_case_that_is_kept_and_the_last_of_equal_cases_is() -> None:
+    cases = [Case(TEST, f"{version}-{kind}", version=version, kind=kind) for version in "689" for kind in "ab"]
+
+    assert kept_of(mark_sweeps, *cases) == ["6-b", "8-a", "9-b"]
+
+
+def test_parts_of_a_tuple_are_values_and_other_objects_go_by_their_place() -> None:
+    tables = [Case(TEST, f"{v}-{n}", table=(v, n)) for v in ("old", "new") for n in ("x", "y", "z")]
+    assert kept_of(mark_sweeps, *tables) == ["old-y", "new-x", "new-z"]
+
+    objects = [Case(TEST, name, what=[name]) for name in ("a", "bb", "ccc")]
+    assert kept_of(mark_sweeps, *objects) == ["a", "bb", "ccc"]
+
+
+def test_a_slow_case_is_not_counted_on_for_its_values() -> None:
+    cases = [Case(TEST, "a", v=1), Case(TEST, "b", ["slow"], v=2)]
+
+    assert kept_of(mark_sweeps, *cases)[0] == "a"
+
+
+@pytest.mark.parametrize("table", [NAMED, COVERING], ids=["named", "covering"])
+def test_cases_that_are_named_are_kept_and_a_test_that_lost_their_names_keeps_all(table: dict[str, Any]) -> None:
+    name, ids = next(iter(table.items()))
+
+    assert kept_of(mark_sweeps, Case(name, ids[0]), Case(name, "another")) == [ids[0]]
+    assert kept_of(mark_sweeps, Case(name, "renamed"), Case(name, "another")) == ["renamed", "another"]
+
+
+def test_a_test_that_no_table_has_keeps_all_its_cases() -> None:
+    assert kept_of(mark_sweeps, Case("tests/a.py::test", "a"), Case("tests/a.py::test", "b")) == ["a", "b"]
+
+
+def test_on_connect_a_test_has_one_case_and_files_of_sessions_have_all() -> None:
+    whole = f"tests/spark/{sorted(on_connect.WHOLE)[0]}.py::test"
+    mark = on_connect.mark_repetitions
+
+    assert kept_of(mark, *(Case("tests/spark/test_other.py::test", case) for case in "abc")) == ["a"]
+    assert kept_of(
+        mark, Case("tests/spark/test_other.py::test", "a", ["sweep"]), Case("tests/spark/test_other.py::test", "b")
+    ) == ["b"]
+    assert kept_of(mark, *(Case(whole, case) for case in "abc")) == ["a", "b", "c"]
+    named, ids = next(iter(on_connect.KEPT.items()))
+    assert kept_of(mark, *(Case(f"tests/spark/test_other.py::{named}", case) for case in ("first", *ids))) == list(ids)
+
+
+def test_tests_and_files_that_the_tables_name_are_there() -> None:
+    wanted = {*NAMED, *EACH_VALUE, *COVERING}
+    missing = [
+        name for name in wanted if f"def {name.partition('::')[2]}(" not in (ROOT / name.partition("::")[0]).read_text()
+    ]
+    spark = "".join(path.read_text() for path in (ROOT / "tests/spark").glob("test_*.py"))
+
+    assert missing == []
+    assert [name for name in on_connect.KEPT if f"def {name}(" not in spark] == []
+    assert [name for name in on_connect.WHOLE if not (ROOT / f"tests/spark/{name}.py").exists()] == []
