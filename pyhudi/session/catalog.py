@@ -35,6 +35,9 @@ MANAGED_KEY = "hoodie.pyhudi.managed"
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
+# Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
+# table's own properties have what counts of those.
+_NOT_SHOWN = "*********(redacted)"
 _FIELD = re.compile(r"^(Type|Provider|Comment|Location|Table Properties|View Text): (.*)$", re.MULTILINE)
 _VIEW_TEXT = re.compile(
     r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
@@ -162,7 +165,9 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
     listed = fields.get("Table Properties", "[]")[1:-1]
     pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
     properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
-    properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
+    properties = {
+        key: value for key, value in properties.items() if not key.startswith("option.") and value != _NOT_SHOWN
+    }
     catalog_deletes = fields.get("Type") == "MANAGED"
     is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
     return CatalogEntry(

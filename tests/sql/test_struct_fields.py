@@ -76,7 +76,7 @@ def test_fields_that_are_not_there_or_set_twice_are_refused(place: str, assigned
     assert structs(place)[1] == ROWS[0]["s"]
 
 
-def test_with_may_come_before_insert(tmp_path: Path) -> None:
+def test_with_may_come_before_insert_and_default_is_null(tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     pyhudi.write_hudi(place, [{"id": 1, "v": "a"}], record_key="id")
     session = pyhudi.DuckDbSession({"t": place})
@@ -88,6 +88,15 @@ def test_with_may_come_before_insert(tmp_path: Path) -> None:
     )
     found = session.sql("WITH q AS (SELECT id, v FROM t) SELECT * FROM q ORDER BY id").to_arrow()
     assert [tuple(row.values()) for row in found.to_pylist()] == [(1, "a"), (2, "insert into"), (6, "q")]
+
+    session.sql("INSERT INTO t VALUES (8, DEFAULT), ((9), ('DEFAULT'))")
+    session.sql("UPDATE t SET v = DEFAULT WHERE id = 1")
+    found = pyhudi.HudiTable.open(place).to_arrow(["id", "v"])
+    assert sorted(tuple(row.values()) for row in found.to_pylist() if row["id"] in (1, 8, 9)) == [
+        (1, None),
+        (8, None),
+        (9, "DEFAULT"),
+    ]
 
     session.sql("WITH s AS (SELECT 7 AS a) INSERT OVERWRITE t SELECT a, 'only' FROM s")
     assert pyhudi.HudiTable.open(place).to_arrow(["id", "v"]).to_pylist() == [{"id": 7, "v": "only"}]

@@ -168,7 +168,24 @@ def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
         columns = reader.names()
     if reader.at_end:
         raise reader.error("a query")
-    return Insert(named, overwrites, partition, columns, by_name, reader.words())
+    return Insert(named, overwrites, partition, columns, by_name, _query(reader))
+
+
+def _query(reader: Reader) -> str:
+    """What is left; in VALUES the word DEFAULT is null, for columns of Hudi's tables have no other default."""
+    if not reader.sees("VALUES"):
+        return reader.words()
+    pieces, copied = [], reader.tokens[reader.at].start
+    reader.accept("VALUES")
+    for row in reader.split():
+        if not row.sees_symbol("("):
+            continue
+        for value in row.parts():
+            if value.at + 1 == value.stop and value.sees("DEFAULT"):
+                token = value.take("a value")
+                pieces += [reader.text[copied : token.start], "NULL"]
+                copied = token.end
+    return "".join([*pieces, reader.text[copied : reader.tokens[reader.stop - 1].end]])
 
 
 def parse_with(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
