@@ -6,8 +6,6 @@ together they mean one row. Source: docs/formats/base-files.md, "Meta columns".
 
 from __future__ import annotations
 
-from typing import cast
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,12 +16,11 @@ _BETWEEN = "\0"  # in no sequence number, so a name is no other row's
 
 def stored_row_names(keys: pa.ChunkedArray, sequence_numbers: pa.ChunkedArray) -> pa.ChunkedArray:
     """The names of stored rows; null for rows without a sequence number, which are new."""
-    joined = pc.binary_join_element_wise(keys, sequence_numbers, _BETWEEN)
-    return cast("pa.ChunkedArray", joined)
+    return pc.binary_join_element_wise(keys, sequence_numbers, _BETWEEN)
 
 
 def row_names(stored_rows: pa.ChunkedArray, keys: pa.ChunkedArray) -> pa.ChunkedArray:
     """What rows on their way into a file are matched by: the name of the stored row that each replaces, for new rows
     their key, which is the name of no stored row.
     """
-    return cast("pa.ChunkedArray", pc.coalesce(stored_rows, keys))
+    return pc.coalesce(stored_rows, keys)

@@ -15,7 +15,11 @@ from pyhudi.errors import ConfigError
 pytest.importorskip("duckdb")
 
 SCHEMA = pa.schema([("id", pa.int32()), ("v", pa.string()), ("ts", pa.int64())])
-RECORD_INDEX = {"hoodie.metadata.record.index.enable": "true", "hoodie.index.type": "RECORD_INDEX"}
+RECORD_INDEX = {
+    "hoodie.metadata.enable": "true",
+    "hoodie.metadata.record.index.enable": "true",
+    "hoodie.index.type": "RECORD_INDEX",
+}
 CHANGES = {"hoodie.table.cdc.enabled": "true"}
 
 
