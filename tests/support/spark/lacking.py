@@ -40,7 +40,9 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             "test_a_query_makes_a_table_and_replaces_one",
+            "test_a_statement_does_what_real_hudi_does",
             "test_a_statement_does_what_the_list_says",
+            "test_dbts_models_pass_twice",
             "test_a_table_is_made_described_and_dropped_with_its_files",
             "test_a_table_with_a_location_keeps_its_files_unless_purged",
             "test_a_temporary_view_hides_a_table_of_its_name",
