@@ -92,6 +92,10 @@ class Insert:
                 raise ConfigError(f"INSERT INTO {self.named.name} gives a value to the column {twice[0]} twice.")
         else:
             wanted = [field for field in target.schema if field.name not in static]
+            words = [name.lower() for name in arrived.names]
+            if sorted(words) == sorted(field.name.lower() for field in wanted):
+                # As in Hudi: a query that has the names of all columns gives each its own, whatever their order.
+                wanted = [target.column(name) for name in words]
         if len(wanted) != len(arrived):
             raise ConfigError(
                 f"INSERT INTO {self.named.name} needs {len(wanted)} columns ({', '.join(f.name for f in wanted)}), the "

@@ -1,4 +1,4 @@
-"""Fields of structs that UPDATE and MERGE set, and WITH before INSERT: without Spark, in DuckDB's words."""
+"""Values of INSERT, UPDATE and MERGE: fields of structs, WITH before INSERT, DEFAULT, columns by their names."""
 
 from __future__ import annotations
 
@@ -100,3 +100,14 @@ def test_with_may_come_before_insert_and_default_is_null(tmp_path: Path) -> None
 
     session.sql("WITH s AS (SELECT 7 AS a) INSERT OVERWRITE t SELECT a, 'only' FROM s")
     assert pyhudi.HudiTable.open(place).to_arrow(["id", "v"]).to_pylist() == [{"id": 7, "v": "only"}]
+
+
+def test_a_query_with_the_names_of_all_columns_is_inserted_by_them(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    pyhudi.write_hudi(place, [{"id": "k", "a": "a", "b": "b"}], record_key="id")
+    session = pyhudi.DuckDbSession({"t": place})
+    session.sql("INSERT INTO t SELECT 'my b' AS b, 'my a' AS A, '1' AS id")
+    session.sql("INSERT INTO t SELECT '2' AS id, 'by place' AS b, 'too' AS c")
+    session.sql("INSERT OVERWRITE t SELECT b, a, id FROM t WHERE id <> 'k'")
+    found = pyhudi.HudiTable.open(place).to_arrow(["id", "a", "b"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [("1", "my a", "my b"), ("2", "by place", "too")]
