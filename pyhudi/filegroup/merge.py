@@ -31,9 +31,10 @@ from pyhudi.merge import merge_mode
 from pyhudi.merge.base import Place
 from pyhudi.merge.combine import deletes_of, ordering_columns, single_array
 from pyhudi.merge.pairs import pair_merger
+from pyhudi.merge.stored_rows import row_names, stored_row_names
 from pyhudi.merge.versions import Versions
 from pyhudi.model.file_group import BaseFile
-from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
+from pyhudi.model.keys import COMMIT_SEQNO, FILE_NAME, META_COLUMNS, RECORD_KEY, STORED_ROW
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
@@ -54,7 +55,8 @@ def merge_file(
     Args:
         base: the file group's newest base file.
         incoming: columns of `spec.schema` and RECORD_KEY, one row per key; IS_DELETE marks deletes (absent: none). When
-            all rows are deletes, data columns may be absent; deletes without ordering values always win.
+            all rows are deletes, data columns may be absent; deletes without ordering values always win. With
+            STORED_ROW one row per stored row that it names, and other rows of the key stay.
         match_keys: False appends `incoming` as it is (inserts into a small file, keys may repeat).
         first_seq: row number of the first new row in the sequence numbers.
         kept: by the number in a row's CHANGE: the columns that the row lacks, whose values are those of the stored row.
@@ -100,9 +102,14 @@ def merge_file(
 
 @dataclass(frozen=True, slots=True)
 class _Incoming:
-    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes."""
+    """The incoming rows, ready to match: keys, rows in the file's types, and which are deletes.
+
+    `names`: what stored rows are matched by: their keys, or names of single rows (`by_row`).
+    """
 
     keys: pa.Array
+    names: pa.Array
+    by_row: bool
     rows: pa.Table  # record key and stored columns; only nulls where all rows are deletes
     ordering: list[pa.Array]  # empty: no ordering value
     is_delete: _Flags
@@ -120,11 +127,13 @@ class _Incoming:
             rows = checked_rows(incoming, stored)
         rows = rows.combine_chunks()
         keys = single_array(rows.column(RECORD_KEY))
-        if match_keys and pc.count_distinct(keys).as_py() != len(keys):
+        by_row = STORED_ROW in incoming.column_names
+        names = single_array(row_names(incoming.column(STORED_ROW), incoming.column(RECORD_KEY))) if by_row else keys
+        if match_keys and pc.count_distinct(names).as_py() != len(names):
             raise ConfigError(f"Rows for one file repeat keys: {len(keys)} rows; combine them first, one row per key.")
         rules = spec.merging
         ordering = ordering_columns(incoming, rules.ordering_fields) if rules.by_ordering else []
-        return cls(keys, rows, ordering, deletes)
+        return cls(keys, names, by_row, rows, ordering, deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +173,12 @@ class _Merge:
         self._removed: list[pa.Array] = []
         self._stored_keys = reader.column(RECORD_KEY) if spec.populate_meta_fields else None
         self._matches: npt.NDArray[np.int32] | None = None
+        self._kept: list[pa.Array] = []  # keys of incoming rows that other rows of the file keep
         if self._stored_keys is not None and match_keys:
-            self._matches = _positions(self._stored_keys, incoming.keys)
+            names = self._stored_keys
+            if incoming.by_row:
+                names = stored_row_names(names, reader.column(COMMIT_SEQNO))
+            self._matches = _positions(names, incoming.names)
         elif not match_keys:
             self._matches = np.full(reader.num_rows, -1, np.int32)
         deletes = incoming.keys.filter(pa.array(incoming.is_delete))
@@ -199,7 +212,12 @@ class _Merge:
     @property
     def removed_keys(self) -> pa.Array | None:
         """Keys that the file group has not any more; None when nobody wants to know."""
-        return pa.concat_arrays([pa.array([], pa.string()), *self._removed]) if self._spec.reports_keys else None
+        if not self._spec.reports_keys:
+            return None
+        removed = pa.concat_arrays([pa.array([], pa.string()), *self._removed])
+        if not self._kept:
+            return removed
+        return pc.unique(removed.filter(pc.invert(pc.is_in(removed, value_set=pa.concat_arrays(self._kept)))))
 
     def _stored_batches(self) -> Iterator[pa.Table]:
         """The stored rows with the new file's columns and types, but the file name, in file order."""
@@ -254,6 +272,10 @@ class _Merge:
                 keep = np.ones(len(stored), np.bool_)
                 keep[replaced] = False
                 copied = stored.filter(pa.array(keep))
+        if self._incoming.by_row and self._spec.reports_keys:
+            for staying in (copied, *([] if fresh is None else [fresh])):
+                keys = single_array(staying.column(RECORD_KEY))
+                self._kept.append(keys.filter(pc.is_in(keys, value_set=self._incoming.keys)))
         self._add_copied_keys(file, copied)
         rows = file.copied_rows(copied)
         if fresh is not None and len(fresh):

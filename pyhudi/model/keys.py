@@ -22,6 +22,7 @@ __all__ = [
     "PARTITION_PATH",
     "RECORD_KEY",
     "SLOT",
+    "STORED_ROW",
 ]
 
 COMMIT_TIME = "_hoodie_commit_time"
@@ -44,4 +45,7 @@ LOCATION = "_pyhudi_file_id"  # string: file id that holds the key, null = inser
 SLOT = "_pyhudi_slot"  # int32, no nulls: which write task takes the row
 CHANGE = "_pyhudi_change"  # int32, no nulls: which clause of an update or a merge made the row
 BASE_ROW = "_pyhudi_base_row"  # int64: the row of the file group's base file that has the key, null = not known
-CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW)
+# string: key and sequence number of the stored row that this one replaces, null = a new row. Only where a key is in a
+# file group twice, so that the key alone does not say which row is meant.
+STORED_ROW = "_pyhudi_stored_row"
+CONTROL_COLUMNS = (ARRIVAL, IS_DELETE, LOCATION, SLOT, CHANGE, BASE_ROW, STORED_ROW)

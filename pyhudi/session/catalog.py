@@ -42,6 +42,9 @@ _PROVIDER_KEY = "hoodie.pyhudi.provider"
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
+# Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
+# table's own properties have what counts of those.
+_NOT_SHOWN = "*********(redacted)"
 _FIELD = re.compile(
     r"^(Type|Provider|Comment|Location|Table Properties|Storage Properties|View Text): (.*)$", re.MULTILINE
 )
@@ -202,7 +205,9 @@ def _entry(name: TableName, row: Row) -> CatalogEntry:
     listed = fields.get("Table Properties", "[]")[1:-1]
     pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
     properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
-    properties = {key: value for key, value in properties.items() if not key.startswith("option.")}
+    properties = {
+        key: value for key, value in properties.items() if not key.startswith("option.") and value != _NOT_SHOWN
+    }
     is_stand_in = properties.pop(_PROVIDER_KEY, "") == "hudi"
     if is_stand_in:
         properties = {key: value for key, value in properties.items() if key not in _STAND_IN_PROPERTIES}

@@ -34,6 +34,8 @@ from pyhudi.timeline.table_properties import table_exists
 __all__ = ["SparkSqlSession", "as_frame"]
 
 _CLOCK = SystemClock()
+# Settings of Spark that Hudi's statements look at where its own option is not set.
+_OWN_SETTINGS: Mapping[str, str] = {"spark.sql.sources.partitionOverwriteMode": "hoodie.datasource.overwrite.mode"}
 
 
 def as_frame(frame: SqlFrame) -> DataFrame:
@@ -56,8 +58,13 @@ class SparkSqlSession:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session."""
-        return {**hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        """`hoodie.*` set by `SET` before `spark.hoodie.*` of the session, before what Spark's own settings mean."""
+        own = {
+            _OWN_SETTINGS[key]: text
+            for key, text in settings_with_prefix(self.spark, "spark.sql.sources.").items()
+            if key in _OWN_SETTINGS
+        }
+        return {**own, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
 
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path

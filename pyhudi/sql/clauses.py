@@ -162,10 +162,11 @@ class Reader:
         return given
 
     def property_key(self) -> str:
-        """The key of a property: a quotation or a dotted name."""
+        """The key of a property: one quotation (its value may come right behind it), or a dotted name."""
         token = self.peek()
         if token is not None and token.kind is TokenKind.TEXT:
-            return self.value()
+            self.at += 1
+            return text_value(token)
         return ".".join(self.dotted("the key of a property"))
 
     def names(self) -> tuple[str, ...]:

@@ -62,12 +62,13 @@ def duckdb_text(text: str, functions: Sequence[str], name_of: Callable[[Part], s
     Raises: ConfigError for a moment or an argument that is no constant.
     """
     tokens, pieces, at, place = tokens_of(text), [], 0, 0
+    structs = _structs(tokens)
     while place < len(tokens):
         token = tokens[place]
         pieces.append(text[at : token.start])
         found = _part(tokens, place, functions)
         if found is None:
-            pieces.append(_spelled(token))
+            pieces.append(structs[place] if place in structs else _spelled(token))
             place += 1
         else:
             part, place = found
@@ -90,6 +91,33 @@ def _spelled(token: SqlToken) -> str:
     if token.kind is TokenKind.TEXT:
         return "'" + text_value(token).replace("'", "''") + "'"
     return _OPERATORS.get(token.text, token.text)
+
+
+def _structs(tokens: Sequence[SqlToken]) -> dict[int, str]:
+    """`named_struct('a', x)` as `struct_pack("a" := x)`: by their places the tokens that are written otherwise."""
+    written: dict[int, str] = {}
+    keys: list[bool] = []  # for each open parenthesis whether a key of a struct comes in it
+    structs: list[bool] = []
+    for place, token in enumerate(tokens):
+        before = tokens[place - 1] if place else None
+        if token.is_symbol("("):
+            is_struct = before is not None and before.is_word("NAMED_STRUCT")
+            if is_struct:
+                written[place - 1] = "struct_pack"
+            structs.append(is_struct)
+            keys.append(is_struct)
+        elif token.is_symbol(")") and structs:
+            structs.pop()
+            keys.pop()
+        elif structs and structs[-1]:
+            following = tokens[place + 1] if place + 1 < len(tokens) else None
+            if token.is_symbol(","):
+                keys[-1] = not keys[-1]
+                if not keys[-1]:
+                    written[place] = " :="
+            elif keys[-1] and token.kind is TokenKind.TEXT and following is not None and following.is_symbol(","):
+                written[place] = quoted_name(text_value(token))
+    return written
 
 
 def _part(tokens: Sequence[SqlToken], place: int, functions: Sequence[str]) -> tuple[Part, int] | None:

@@ -53,6 +53,7 @@ _ROWS: Mapping[str, str] = {
     "SHOW TBLPROPERTIES": "pyhudi.sql.show:parse_show",
     "TRUNCATE TABLE": "pyhudi.sql.drop_table:parse_truncate",
     "UPDATE": "pyhudi.sql.dml.update:parse_update",
+    "WITH": "pyhudi.sql.dml.insert:parse_with",
 }
 
 STATEMENTS: Registry[Parse] = Registry("SQL statement", _ROWS)

@@ -131,7 +131,7 @@ def test_rows_that_name_a_file_group_that_there_is_not_are_refused(
     [
         ("UPDATE t SET b = 1", "has no column 'b'"),
         ("UPDATE t SET a = 1, A = 2", "sets the column a twice"),
-        ("UPDATE t SET a.b = 1", "only whole columns can be set"),
+        ("UPDATE t SET a.b = 1", "a has no field .b.; it is no struct"),
         ("UPDATE t SET a WHERE true", "expected '='"),
         ("UPDATE t SET a = 1 WHERE", "expected a condition"),
         ("DELETE FROM t WHERE nothing = 1", "nothing"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import chain
 
@@ -25,7 +25,16 @@ from pyhudi.keygen.base import read_field
 from pyhudi.merge import combine, merge_mode
 from pyhudi.merge.combine import ordering_columns, single_array
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import CHANGE, COMMIT_SEQNO, CONTROL_COLUMNS, META_COLUMNS, PARTITION_PATH, RECORD_KEY
+from pyhudi.merge.stored_rows import row_names, stored_row_names
+from pyhudi.model.keys import (
+    CHANGE,
+    COMMIT_SEQNO,
+    CONTROL_COLUMNS,
+    META_COLUMNS,
+    PARTITION_PATH,
+    RECORD_KEY,
+    STORED_ROW,
+)
 from pyhudi.queries.plan import ReadSlice
 
 __all__ = ["ChangeSlot"]
@@ -36,6 +45,9 @@ _WHOLE_ROW = -1  # no clause has this number
 @dataclass(frozen=True, slots=True)
 class ChangeSlot:
     """Group work with the source rows of a slot, and fan-out work (`alone`) for slots without any.
+
+    Rows meet by their keys. Where a file group has a key twice and its rows change differently, they meet by the names
+    of single rows (`by_row`); log files have none, so that is an error there.
 
     `reads`: by slot the slice whose rows may change; `schema`: the table's data columns, none when every clause
     deletes; `merging`: there is a source, `computed`: from a query of the table. `columns`: what is read of the slice.
@@ -50,12 +62,28 @@ class ChangeSlot:
     merging: bool
     computed: bool = False
     columns: StoredColumns = field(default_factory=StoredColumns)
+    by_row: bool = False
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         arrived = list(batches)
-        if self.write.tasks[slot].kind == "drop":
+        kind = self.write.tasks[slot].kind
+        if kind == "drop":
             return
-        yield from self._written(context, slot, self._merged(slot, pa.Table.from_batches(arrived)))
+        rows = pa.Table.from_batches(arrived)
+        try:
+            # A slot's rows are gathered before a file is begun, so nothing is written when they turn out to be twins.
+            yield from self._written(context, slot, self._merged(slot, rows))
+        except _StoredTwice as twice:
+            if kind != "merge":
+                raise twice.refusal() from None
+            exact = replace(self, by_row=True, write=replace(self.write, combining=None))
+            yield from exact._by_row(context, slot, _named(rows))
+
+    def _by_row(self, context: TaskContext, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._written(context, slot, self._merged(slot, arrived))
+        except _StoredTwice as twice:
+            raise twice.refusal() from None
 
     def alone(self, context: TaskContext, slot: int) -> Iterator[pa.RecordBatch]:
         """Change the rows of a slice that no source row belongs to."""
@@ -74,7 +102,7 @@ class ChangeSlot:
 
     def _merged(self, slot: int, arrived: pa.Table) -> Iterator[pa.RecordBatch]:
         everything, arrived = arrived, self._one_per_key(arrived)
-        keys = single_array(arrived.column(RECORD_KEY))
+        keys = single_array(arrived.column(self._name))
         own = {*CONTROL_COLUMNS, *META_COLUMNS}
         source = arrived.select([name for name in arrived.column_names if name not in own])
         found = np.zeros(len(arrived), np.bool_)
@@ -82,7 +110,8 @@ class ChangeSlot:
         read = self.reads.get(slot)
         if read is not None:
             for stored, shown in self.stored.batches(read, self.columns, self.write.tasks[slot].kind == "merge"):
-                partner = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1).to_numpy()
+                names = self._names_of(stored, arrived)
+                partner = pc.fill_null(pc.index_in(names, value_set=keys), -1).to_numpy()
                 hit = partner >= 0
                 there = _with_path(stored, read)
                 if hit.any():
@@ -99,31 +128,46 @@ class ChangeSlot:
         fresh = arrived.select([RECORD_KEY, PARTITION_PATH]).filter(new)
         yield from self._changed(When.NOT_MATCHED, fresh, ClauseRows(None, source.filter(new), merging=True))
 
+    @property
+    def _name(self) -> str:
+        """The column of the source rows that stored rows are found by."""
+        return STORED_ROW if self.by_row else RECORD_KEY
+
+    def _names_of(self, stored: pa.Table, arrived: pa.Table) -> pa.ChunkedArray:
+        """What stored rows are found by."""
+        keys = stored.column(RECORD_KEY)
+        if not self.by_row:
+            return keys
+        fresh = pc.is_in(keys, value_set=single_array(arrived.column(self._name)))
+        if pc.any(fresh).as_py():  # which of its rows a new row would replace, nobody says
+            raise _StoredTwice(keys.filter(fresh)[0].as_py())
+        return stored_row_names(keys, stored.column(COMMIT_SEQNO))
+
     def _one_per_key(self, arrived: pa.Table) -> pa.Table:
-        """The source rows of a slot, one for each key.
+        """The source rows of a slot, one for each key, or for each row by name.
 
         Computed rows may meet: of several for one row the one with the greatest ordering value stays, as Hudi does, and
         deletes agree. Anything else would leave open what the row of the table becomes, and is an error.
         """
-        keys = single_array(arrived.column(RECORD_KEY))
+        keys = single_array(arrived.column(self._name))
         if pc.count_distinct(keys).as_py() == len(keys):
             return arrived
         if not self.computed:
             raise _not_unique(keys)
         deletes = self._deletes(arrived)
         changed = arrived if deletes is None else arrived.filter(pc.invert(deletes))
-        if COMMIT_SEQNO in changed.column_names:
+        if COMMIT_SEQNO in changed.column_names and not self.by_row:
             rows = changed.group_by([RECORD_KEY]).aggregate([(COMMIT_SEQNO, "count_distinct")])
             several = rows.filter(pc.greater(rows.column(f"{COMMIT_SEQNO}_count_distinct"), 1))
             if len(several):
-                raise _stored_twice(several.column(RECORD_KEY)[0].as_py())
+                raise _StoredTwice(several.column(RECORD_KEY)[0].as_py())
         fields = self.rules.ordering_fields if self.rules.by_ordering else ()
         by_ordering = bool(fields) and all(read_field(changed, name) is not None for name in fields)
-        changed_keys = single_array(changed.column(RECORD_KEY))
+        changed_keys = single_array(changed.column(self._name))
         if not by_ordering and pc.count_distinct(changed_keys).as_py() != len(changed_keys):
             raise _not_unique(changed_keys)
         mode = self.rules.mode if by_ordering else "COMMIT_TIME_ORDERING"
-        return combine(arrived, mode, fields if by_ordering else (), (RECORD_KEY, PARTITION_PATH))
+        return combine(arrived, mode, fields if by_ordering else (), (self._name, PARTITION_PATH))
 
     def _deletes(self, arrived: pa.Table) -> pa.ChunkedArray | None:
         """Which computed rows are deleted; None when no clause deletes."""
@@ -134,12 +178,12 @@ class ChangeSlot:
         return reduce(pc.or_, flags)
 
     def _check_siblings(self, stored: pa.Table, unique: pa.Table, at: pa.Array, arrived: pa.Table) -> None:
-        """Raises ConfigError when a change of some rows of a key would take others of that key in the file group along.
+        """Raises _StoredTwice when a change of some rows of a key would take others of it in the file group along.
 
         Files are rewritten by key. `stored`: rows of the table; `unique`, `at`: computed rows, and which of them is for
         each; `arrived`: all computed rows.
         """
-        if not self.computed or COMMIT_SEQNO not in arrived.column_names:
+        if not self.computed or self.by_row or COMMIT_SEQNO not in arrived.column_names:
             return
         paired = unique.column(COMMIT_SEQNO).take(at)
         differs = pc.fill_null(pc.not_equal(stored.column(COMMIT_SEQNO), paired), False)
@@ -152,7 +196,7 @@ class ChangeSlot:
             deleted.select([RECORD_KEY, COMMIT_SEQNO]), [RECORD_KEY, COMMIT_SEQNO], join_type="left anti"
         )
         if len(missing):
-            raise _stored_twice(missing.column(RECORD_KEY)[0].as_py())
+            raise _StoredTwice(missing.column(RECORD_KEY)[0].as_py())
 
     def _changed(self, when: When, rows: pa.Table, clause_rows: ClauseRows) -> Iterator[pa.RecordBatch]:
         """Rows that a clause takes, as that clause makes them."""
@@ -194,8 +238,11 @@ class ChangeSlot:
             is_deleted,
             _change_numbers(number, rows),
         ]
-        schema = pa.schema([*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)])
-        yield pa.RecordBatch.from_arrays([*data, *control], schema=schema)
+        fields = [*self.schema, *KEYED_FIELDS, pa.field(CHANGE, pa.int32(), nullable=False)]
+        if self.by_row:
+            fields.append(pa.field(STORED_ROW, pa.string()))
+            control.append(_stored_rows(rows))
+        yield pa.RecordBatch.from_arrays([*data, *control], schema=pa.schema(fields))
 
     def _in_time(self, made: pa.RecordBatch, stored: pa.Table) -> pa.RecordBatch:
         """Partial updates without those whose ordering value is less than the stored row's.
@@ -234,9 +281,31 @@ def _not_unique(keys: pa.Array) -> ConfigError:
     )
 
 
-def _stored_twice(key: object) -> ConfigError:
-    return ConfigError(
-        f"The table has the key {key!r} twice in one file group, as INSERT INTO makes it, and the statement changes "
-        "its rows differently, which files that are rewritten by key can't hold. Nothing was written. Delete all rows "
-        "of the key by DELETE FROM … WHERE with the key alone, and insert the row that is to stay."
-    )
+def _named(arrived: pa.Table) -> pa.Table:
+    """Computed rows with the names of their rows of the table; new rows with their keys."""
+    keys = arrived.column(RECORD_KEY)
+    return arrived.append_column(STORED_ROW, row_names(stored_row_names(keys, arrived.column(COMMIT_SEQNO)), keys))
+
+
+def _stored_rows(rows: pa.Table) -> pa.Array:
+    """The names of rows of the table, nulls for new ones."""
+    if COMMIT_SEQNO not in rows.column_names:
+        return pa.nulls(len(rows), pa.string())
+    return single_array(stored_row_names(rows.column(RECORD_KEY), rows.column(COMMIT_SEQNO)))
+
+
+class _StoredTwice(Exception):
+    """A file group has a key twice, and its rows change differently. `key`: which one."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(key)
+        self.key = key
+
+    def refusal(self) -> ConfigError:
+        """What to raise where single rows can't be named."""
+        return ConfigError(
+            f"The table has the key {self.key!r} twice in one file group, as INSERT INTO makes it, and the statement "
+            "changes its rows differently, which log files and new rows can't say: they name rows by keys. Nothing was "
+            "written. Delete all rows of the key by DELETE FROM … WHERE with the key alone, and insert the row that is "
+            "to stay."
+        )

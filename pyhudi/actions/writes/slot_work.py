@@ -24,7 +24,7 @@ from pyhudi.filegroup.status import to_batch
 from pyhudi.formats.valid_text import check_text
 from pyhudi.merge.pairs import combine_input
 from pyhudi.merge.rules import MergeRules
-from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY
+from pyhudi.model.keys import BASE_ROW, CHANGE, CONTROL_COLUMNS, IS_DELETE, PARTITION_PATH, RECORD_KEY, STORED_ROW
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
 from pyhudi.storage.clock import Clock
@@ -32,7 +32,7 @@ from pyhudi.storage.clock import Clock
 __all__ = ["WriteSlot"]
 
 
-_CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW)
+_CONTROL = (RECORD_KEY, PARTITION_PATH, IS_DELETE, CHANGE, BASE_ROW, STORED_ROW)
 _SLOT_ROWS_BITS = 32  # a slot has fewer rows than this many bits count
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)

@@ -2,6 +2,7 @@
 
     INSERT INTO [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
     INSERT OVERWRITE [TABLE] t [PARTITION (p = 'x', q)] [(columns) | BY NAME] query
+    WITH a AS (query), … INSERT …
 
 Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI Compliance".
 """
@@ -9,7 +10,7 @@ Source: docs/sql-dml.md, "INSERT"; Spark's SQL reference, "INSERT TABLE", "ANSI 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast as cast_
 
 import pyarrow as pa
@@ -22,9 +23,9 @@ from pyhudi.sql.dml.insert_operation import insert_operation
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.our_table import options_of
 from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
-from pyhudi.sql.tokens import SqlToken
+from pyhudi.sql.tokens import SqlToken, tokens_of
 
-__all__ = ["Insert", "parse_insert"]
+__all__ = ["Insert", "parse_insert", "parse_with"]
 
 _STATIC_PARTITIONS = "hoodie.static.overwrite.partition.paths"
 _QUERY_WORDS = ("SELECT", "VALUES", "TABLE", "WITH", "FROM", "MAP", "REDUCE")
@@ -91,6 +92,10 @@ class Insert:
                 raise ConfigError(f"INSERT INTO {self.named.name} gives a value to the column {twice[0]} twice.")
         else:
             wanted = [field for field in target.schema if field.name not in static]
+            words = [name.lower() for name in arrived.names]
+            if sorted(words) == sorted(field.name.lower() for field in wanted):
+                # As in Hudi: a query that has the names of all columns gives each its own, whatever their order.
+                wanted = [target.column(name) for name in words]
         if len(wanted) != len(arrived):
             raise ConfigError(
                 f"INSERT INTO {self.named.name} needs {len(wanted)} columns ({', '.join(f.name for f in wanted)}), the "
@@ -167,7 +172,39 @@ def parse_insert(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> 
         columns = reader.names()
     if reader.at_end:
         raise reader.error("a query")
-    return Insert(named, overwrites, partition, columns, by_name, reader.words())
+    return Insert(named, overwrites, partition, columns, by_name, _query(reader))
+
+
+def _query(reader: Reader) -> str:
+    """What is left; in VALUES the word DEFAULT is null, for columns of Hudi's tables have no other default."""
+    if not reader.sees("VALUES"):
+        return reader.words()
+    pieces, copied = [], reader.tokens[reader.at].start
+    reader.accept("VALUES")
+    for row in reader.split():
+        if not row.sees_symbol("("):
+            continue
+        for value in row.parts():
+            if value.at + 1 == value.stop and value.sees("DEFAULT"):
+                token = value.take("a value")
+                pieces += [reader.text[copied : token.start], "NULL"]
+                copied = token.end
+    return "".join([*pieces, reader.text[copied : reader.tokens[reader.stop - 1].end]])
+
+
+def parse_with(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> Insert | None:
+    """An INSERT behind a WITH; None for a query, and when the table is not one of Hudi's."""
+    reader = Reader(text, tokens)
+    found = reader.find("INSERT INTO", "INSERT OVERWRITE")
+    if found is None or not tokens[found - 1].is_symbol(")"):
+        return None
+    insert = parse_insert(text, tokens[found:], session)
+    if insert is None:
+        return None
+    query = insert.query
+    if tokens_of(query, 1)[0].is_word("WITH"):
+        query = f"SELECT * FROM ({query}\n)"  # its own names see the outer ones
+    return replace(insert, query=f"{reader.cut(0, found)} {query}")
 
 
 def _opens_query(reader: Reader) -> bool:

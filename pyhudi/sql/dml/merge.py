@@ -72,7 +72,7 @@ class MergeStatement:
                 f"MERGE INTO {self.named.name} sets partition columns, and the table has no meta columns to find rows "
                 "by. Leave the partition columns out."
             )
-        names = target.schema.names if merge.moving else target.columns_in(self._tokens())
+        names = target.schema.names if merge.moving else [*target.columns_in(self._tokens()), *merge.structs]
         read = target.read_columns(names)
         metas = [name for name in META_COLUMNS if name in read]
         columns = [quoted(self.alias, name) for name in metas]

@@ -73,7 +73,9 @@ def upsert_text(merge: Described, session: SqlSession) -> str | None:
 def _fits(merge: Described) -> bool:
     """Whether the index pairs the same rows as the condition does."""
     target, bound = merge.target, merge.bound.values
-    if not target.keys or any("." in name for name in target.keys) or not merge.bound.only_these or merge.moving:
+    if not target.keys or any("." in name for name in target.keys) or not merge.bound.only_these:
+        return False
+    if merge.moving or merge.structs:
         return False
     if set(bound) != set(target.fixed) or set(target.fixed) < set(target.config.partition_fields):
         return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -18,6 +19,7 @@ from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource
 from pyhudi.sql.dml.merge_on import Bindings, same_words
 from pyhudi.sql.dml.scope import Scope
 from pyhudi.sql.dml.target import Target, cast
+from pyhudi.sql.dml.update import Assigned, set_values
 from pyhudi.sql.tokens import tokens_of
 
 __all__ = ["Described", "by_clause", "chosen", "describe"]
@@ -28,7 +30,8 @@ class Described:
     """A MERGE INTO with its names found.
 
     `conditions`, `values`: of each clause; values by column, without keys of rows that are there. `moving`: numbers of
-    the clauses that can move a row to another partition.
+    the clauses that can move a row to another partition. `structs`: columns of which some fields are set, so that the
+    rows' own values are needed.
     """
 
     clauses: tuple[MergeClause, ...]
@@ -40,6 +43,7 @@ class Described:
     conditions: tuple[str | None, ...]
     values: tuple[Mapping[str, str], ...]
     moving: frozenset[int]
+    structs: frozenset[str] = frozenset()
 
     @property
     def inserts(self) -> bool:
@@ -59,7 +63,7 @@ def describe(
 
     Raises: ConfigError for columns that there are not, that are set twice, and for keys that would change.
     """
-    conditions, values, moving = [], [], set()
+    conditions, values, moving, structs = [], [], set(), set[str]()
     for number, clause in enumerate(clauses):
         owner = _owner(clause, target, source, columns, scope)
         conditions.append(None if clause.condition is None else scope.text(clause.condition, owner))
@@ -71,10 +75,33 @@ def describe(
             if clause.does == "update" and field in target.partitions:
                 moving.add(number)
             kept[field] = cast(f"({scope.text(value, owner)}\n)", target.schema.field(field))
-        values.append(kept)
+        inside = _fields_of_structs(clause, target, scope)
+        what = f"MERGE INTO {target.named.name}"
+        made = set_values(inside, target, scope, what, partial(scope.text, owner=owner))
+        for name in made:
+            if name in given or name in target.fixed:
+                raise ConfigError(f"{what} sets the column {name} twice in one clause, or it is of the key.")
+        structs |= made.keys()
+        values.append(kept | made)
     return Described(
-        clauses, target, scope, source, columns, bound, tuple(conditions), tuple(values), frozenset(moving)
+        clauses,
+        target,
+        scope,
+        source,
+        columns,
+        bound,
+        tuple(conditions),
+        tuple(values),
+        frozenset(moving),
+        frozenset(structs),
     )
+
+
+def _fields_of_structs(clause: MergeClause, target: Target, scope: Scope) -> tuple[Assigned, ...]:
+    """What an UPDATE sets within columns."""
+    if clause.does != "update":
+        return ()
+    return tuple(one for one in clause.assigned if one.place(target, scope)[1])
 
 
 def _owner(
@@ -107,7 +134,10 @@ def _assigned(
             )
         return found
     found = {}
+    inside = _fields_of_structs(clause, target, scope)
     for assigned in clause.assigned:
+        if assigned in inside:
+            continue
         field = assigned.column(target, scope).name
         if field in found:
             raise ConfigError(f"MERGE INTO {target.named.name} sets the column {field} twice in one clause.")

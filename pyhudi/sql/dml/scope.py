@@ -36,11 +36,15 @@ class Scope:
     def text(self, reader: Reader, owner: tuple[str, Collection[str]] | None = None) -> str:
         """An expression in the user's own characters, where the table's name in several parts becomes its alias.
 
+        The word DEFAULT alone is null: columns of Hudi's tables have no other default.
+
         Args: owner: an alias and the columns (in small letters) that mean it without a qualifier.
         """
         tokens, at, pieces = reader.tokens, reader.at, []
         if at >= reader.stop:
             return ""
+        if at + 1 == reader.stop and tokens[at].is_word("DEFAULT"):
+            return "NULL"
         if any(token.is_word("SELECT") for token in tokens[at : reader.stop]):
             owner = None  # a name in a query may be that query's
         copied = tokens[at].start

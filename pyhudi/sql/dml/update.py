@@ -1,13 +1,13 @@
 """UPDATE and DELETE FROM: the engine finds the rows and computes their new values, one commit writes them.
 
-    UPDATE t [AS x] SET a = …, x.b = … [WHERE …]        DELETE FROM t [AS x] [WHERE …]
+    UPDATE t [AS x] SET a = …, x.b = …, s.c = … [WHERE …]        DELETE FROM t [AS x] [WHERE …]
 
 Source: docs/sql-dml.md, "UPDATE", "DELETE FROM"; Spark's SQL reference, "Subquery".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -20,11 +20,12 @@ from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
 from pyhudi.sql.dml.scope import Scope, read_target
+from pyhudi.sql.dml.struct_fields import FieldPath, field_path, struct_with
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import SqlToken
 
-__all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments"]
+__all__ = ["Assigned", "ChangeStatement", "parse_delete", "parse_update", "read_assignments", "set_values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,48 @@ class Assigned:
 
     def column(self, target: Target, scope: Scope) -> pa.Field:
         """The column of the table. Raises ConfigError for one that there is not, and for a field of a struct."""
-        name = scope.without_table(self.name)
-        if len(name) > 1:
+        column, fields = self.place(target, scope)
+        if fields:
             raise ConfigError(
-                f"SET {'.'.join(self.name)}: only whole columns can be set. Set {name[0]} to named_struct(...) with "
-                "the other fields as they are."
+                f"INSERT ({'.'.join(self.name)}): a new row has whole columns. Name {column.name}, and give it "
+                "named_struct(...)."
             )
-        return target.column(name[0])
+        return column
+
+    def place(self, target: Target, scope: Scope) -> tuple[pa.Field, FieldPath]:
+        """The column of the table, and the field in it that is set. Raises ConfigError for what there is not."""
+        name = scope.without_table(self.name)
+        column = target.column(name[0])
+        return column, field_path(column, name[1:], ".".join(self.name))
+
+
+def set_values(
+    assigned: Iterable[Assigned],
+    target: Target,
+    scope: Scope,
+    what: str,
+    text_of: Callable[[Reader], str],
+) -> dict[str, str]:
+    """The columns that are set, as expressions of the engine's.
+
+    Args: what: begins the error; text_of: gives a value's expression.
+    Raises: ConfigError for what there is not, and for what is set twice.
+    """
+    columns: dict[str, pa.Field] = {}
+    texts: dict[str, dict[FieldPath, str]] = {}
+    for one in assigned:
+        column, fields = one.place(target, scope)
+        columns[column.name] = column
+        given = texts.setdefault(column.name, {})
+        if any(fields[: len(other)] == other[: len(fields)] for other in given):
+            raise ConfigError(f"{what} sets the column {'.'.join((column.name, *fields)):.200} twice.")
+        given[fields] = f"({text_of(one.value)}\n)"
+    return {
+        name: cast(given[()], columns[name])
+        if () in given
+        else struct_with(columns[name], quoted(scope.alias, name), given)
+        for name, given in texts.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +101,9 @@ class ChangeStatement:
         condition = "" if self.condition is None else scope.text(self.condition)
         readers = [assigned.value for assigned in self.assigned or ()]
         readers += [] if self.condition is None else [self.condition]
-        read = target.read_columns(target.columns_in([token for reader in readers for token in tokens_of(reader)]))
+        named = target.columns_in([token for reader in readers for token in tokens_of(reader)])
+        places = [assigned.place(target, scope) for assigned in self.assigned or ()]
+        read = target.read_columns([*named, *(column.name for column, fields in places if fields)])
         metas = [name for name in (*META_COLUMNS, *target.fixed) if name in read]
         if target.config.populate_meta_fields:
             metas = [name for name in metas if name in META_COLUMNS]
@@ -83,19 +121,15 @@ class ChangeStatement:
 
     def _values(self, target: Target, scope: Scope) -> dict[str, str]:
         """The new values by column. Raises ConfigError as Hudi does for key and partition columns."""
-        values: dict[str, str] = {}
         for assigned in self.assigned or ():
-            column = assigned.column(target, scope)
+            column, _ = assigned.place(target, scope)
             for fields, what in ((target.keys, "record key"), (target.config.partition_fields, "partition")):
                 if column.name in (name.partition(".")[0] for name in fields):
                     raise ConfigError(
                         f"UPDATE {self.named.name} sets the {what} field {column.name}, which says which row it is and "
                         "where it lives. Leave it out; MERGE INTO moves rows to other partitions."
                     )
-            if column.name in values:
-                raise ConfigError(f"UPDATE {self.named.name} sets the column {column.name} twice.")
-            values[column.name] = cast(f"({scope.text(assigned.value)}\n)", column)
-        return values
+        return set_values(self.assigned or (), target, scope, f"UPDATE {self.named.name}", scope.text)
 
 
 def tokens_of(reader: Reader) -> Sequence[SqlToken]:

@@ -6,13 +6,18 @@
 SELECT ... ;                     its rows are compared
 -- expect: [{"id": 1}, ...]      the rows that are right, where Hudi has others or where no Hudi is asked
 -- refused                       the statement before is an error
+
+In `dml.sql` the cases say themselves what is right. What real Hudi did with those of the other files is recorded
+(`recorded.py`), and `differs` after a statement says that this one's answer is another here: the rows that `expect`
+gives, an error with `refused`, else no error.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +29,17 @@ _TABLE = re.compile(
 
 @dataclass(frozen=True)
 class Case:
-    """`statements`: in their order, with the rows that the case itself gives for some (None: it gives none)."""
+    """`statements`: in their order, with the rows that the case itself gives for some (None: it gives none).
+
+    `differs`: why real Hudi does something else in the case; `differing`: by the number of a statement, why there.
+    """
 
     name: str
     statements: tuple[tuple[str, list[dict[str, Any]] | None], ...]
     only: str = ""
     differs: str = ""
     refused: frozenset[int] = frozenset()
+    differing: Mapping[int, str] = field(default_factory=dict)
 
     def check(self, found: list[list[dict[str, Any]] | str]) -> None:
         """Assert that the statements did what the case says. `found`: what a runner returns."""
@@ -66,7 +75,7 @@ def cases(file: str) -> list[Case]:
 def _case(text: str) -> Case:
     name, _, body = text.partition("\n")
     statements: list[tuple[str, list[dict[str, Any]] | None]] = []
-    words, refused = {"only": "", "differs": ""}, set()
+    words, refused, differing = {"only": "", "differs": ""}, set(), {}
     for line in body.splitlines():
         word, _, rest = line.removeprefix("-- ").partition(": ")
         if not line.startswith("-- "):
@@ -76,9 +85,11 @@ def _case(text: str) -> Case:
             statements[-1] = (statements[-1][0], json.loads(rest))
         elif word == "refused":
             refused.add(len(statements) - 1)
+        elif word == "differs" and statements:
+            differing[len(statements) - 1] = rest
         else:
             words[word] = rest
-    return Case(name, tuple(statements), words["only"], words["differs"], frozenset(refused))
+    return Case(name, tuple(statements), words["only"], words["differs"], frozenset(refused), differing)
 
 
 def new_table(statement: str) -> NewTable | None:
