@@ -97,6 +97,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "tests/metadata/test_compaction.py::test_an_instant_that_is_pending_is_never_in_a_base_file": (
         "6",
         "9",
+        "8",
     ),
     "tests/metadata/test_expression_index.py::test_every_action_keeps_expression_indexes_up": (
         "8-COPY_ON_WRITE",
@@ -159,6 +160,8 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "record_index-8-COPY_ON_WRITE",
         "column_stats-9-MERGE_ON_READ",
         "bloom_filters-9-COPY_ON_WRITE",
+        "up-9-MERGE_ON_READ",
+        "by_v-9-MERGE_ON_READ",
     ),
     "tests/spark/test_capabilities.py::test_writes_without_them_leave_the_same_rows_in_the_same_files": (
         "MERGE_ON_READ",
