@@ -31,7 +31,7 @@ __all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
 
 MANAGED_KEY = "hoodie.pyhudi.managed"
 # How long what the catalog says of a table counts: other processes change tables, too, and asking costs as much as a
-# query. Whether the name means a table or a temporary view is asked each time.
+# query. Whether the name means a table or a temporary view is looked up each time.
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
