@@ -375,15 +375,15 @@ def test_streams_make_write_and_follow_tables_by_name(spark: Any, tmp_path: Path
 
             found = spark.sql("SELECT id, v FROM streamed").collect()
             properties = {row[0] for row in spark.sql("SHOW TBLPROPERTIES streamed").collect()}
-            seen = Seen(tmp_path / "seen")
-            run(spark.readStream.table("streamed").writeStream.foreachBatch(seen), tmp_path / "two")
+            followed = Seen(tmp_path / "followed")
+            run(spark.readStream.table("streamed").writeStream.foreachBatch(followed), tmp_path / "two")
         finally:
             spark.sql("DROP TABLE IF EXISTS streamed")
 
     assert sorted(tuple(row) for row in found) == [(1, 1), (2, 2), (2, 20), (3, 3)], "partitions are by v"
     assert "hoodie.datasource.write.recordkey.field" in properties
     assert not [key for key in properties if key.startswith(("fs.", "hoodie.datasource.write.streaming."))]
-    assert seen.batches() == [[1, 2, 3, 20]]
+    assert followed.batches() == [[1, 2, 3, 20]]
 
 
 def test_a_stream_by_name_goes_to_a_path_and_to_no_other_format(spark: Any, tmp_path: Path, source: Source) -> None:
