@@ -40,6 +40,11 @@ CALLS = [
 ]  # fmt: skip
 
 
+def _spelt(call: str) -> str:
+    """Two quotes inside a text are one to us and to Spark 4; Spark 3.5 takes them for two texts side by side."""
+    return call.replace("''", r"\'")
+
+
 @pytest.mark.skipif(FLAVOUR == "connect", reason="the functions are the same ones")
 def test_functions_give_what_spark_gives(spark: Any) -> None:
     spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -50,7 +55,7 @@ def test_functions_give_what_spark_gives(spark: Any) -> None:
         frame = engine.from_arrow(table)
         own = {text: parse_call(text) for text in CALLS if str(parse_call(text).column) == name}
         wanted = [
-            f"{name} AS c{at}" if one.function == "identity" else f"{text} AS c{at}"
+            f"{name} AS c{at}" if one.function == "identity" else f"{_spelt(text)} AS c{at}"
             for at, (text, one) in enumerate(own.items())
         ]
         theirs = engine.collect(frame.selectExpr("row", *wanted).orderBy("row"))
