@@ -29,6 +29,8 @@ LIMIT = {"hoodie.pyhudi.streaming.max.commits.per.batch": "2"}
 
 def main(folder: Path, *, finish: bool) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     import pyhudi
@@ -47,22 +49,33 @@ def main(folder: Path, *, finish: bool) -> None:
         writer = rows.writeStream.format("hudi").options(**options).trigger(**trigger)
         return writer.option("checkpointLocation", str(folder / f"{source}.checkpoint")).start(str(folder / target))
 
-    running = {road[0]: start(*road) for road in roads}
+    running: dict[str, Any] = {road[0]: start(*road) for road in roads}
     print("running", flush=True)
     while running:
         for road in roads:
-            query = running.get(road[0])
-            if query is None or query.isActive:
+            if road[0] not in running:
                 continue
-            error = query.exception()
+            try:
+                query = running[road[0]] = running[road[0]] or start(*road)
+                if query.isActive:
+                    continue
+                error = query.exception()
+            except (PySparkException, Py4JJavaError) as failure:  # a source is looked up in a Python process, too
+                error = failure
             if error is None:
                 del running[road[0]]
-            elif any(words in str(error) for words in LOST_WORKER) or not (finish or OURS in str(error)):
+            elif can_start_again(error, finish=finish):
                 print(f"started again: {str(error)[:300]}", file=sys.stderr, flush=True)
-                running[road[0]] = start(*road)
+                running[road[0]] = None
             else:
                 raise error
         time.sleep(0.2)
+
+
+def can_start_again(error: Exception, *, finish: bool) -> bool:
+    """Is it the loss of a process? Where processes are killed, Spark has many words for that, and none of ours."""
+    words = str(error)
+    return any(known in words for known in LOST_WORKER) or not (finish or OURS in words)
 
 
 if __name__ == "__main__":
