@@ -24,7 +24,7 @@ from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.session import hudi_options, settings_with_prefix
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.our_table import options_of
-from pyhudi.sql.session import NamedTable, SqlFrame, TableName
+from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlFrame, TableName
 from pyhudi.storage.clock import SystemClock
 from pyhudi.table import HudiTable
 from pyhudi.table.calls import open_place
@@ -64,7 +64,14 @@ class SparkSqlSession:
             for key, text in settings_with_prefix(self.spark, "spark.sql.sources.").items()
             if key in _OWN_SETTINGS
         }
-        return {**own, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        given = {**own, **hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        given.pop(SCHEMA_ON_READ, None)
+        return given
+
+    @property
+    def schema_on_read(self) -> str | None:
+        given = {**hudi_options(self.spark), **settings_with_prefix(self.spark, "hoodie.")}
+        return given.get(SCHEMA_ON_READ)
 
     def find_table(self, name: TableName) -> NamedTable | None:
         path = name.path

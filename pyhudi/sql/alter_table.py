@@ -31,13 +31,12 @@ from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import comment_of, quoted
 from pyhudi.sql.our_table import is_ours, options_of, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
-from pyhudi.sql.session import NO_ROWS, CatalogEntry, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, CatalogEntry, SqlFrame, SqlSession, TableName
 from pyhudi.sql.table_options import write_options
 from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
 
-_BY_ID = "hoodie.schema.on.read.enable"
 _FORMS = "ADD COLUMNS, RENAME, ALTER COLUMN, DROP COLUMN, DROP PARTITION, SET or UNSET TBLPROPERTIES"
 Alter = Callable[[Reader, TableName], "AlterColumns | AlterProperties | DropPartitions | RenameTable"]
 
@@ -95,8 +94,8 @@ class AlterColumns:
         changes = [*(change for change in read if not _says_nothing(change, named.table.schema)), *self.ready]
         if not changes:
             return session.frame_from(NO_ROWS)
-        given = options.pop(_BY_ID, None)
-        by_id = None if given is None else str(given).lower() == "true"
+        given = named.properties.get(SCHEMA_ON_READ, session.schema_on_read)
+        by_id = None if given is None else given.lower() == "true"
         named.table.alter(*changes, schema_on_read=by_id, options=options)
         _update(session, self.name)
         return session.frame_from(NO_ROWS)

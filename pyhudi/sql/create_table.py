@@ -85,14 +85,18 @@ class CreateTable:
     # ---- the table
 
     def _schema(self, session: SqlSession, frame: SqlFrame | None) -> pa.Schema:
-        """The columns of the table, those that PARTITIONED BY brings last."""
+        """The columns of the table, those of PARTITIONED BY last and in its order, as in Spark."""
         if frame is not None:
             if self.columns is not None:
                 raise ConfigError("SQL: CREATE TABLE … AS SELECT takes the columns of its query; leave the list out.")
             columns = session.columns_of(frame)
         else:
             columns = session.schema_of(", ".join(filter(None, (self.columns, self.partition_columns))))
-        return pa.schema([column for column in columns if column.name not in META_COLUMNS])
+        own = [column for column in columns if column.name not in META_COLUMNS]
+        last = [name.lower() for name in self.partitions]
+        first = [column for column in own if column.name.lower() not in last]
+        by_word = {column.name.lower(): column for column in own}
+        return pa.schema([*first, *(by_word[name] for name in last if name in by_word)])
 
     def _options(self, session: SqlSession) -> dict[str, object]:
         given = write_options(self.properties)

@@ -25,7 +25,7 @@ from pyhudi.sql.column_types import schema_of_columns
 from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_frames import SqlResult, duckdb_errors, names_in, open_duckdb, relation, stream, without_meta
 from pyhudi.sql.duckdb_text import FunctionCall, Part, Past, duckdb_text, quoted_name, spoken_names
-from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, NamedTable, SqlFrame, SqlSession, TableName
 from pyhudi.sql.settings import Setting, setting_of
 from pyhudi.sql.statement import parse_statement
 from pyhudi.sql.table_functions import TABLE_FUNCTIONS, rows_of_function
@@ -91,8 +91,14 @@ class DuckDbSession:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The `hoodie.*` that were set in the session."""
-        return self._settings
+        """The `hoodie.*` that were set in the session, without SCHEMA_ON_READ."""
+        return {key: value for key, value in self._settings.items() if key != SCHEMA_ON_READ}
+
+    @property
+    def schema_on_read(self) -> str | None:
+        """SCHEMA_ON_READ as it was set in the session."""
+        value = self._settings.get(SCHEMA_ON_READ)
+        return None if value is None else str(value)
 
     @property
     def catalog(self) -> FolderCatalog:
@@ -131,7 +137,7 @@ class DuckDbSession:
             for name in self._table_names(ready):
                 table = self.find_table(name)
                 if table is not None:
-                    self._show(name, table.table.scan(options=self._settings))
+                    self._show(name, table.table.scan(options=self.settings))
                 else:
                     self._hide(name)
             rows = self._connection.sql(ready)
@@ -215,7 +221,7 @@ class DuckDbSession:
                 operation,
                 mode=mode,
                 storage_options=self._storage_options,
-                options={**self._settings, **options},
+                options={**self.settings, **options},
             )
         assert result is not None
         return result
@@ -234,7 +240,7 @@ class DuckDbSession:
             self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
         as_of = part.as_of if isinstance(part, Past) else None
-        return self._register(self._known_table(part.name).scan(as_of=as_of, options=self._settings))
+        return self._register(self._known_table(part.name).scan(as_of=as_of, options=self.settings))
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyhudi.errors import TableNotFound
-from pyhudi.sql.session import NamedTable, SqlSession, TableName
+from pyhudi.sql.session import SCHEMA_ON_READ, NamedTable, SqlSession, TableName
 
 __all__ = ["is_ours", "options_of", "our_table"]
 
@@ -26,4 +26,5 @@ def our_table(session: SqlSession, name: TableName) -> NamedTable:
 
 def options_of(session: SqlSession, named: NamedTable) -> dict[str, object]:
     """Options of a write: those of the table's definition come before those of the session."""
-    return {**session.settings, **{key: v for key, v in named.properties.items() if key.startswith("hoodie.")}}
+    own = {key: v for key, v in named.properties.items() if key.startswith("hoodie.") and key != SCHEMA_ON_READ}
+    return {**session.settings, **own}

@@ -36,7 +36,7 @@ class Reference:
     """A table in a query: `text[start:end]`, its time travel included, is what can be replaced.
 
     `arguments`: of a table function of Hudi, as written; None for a table. `as_of`: the expression of its time travel.
-    `alias_at`: where an alias can be put, None when there is one.
+    `alias_at`: where an alias can be put, None when there is one or none can be.
     """
 
     name: TableName
@@ -53,6 +53,7 @@ class _Group:
 
     is_query: bool
     expects: bool = False  # a relation comes
+    is_bare: bool = False  # it comes behind TABLE, which takes no alias
     has_relations: bool = False  # a comma brings another one
     defines: bool = False  # in a WITH clause: a name and its query come
     defined: str | None = None  # the name that the query in these parentheses gets
@@ -122,7 +123,7 @@ class _Walk:
             group.defines = True
         elif word == "TABLE" and group.is_query:
             starts = before is None or before.is_symbol("(") or before.is_word(*_BEFORE_TABLE)
-            group.expects = starts
+            group.expects = group.is_bare = starts
         elif word == "USING" and self.is_merge and len(self.groups) == 1:
             group.expects = True
         elif word in _AFTER_RELATIONS or (word == "LATERAL" and self.reader.sees("VIEW")):
@@ -166,7 +167,7 @@ class _Walk:
         reader = self.reader
         if reader.accept("LATERAL"):
             return  # a query or a function comes
-        group.expects = False
+        group.expects, is_bare, group.is_bare = False, group.is_bare, False
         if any(reader.sees(word) for word in ("SELECT", "VALUES", "STREAM", "WITH")):
             return
         first = reader.at
@@ -180,7 +181,8 @@ class _Walk:
             return
         as_of = None if arguments is not None else self._as_of()
         start, end = reader.tokens[first].start, reader.tokens[reader.at - 1].end
-        self.found.append(Reference(TableName(parts), start, end, as_of, arguments, self._alias_at(end)))
+        alias_at = None if is_bare else self._alias_at(end)
+        self.found.append(Reference(TableName(parts), start, end, as_of, arguments, alias_at))
 
     def _as_of(self) -> str | None:
         reader = self.reader

@@ -19,10 +19,21 @@ if TYPE_CHECKING:
     from pyhudi.table import HudiTable
     from pyhudi.table.scan import Scan
 
-__all__ = ["NO_ROWS", "CatalogEntry", "NamedTable", "SqlCatalog", "SqlFrame", "SqlSession", "TableName"]
+__all__ = [
+    "NO_ROWS",
+    "SCHEMA_ON_READ",
+    "CatalogEntry",
+    "NamedTable",
+    "SqlCatalog",
+    "SqlFrame",
+    "SqlSession",
+    "TableName",
+]
 
 # A lazy result of the session's engine: a Spark DataFrame, a DuckDB relation.
 SqlFrame = NewType("SqlFrame", object)
+# Whether ALTER TABLE may make a schema history. No other statement looks at it.
+SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 NO_ROWS = pa.table({})  # what a statement returns that changes something
 
 
@@ -117,7 +128,12 @@ class SqlSession(Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """`hoodie.*` that were set in the session (`SET hoodie.x=y`, `spark.hoodie.x`)."""
+        """`hoodie.*` that were set in the session (`SET hoodie.x=y`, `spark.hoodie.x`), without SCHEMA_ON_READ."""
+        ...
+
+    @property
+    def schema_on_read(self) -> str | None:
+        """SCHEMA_ON_READ as it was set in the session: Hudi's users set it before ALTER TABLE and leave it so."""
         ...
 
     def find_table(self, name: TableName) -> NamedTable | None:

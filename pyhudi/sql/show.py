@@ -25,6 +25,9 @@ __all__ = ["Show", "parse_describe", "parse_show"]
 _WHATS = ("CREATE TABLE", "COLUMNS", "PARTITIONS", "TBLPROPERTIES")
 _NOT_TABLES = ("FUNCTION", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG", "QUERY", "PROCEDURE")
 
+# What DESCRIBE EXTENDED says of a column that nobody has analysed.
+_STATISTICS = ("min", "max", "num_nulls", "distinct_count", "avg_col_len", "max_col_len", "histogram")
+
 
 @dataclass(frozen=True, slots=True)
 class Show:
@@ -67,7 +70,8 @@ class Show:
         for field in schema:
             if field.name.lower() == name.lower():
                 shown = comment_of(field) or "NULL"
-                return [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", shown)]
+                rows = [("col_name", field.name), ("data_type", type_text(field.type)), ("comment", shown)]
+                return [*rows, *((name, "NULL") for name in _STATISTICS)] if self.is_extended else rows
         raise ConfigError(f"SQL: {self.name} has no column {name}; its columns are {', '.join(schema.names)}.")
 
     def _created(self, table: NamedTable, entry: CatalogEntry | None) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Keys that stand twice in a file group, as INSERT INTO makes them: copy on write changes single rows of them."""
+"""A key twice in a file group, as INSERT INTO makes it: on copy on write single rows of it change."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_changes_of_single_rows_are_told_with_their_own_images(tmp_path: Path) -
     table = HudiTable.open(str(place))
     times = [instant.completion_time for instant in table.timeline.commits().instants]
     changes = session.sql(f"SELECT op, before, after FROM hudi_table_changes('t', 'cdc', '{times[1]}')").to_arrow()
-    told = sorted((row["op"], '"v":"a' in row["before"].replace(" ", "")) for row in changes.to_pylist())
-    assert told == [("d", True), ("u", False), ("u", True)]
+    kinds = sorted((row["op"], '"v":"a' in row["before"].replace(" ", "")) for row in changes.to_pylist())
+    assert kinds == [("d", True), ("u", False), ("u", True)]
 
 
 def test_one_row_of_a_key_in_log_files_is_refused(tmp_path: Path) -> None:

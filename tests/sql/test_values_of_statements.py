@@ -111,3 +111,14 @@ def test_a_query_with_the_names_of_all_columns_is_inserted_by_them(tmp_path: Pat
     session.sql("INSERT OVERWRITE t SELECT b, a, id FROM t WHERE id <> 'k'")
     found = pyhudi.HudiTable.open(place).to_arrow(["id", "a", "b"]).to_pylist()
     assert sorted(tuple(row.values()) for row in found) == [("1", "my a", "my b"), ("2", "by place", "too")]
+
+
+def test_schema_on_read_may_be_set_while_rows_are_written(tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    pyhudi.write_hudi(place, [{"id": 1, "v": "a"}], record_key="id")
+    session = pyhudi.DuckDbSession({"t": place})
+    session.sql("SET hoodie.schema.on.read.enable = true")
+    session.sql("INSERT INTO t VALUES (2, 'b')")
+    session.sql("UPDATE t SET v = 'c' WHERE id = 2")
+    session.sql("CALL run_clean(table => 't')")
+    assert len(pyhudi.HudiTable.open(place).to_arrow(["id"])) == 2
