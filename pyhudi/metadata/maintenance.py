@@ -32,6 +32,7 @@ from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
 from pyhudi.metadata.undo import forget, is_built_of, is_compacted
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
@@ -229,7 +230,8 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     names = (*table.partitions, *_being_built(table))
     fresh = [name for name in names if name != _FILES and (compacted or name in late)]
     if fresh:
-        table = rebuild_partitions(table, fresh, options)
+        gone = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
+        table = rebuild_partitions(replace(table, gone=frozenset(gone)), fresh, options)
     updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
 
@@ -279,10 +281,10 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     builds all.
     """
     unlist_partitions(table.data, partitions)
-    table = MetadataTable(table.data.reload(), table.meta)
+    now = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
-        table = build_kept(table, name, options)
-    return MetadataTable(built(table.data), table.meta)
+        now = build_kept(replace(now, gone=table.gone), name, options)
+    return MetadataTable(built(now.data), now.meta)
 
 
 def _check_up_to_date(table: MetadataTable) -> None:
