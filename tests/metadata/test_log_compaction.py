@@ -106,7 +106,7 @@ def test_what_a_log_compaction_has_taken_in_can_be_rolled_back(version: str, kin
     assert validate(table.meta) == ()
 
 
-@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("version", [pytest.param("6", marks=pytest.mark.slow), "9"])
 def test_a_death_anywhere_leaves_a_metadata_table_that_is_right(version: str) -> None:
     few = {**OFTEN, "metadata_index_bloom_filter_enable": "false", "metadata_log_compaction_enable": "false"}
     table = table_of(version, **few)
