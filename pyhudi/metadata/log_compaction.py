@@ -27,13 +27,14 @@ from pyhudi.metadata.delta_commit import completion_time_after, next_log_name
 from pyhudi.metadata.group_files import GroupFiles
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_logs
-from pyhudi.metadata.partitions import kind_of
+from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.schema import record_fields, record_schema
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import files_written_by
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind
+from pyhudi.model.metadata_versions import LOG_COMPACTED_STATISTICS
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.plans import CompactionPlan, CompactionStrategyInfo
 from pyhudi.timeline.write import TimelineWriter
@@ -82,6 +83,9 @@ def _may_change(table: MetadataTable) -> bool:
 
 def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tuple[FileSlice, Sequence[LogBlock]]]:
     """Slices with blocks enough, of more than one instant: what one run has merged is not merged again alone."""
+    is_counted = kind_of(partition) is MetadataKind.COLUMN_STATS
+    if is_counted and table.data.config.table_version < LOG_COMPACTED_STATISTICS:
+        return
     for found in table.slices(partition):
         logs = replace(found, base_file=None)
         if len(logs.log_files) * _BLOCKS_A_FILE < blocks_min:

@@ -231,8 +231,8 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     names = (*table.partitions, *_being_built(table))
     fresh = [name for name in names if name != _FILES and (compacted or name in late)]
     if fresh:
-        gone = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
-        table = rebuild_partitions(replace(table, gone=frozenset(gone)), fresh, options)
+        deleted = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
+        table = rebuild_partitions(replace(table, deleted=frozenset(deleted)), fresh, options)
     updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
 
@@ -285,7 +285,7 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     unlist_partitions(table.data, partitions)
     now = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
-        now = build_kept(replace(now, gone=table.gone), name, options)
+        now = build_kept(replace(now, deleted=table.deleted), name, options)
     return MetadataTable(built(now.data), now.meta)
 
 

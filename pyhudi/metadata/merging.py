@@ -64,13 +64,13 @@ def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Ar
         return rows.select(columns), pa.array([], pa.string())
     starts = np.flatnonzero(_first_of_each(rows.column(KEY)))
     last = np.append(starts[1:], rows.num_rows) - 1
-    gone = rows.column(DELETED).to_numpy()[last]
-    newest = rows.take(pa.array(last[~gone])).select(columns)
-    deleted = rows.column(KEY).take(pa.array(last[gone])).combine_chunks()
-    several = (last - starts)[~gone] > 0
+    is_deleted = rows.column(DELETED).to_numpy()[last]
+    newest = rows.take(pa.array(last[~is_deleted])).select(columns)
+    deleted = rows.column(KEY).take(pa.array(last[is_deleted])).combine_chunks()
+    several = (last - starts)[~is_deleted] > 0
     if kind not in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) or not several.any():
         return newest, deleted
-    begin, end = starts[~gone][several], last[~gone][several]
+    begin, end = starts[~is_deleted][several], last[~is_deleted][several]
     if any(_follows_deletion(rows, *ends, kind) for ends in zip(begin.tolist(), end.tolist(), strict=True)):
         return None
     combined = _combined(rows, begin, end, kind, keeps_deleted=True)

@@ -85,8 +85,8 @@ class PartitionStatsPartition:
 
 def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
     """Are these the statistics of all files? Then there is no need to look for others."""
-    told = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
-    return told.issuperset(names)
+    known = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
+    return known.issuperset(names)
 
 
 def _known(table: MetadataTable, path: str, columns: Sequence[str]) -> pa.Table:
