@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
 from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.maintenance import wanted_partitions
+from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.new_table import NewTable, new_table_properties
 from pyhudi.model.options import WriteOptions
-from pyhudi.model.table_config import TableConfig
+from pyhudi.model.options.declare import key_of
+from pyhudi.model.options.metadata import MetadataOptions
+from pyhudi.model.table_config import METADATA_TO_BUILD, TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
@@ -59,13 +64,34 @@ def open_or_create(storage: Storage, options: WriteOptions, clock: Clock) -> tup
 def create_from_options(
     storage: Storage, options: WriteOptions, clock: Clock, create_schema: str | None = None
 ) -> TableConfig:
-    """Make the table. Raises ConfigError, TableExists."""
+    """Make the table. Its properties say which partitions of a metadata table its first write is to build.
+
+    Raises: ConfigError, TableExists.
+    """
     if table_exists(storage):
         load_table_config(storage, clock)
         raise TableExists(f"There is a Hudi table at {storage.root} already; open it, or choose another path.")
     properties = new_table_properties(new_table(options, create_schema))
-    check_writable(TableConfig(properties), options)
-    return create_table(storage, properties, clock)
+    config = TableConfig(properties)
+    check_writable(config, options)
+    to_build = _metadata_partitions(config, options)
+    marked = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
+    return create_table(storage, {**properties, **marked}, clock)
+
+
+def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[str, ...]:
+    """Partitions of the metadata table that a new table gets, unless the options say that it shall have none.
+
+    Below version 8 those without column statistics, as in the releases that write such tables, unless the options name
+    either.
+    """
+    wanted = options.metadata
+    if wanted.enable is False:
+        return ()
+    is_named = wanted.enable or key_of(MetadataOptions, "column_stats") in options.explicit
+    if config.table_version < LATER_KINDS and not is_named:
+        wanted = replace(wanted, column_stats=False)
+    return wanted_partitions(config, wanted)
 
 
 def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTable:

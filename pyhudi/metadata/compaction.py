@@ -50,7 +50,14 @@ from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.planned_slices import operation_of, slices_of
 
-__all__ = ["compact_archived", "compact_if_due", "run_pending_compactions", "settle_pending_compactions"]
+__all__ = [
+    "compact_archived",
+    "compact_if_due",
+    "of_schema",
+    "run_pending_compactions",
+    "service_time",
+    "settle_pending_compactions",
+]
 
 _SUFFIX = "001"  # below version 8: behind the last delta commit's time
 
@@ -60,9 +67,8 @@ def compact_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTabl
 
     Raises: MetadataTableDamaged, CorruptFile.
     """
-    timeline = table.meta.timeline
-    if _delta_commits(table) < delta_commits_max or timeline.pending().of([ActionKind.LOGCOMPACTION]).instants:
-        return table  # a log compaction of Hudi's that waits: its log files must not come behind ours
+    if _delta_commits(table) < delta_commits_max:
+        return table
     instant_time = _instant_time(table)
     if instant_time is None:
         return table
@@ -152,20 +158,34 @@ def _instant_time(table: MetadataTable) -> str | None:
     """The instant time of a compaction now; None when there can be none."""
     pending = {i.requested_time for i in table.data.timeline.pending()}
     deltas = [i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT]
-    taken = {i.requested_time for meta in (table.meta, table.data) for i in meta.timeline}
     if table.data.config.table_version < BY_COMPLETION:
         last = max(i.requested_time for i in deltas)
-        time = last + _SUFFIX
-        return None if time in taken or any(one <= last for one in pending) else time
+        return None if any(one <= last for one in pending) else service_time(table, _SUFFIX)
     dead = [i.requested_time for i in deltas if i.requested_time in pending]
     if not dead:
-        time = completion_time_after(table, "")
-        while time in taken:
-            time = next_instant_time(time)
-        return time
+        return service_time(table, _SUFFIX)
     zone = table.data.config.timeline_zone
     time = format_instant_time(parse_instant_time(min(dead), zone) - timedelta(milliseconds=1), zone)
-    return None if time in taken or time <= _last_compaction(table) else time
+    return None if time in _taken(table) or time <= _last_compaction(table) else time
+
+
+def service_time(table: MetadataTable, suffix: str) -> str | None:
+    """The instant time of a service now: below version 8 the last delta commit's with the suffix behind it, None when
+    there is one already.
+    """
+    taken = _taken(table)
+    if table.data.config.table_version < BY_COMPLETION:
+        deltas = (i for i in table.meta.timeline.completed() if i.action is ActionKind.DELTACOMMIT)
+        time = max(i.requested_time for i in deltas) + suffix
+        return None if time in taken else time
+    time = completion_time_after(table, "")
+    while time in taken:
+        time = next_instant_time(time)
+    return time
+
+
+def _taken(table: MetadataTable) -> frozenset[str]:
+    return frozenset(i.requested_time for meta in (table.meta, table.data) for i in meta.timeline)
 
 
 def _compactable(table: MetadataTable, partition: str, instant_time: str) -> Iterator[FileSlice]:
@@ -231,11 +251,16 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
     for versions in GroupReader(table.meta, file_slice, kind.payloads, table.counts).runs():
         live = merged_records(versions, kind)
         if live.num_rows:
-            yield pa.Table.from_arrays([_as(live.column(field.name), field.type) for field in schema], schema=schema)
+            yield of_schema(live, schema)
+
+
+def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The records with these columns; files of other releases may have another form of the same."""
+    return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
 
 
 def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Files of other releases may have another form of the same; Arrow refuses some casts that change nothing."""
+    """Arrow refuses some casts that change nothing."""
     return column if column.type == wanted else column.cast(wanted)
 
 

@@ -33,7 +33,13 @@ from pyhudi.model.instant import (
 from pyhudi.model.metadata_versions import OWN_LOG_FILES
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["begin_delta_commit", "complete_delta_commit", "completion_time_after", "write_delta_commit"]
+__all__ = [
+    "begin_delta_commit",
+    "complete_delta_commit",
+    "completion_time_after",
+    "next_log_name",
+    "write_delta_commit",
+]
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
 _TOKEN = "0-1-0"  # write token: what a dead attempt left is deleted before another one begins
@@ -128,13 +134,13 @@ def _logs_of_groups(
     own = group_numbers(partition, keys, len(groups), version)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     for number in np.union1d(own, own_deleted).tolist():
-        name = _next_log_name(table, groups[number], instant_time)
+        name = next_log_name(table, groups[number], instant_time)
         rows, removed = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
         path, size_bytes = files.log_file(partition, name, rows, removed)
         yield _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
 
 
-def _next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:
+def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:
     """From version 8 on the instant's own file; below, the next version of the slice, counted over all files there."""
     group = found.group
     if table.data.config.table_version >= OWN_LOG_FILES:

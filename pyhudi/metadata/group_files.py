@@ -8,7 +8,7 @@ Source: docs/formats/metadata-table.md, "Records", "Writing"; docs/formats/hfile
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -96,12 +96,21 @@ class GroupFiles:
         name = LogFileName(file_id, self.instant_time, 1, EMPTY_LOG_TOKEN)
         return self._log(data_path(partition, str(name)), [block])[0]
 
-    def log_file(self, partition: str, name: LogFileName, records: pa.Table, deleted: pa.Array) -> tuple[str, int]:
+    def log_file(
+        self,
+        partition: str,
+        name: LogFileName,
+        records: pa.Table,
+        deleted: pa.Array,
+        stands_for: Sequence[str] = (),
+    ) -> tuple[str, int]:
         """A log file with the records, and then the deletes, that there are; its path and its size in bytes.
 
-        Args:   records: `sorted_by_key`; deleted: keys.
+        Args:   records: `sorted_by_key`; deleted: keys; stands_for: instants whose blocks these replace.
         """
         header = {HeaderKey.INSTANT_TIME: self.instant_time, HeaderKey.SCHEMA: stored_record_schema(self.table_version)}
+        if stands_for:
+            header[HeaderKey.COMPACTED_BLOCK_TIMES] = ",".join(stands_for)
         blocks = []
         if records.num_rows:
             blocks.append(encode_block(BlockType.HFILE_DATA, header, self._hfile(records)))

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.filegroup.log_damage import scan_slice
 from pyhudi.formats.avro.decode import AvroDecoder
-from pyhudi.formats.hfile import Entries, HFileReader, gathered
+from pyhudi.formats.hfile import GATHER_BYTES, Entries, HFileReader, gathered
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.sorted_runs import sorted_runs
@@ -31,6 +32,7 @@ __all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records"
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
 _SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
+_SMALL_BYTES = 1 << 20  # of a slice whose records are read at once: compressed, some ten times as many in memory
 _ADVICE = "What the metadata table knows is incomplete without it."
 
 
@@ -50,17 +52,22 @@ class GroupReader:
 
     def all(self) -> pa.Table:
         """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
-        return self._read(lambda reader, where, decoder: _scanned(reader, where, decoder), None)
+        return self._read(lambda reader: reader.scan(), None)
 
     def runs(self) -> Iterator[pa.Table]:
         """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
+        if self._size_bytes <= _SMALL_BYTES:
+            rows = self.all()
+            if rows.num_rows:
+                yield rows
+            return
         with ExitStack() as opened:
             files = []
             base = self.file_slice.base_file
             if base is not None:
                 source = opened.enter_context(self.meta.storage.open_input(base.path))
                 files.append(self._pieces(HFileReader(source, base.path), base.path, 0))
-            for number, block in enumerate(self._blocks(), 1):
+            for number, block in enumerate(self.blocks(), 1):
                 if block.is_delete:
                     deletes = _deletes(block, number, None)
                     files.append(iter([deletes.sort_by(KEY)]))
@@ -76,48 +83,46 @@ class GroupReader:
         """The records with these keys (text, no nulls)."""
         if not len(keys):
             return self._nothing()
-        return self._read(lambda reader, where, decoder: _found(reader.lookup_columns(keys), where, decoder), keys)
+        return self._read(lambda reader: reader.lookup_columns(keys), keys)
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
         wanted = [prefix.encode() for prefix in prefixes]
-        return self._read(lambda reader, where, decoder: _found(reader.prefix_columns(wanted), where, decoder), None)
+        return self._read(lambda reader: reader.prefix_columns(wanted), None)
 
     def _read(self, take: _Take, keys: pa.Array | None) -> pa.Table:
         storage, base = self.meta.storage, self.file_slice.base_file
-        parts = []
+        found, deletes = _Found((KEY, TYPE, *self.payloads)), []
         if base is not None:
             with storage.open_input(base.path) as source:
-                parts.append(self._part(HFileReader(source, base.path), base.path, 0, take))
-        for number, block in enumerate(self._blocks(), 1):
-            parts.append(_deletes(block, number, keys) if block.is_delete else self._log_part(block, number, take))
-        parts = [part for part in parts if part.num_rows]
+                found.add(HFileReader(source, base.path), base.path, 0, take)
+        for number, block in enumerate(self.blocks(), 1):
+            if block.is_delete:
+                deletes.append(_deletes(block, number, keys))
+                continue
+            with storage.open_input(block.path) as source:
+                reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
+                found.add(reader, block.where, number, take)
+        parts = [part for part in (*found.tables(), *deletes) if part.num_rows]
         return concat_records([self._nothing(), *parts])  # delete blocks alone lack the records' columns
 
-    def _blocks(self) -> Iterator[LogBlock]:
-        """The blocks that count, in their order."""
+    @property
+    def _size_bytes(self) -> int:
+        base = self.file_slice.base_file
+        return sum(log.size_bytes for log in self.file_slice.log_files) + (0 if base is None else base.size_bytes)
+
+    def blocks(self) -> tuple[LogBlock, ...]:
+        """The blocks of the log files that count, in their order."""
         rules = BlockRules(self.meta.config.table_version, self.counts)
         damage = damage_rules(self.meta, raises=self.raises, advice=_ADVICE)
         blocks = blocks_of(scan_slice(self.meta.storage, self.file_slice, damage), rules)
-        return (block for block in blocks if self.counts(block.instant_time))
-
-    def _log_part(self, block: LogBlock, number: int, take: _Take) -> pa.Table:
-        with self.meta.storage.open_input(block.path) as source:
-            reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
-            return self._part(reader, block.where, number, take)
-
-    def _part(self, reader: HFileReader, where: str, number: int, take: _Take) -> pa.Table:
-        return _numbered(take(reader, where, self._decoder(reader, where)), number)
+        return tuple(block for block in blocks if self.counts(block.instant_time))
 
     def _pieces(self, reader: HFileReader, where: str, number: int) -> Iterator[pa.Table]:
-        decoder = self._decoder(reader, where)
-        return (_numbered(rows, number) for rows in _tables(reader.scan(), where, decoder))
-
-    def _decoder(self, reader: HFileReader, where: str) -> AvroDecoder:
-        schema = reader.schema_json
-        if schema is None:
-            raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
-        return _decoder(schema, (KEY, TYPE, *self.payloads))
+        decoder = _decoder(_schema_of(reader, where), (KEY, TYPE, *self.payloads))
+        for entries in reader.scan():
+            rows = _decoded(entries, where, decoder)
+            yield _numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
 
     def _nothing(self) -> pa.Table:
         fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
@@ -167,31 +172,68 @@ def _optional_type(kind: pa.DataType) -> pa.DataType:
     return pa.struct([field.with_nullable(True).with_type(_optional_type(field.type)) for field in kind])
 
 
-_Take = Callable[[HFileReader, str, AvroDecoder], pa.Table]
+_Take = Callable[[HFileReader], Iterable[Entries]]
 
 
-def _scanned(reader: HFileReader, where: str, decoder: AvroDecoder) -> pa.Table:
-    return _decoded(reader.scan(), where, decoder)
+class _Found:
+    """What is found in the files of a slice. Those of one schema are decoded together: there may be few records in each
+    of many log files, and to decode a few takes as long as to decode hundreds.
+    """
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        self._columns = columns
+        self._tables: list[pa.Table] = []
+        self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, where they were, sequence
+        self._held_bytes = 0
+
+    def add(self, reader: HFileReader, where: str, number: int, take: _Take) -> None:
+        held = self._held.setdefault(_schema_of(reader, where), [])
+        for entries in gathered(take(reader)):
+            held.append((entries, where, number))
+            self._held_bytes += entries.size_bytes
+            if self._held_bytes >= GATHER_BYTES:
+                self._decode()
+
+    def tables(self) -> list[pa.Table]:
+        self._decode()
+        return self._tables
+
+    def _decode(self) -> None:
+        for schema_json, held in self._held.items():
+            if held:
+                self._tables.append(_decoded_together(held, _decoder(schema_json, self._columns)))
+                held.clear()
+        self._held_bytes = 0
 
 
-def _found(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Table:
-    return _decoded(gathered(parts), where, decoder)
+def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDecoder) -> pa.Table:
+    counts = [len(entries) for entries, _, _ in held]
+    numbers = pa.array(np.repeat(np.array([number for _, _, number in held], np.int32), counts))
+    if len(held) > 1:
+        (together,) = gathered((entries for entries, _, _ in held), sum(e.size_bytes for e, _, _ in held) + 1)
+        try:
+            return _numbered(_decoded(together, held[0][1], decoder), numbers)
+        except CorruptFile:
+            pass  # one by one, they say which it is
+    rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
+    return _numbered(rows, numbers)
 
 
-def _numbered(rows: pa.Table, number: int) -> pa.Table:
-    rows = rows.append_column(SEQUENCE, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
+def _schema_of(reader: HFileReader, where: str) -> str:
+    schema = reader.schema_json
+    if schema is None:
+        raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
+    return schema
+
+
+def _numbered(rows: pa.Table, numbers: pa.Array) -> pa.Table:
+    rows = rows.append_column(SEQUENCE, numbers)
     return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
 
 
-def _tables(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> Iterator[pa.Table]:
-    for entries in parts:
-        rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
-        yield _with_keys(rows, entries.key_array(), where)
-
-
-def _decoded(parts: Iterable[Entries], where: str, decoder: AvroDecoder) -> pa.Table:
-    tables = list(_tables(parts, where, decoder))
-    return pa.concat_tables(tables) if tables else decoder.schema.empty_table()
+def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
+    rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
+    return _with_keys(rows, entries.key_array(), where)
 
 
 def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:

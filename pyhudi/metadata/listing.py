@@ -90,4 +90,6 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
         path = "" if key == NON_PARTITIONED else str(key)
         own = range(ends[row], ends[row + 1])
         listed[path] = [FileInfo(data_path(path, names[at]), sizes[at], 0) for at in own if not deleted[at]]
+        if table.deleted:
+            listed[path] = [entry for entry in listed[path] if entry.path not in table.deleted]
     return listed

@@ -23,6 +23,7 @@ from pyhudi.metadata.indexed_columns import statistics_partitions
 from pyhudi.metadata.initialization import build_partition, create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
 from pyhudi.metadata.listing import missing_instants
+from pyhudi.metadata.log_compaction import drop_pending_log_compactions
 from pyhudi.metadata.partition_stats_partition import PartitionStatsPartition
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.record_index_partition import RecordIndexPartition
@@ -30,8 +31,9 @@ from pyhudi.metadata.removal import remove_metadata_table, unlist_partitions
 from pyhudi.metadata.secondary_index_partition import SecondaryIndexPartition, why_no_secondary_index
 from pyhudi.metadata.services import run_services
 from pyhudi.metadata.table import SOLO, MetadataTable
-from pyhudi.metadata.undo import forget, is_built_of, is_compacted
+from pyhudi.metadata.undo import forget, is_built_of, is_compacted, is_log_compaction
 from pyhudi.metadata.updates import PartitionUpdate
+from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind
 from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.options.metadata import REFUSE, MetadataOptions
@@ -210,7 +212,7 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     if is_restore:
         undone = tuple(dict.fromkeys((*undone, *_without_instant(table))))
     if undone:
-        table = settle_pending_compactions(table)
+        table = drop_pending_log_compactions(settle_pending_compactions(table))
     compacted = [one for one in undone if is_compacted(table, one) or is_built_of(table, _FILES, one)]
     if compacted and is_restore:
         return _completed(build_anew(table.data, options))
@@ -229,7 +231,8 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     names = (*table.partitions, *_being_built(table))
     fresh = [name for name in names if name != _FILES and (compacted or name in late)]
     if fresh:
-        table = rebuild_partitions(table, fresh, options)
+        deleted = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
+        table = rebuild_partitions(replace(table, deleted=frozenset(deleted)), fresh, options)
     updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
 
@@ -265,6 +268,7 @@ def _without_instant(table: MetadataTable) -> tuple[str, ...]:
         and i.requested_time not in known
         and since is not None
         and i.requested_time > since
+        and not is_log_compaction(table, i)
     )
 
 
@@ -279,10 +283,10 @@ def rebuild_partitions(table: MetadataTable, partitions: Sequence[str], options:
     builds all.
     """
     unlist_partitions(table.data, partitions)
-    table = MetadataTable(table.data.reload(), table.meta)
+    now = MetadataTable(table.data.reload(), table.meta)
     for name in partitions:
-        table = build_kept(table, name, options)
-    return MetadataTable(built(table.data), table.meta)
+        now = build_kept(replace(now, deleted=table.deleted), name, options)
+    return MetadataTable(built(now.data), now.meta)
 
 
 def _check_up_to_date(table: MetadataTable) -> None:

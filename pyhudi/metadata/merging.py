@@ -22,7 +22,7 @@ from pyhudi.formats.bodies import Body
 from pyhudi.metadata.group_reader import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
 
-__all__ = ["merged_records"]
+__all__ = ["merged_logs", "merged_records"]
 
 
 def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
@@ -49,6 +49,52 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     return newest
 
 
+def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Array] | None:
+    """What log files say together, to be merged with a base file later: the newest record of each key, or those of it
+    combined, and the keys that are deleted.
+
+    None when that can't be said without the base file: where a record follows what takes the older ones away.
+
+    Args: versions: as for `merged_records`, of log files alone.
+    """
+    columns = [KEY, TYPE, *kind.payloads]
+    order = pc.sort_indices(versions, sort_keys=[(KEY, "ascending"), (SEQUENCE, "ascending")])
+    rows = versions.take(order).combine_chunks()
+    if not rows.num_rows:
+        return rows.select(columns), pa.array([], pa.string())
+    starts = np.flatnonzero(_first_of_each(rows.column(KEY)))
+    last = np.append(starts[1:], rows.num_rows) - 1
+    is_deleted = rows.column(DELETED).to_numpy()[last]
+    newest = rows.take(pa.array(last[~is_deleted])).select(columns)
+    deleted = rows.column(KEY).take(pa.array(last[is_deleted])).combine_chunks()
+    several = (last - starts)[~is_deleted] > 0
+    if kind not in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) or not several.any():
+        return newest, deleted
+    begin, end = starts[~is_deleted][several], last[~is_deleted][several]
+    if any(_follows_deletion(rows, *ends, kind) for ends in zip(begin.tolist(), end.tolist(), strict=True)):
+        return None
+    combined = _combined(rows, begin, end, kind, keeps_deleted=True)
+    return _replaced(newest, kind.payloads[0], several, combined), deleted
+
+
+def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) -> bool:
+    """Does a version of a key come after one that takes away what a base file may have?"""
+    before = rows.slice(start, end - start)
+    if pc.any(before.column(DELETED)).as_py():
+        return True
+    payloads = rows.column(kind.payloads[0]).slice(start, end - start + 1).to_pylist()
+    if kind is not MetadataKind.FILES:
+        return any(one is not None and one["isDeleted"] for one in payloads[:-1])
+    taken: set[str] = set()
+    for entries in payloads:
+        for name, entry in entries or ():
+            if entry["isDeleted"]:
+                taken.add(name)
+            elif name in taken:
+                return True
+    return False
+
+
 def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     first = np.ones(len(keys), np.bool_)
     if len(keys) > 1:
@@ -67,14 +113,19 @@ def _since_delete(rows: pa.Table, first: npt.NDArray[np.bool_]) -> npt.NDArray[n
 
 
 def _combined(
-    rows: pa.Table, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], kind: MetadataKind
+    rows: pa.Table,
+    starts: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    kind: MetadataKind,
+    *,
+    keeps_deleted: bool = False,
 ) -> list[Body | list[tuple[str, Body]] | None]:
     """The payloads of keys with several versions. A loop over keys: few have several, and each has its own rules."""
     payloads = rows.column(kind.payloads[0])
     merged = []
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         versions = payloads.slice(start, end - start + 1).to_pylist()
-        merged.append(_joined_files(versions) if kind is MetadataKind.FILES else _joined_stats(versions))
+        merged.append(_joined_files(versions, keeps_deleted) if kind is MetadataKind.FILES else _joined_stats(versions))
     return merged
 
 
@@ -88,12 +139,14 @@ def _replaced(newest: pa.Table, payload: str, several: npt.NDArray[np.bool_], co
     return newest.set_column(at, field, both.take(pa.array(places)))
 
 
-def _joined_files(versions: Iterable[Iterable[tuple[str, Body]] | None]) -> list[tuple[str, Body]]:
+def _joined_files(
+    versions: Iterable[Iterable[tuple[str, Body]] | None], keeps_deleted: bool = False
+) -> list[tuple[str, Body]]:
     files: dict[str, Body] = {}
     for version in versions:
         for name, newer in version or ():
             older = files.get(name)
-            if newer["isDeleted"] and older is not None and not older["isDeleted"]:
+            if newer["isDeleted"] and older is not None and not older["isDeleted"] and not keeps_deleted:
                 del files[name]
             elif newer["isDeleted"] or older is None:
                 files[name] = newer

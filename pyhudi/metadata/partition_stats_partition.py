@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.metadata.column_stats_partition import stats_of_commit
 from pyhudi.metadata.group_reader import concat_records
@@ -73,12 +74,19 @@ class PartitionStatsPartition:
         found: dict[str, tuple[pa.Table, Collection[str]]] = {}
         for path, names in names_after(data, change).items():
             if names:
-                known = _known(table, path, columns)
-                found[path] = (concat_records([known, *new.get(path, ())]), names)
+                written = new.get(path, [])
+                known = [] if _all_of(written, names) else [_known(table, path, columns)]
+                found[path] = (concat_records([*known, *written]), names)
             else:
                 empty.append(path)
         update = partition_stats_update(version, columns, found)
         return update.joined([partition_stats_deletions(version, columns, empty)])
+
+
+def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
+    """Are these the statistics of all files? Then there is no need to look for others."""
+    known = {name for own in stats for name in pc.unique(own.column("fileName")).to_pylist()}
+    return known.issuperset(names)
 
 
 def _known(table: MetadataTable, path: str, columns: Sequence[str]) -> pa.Table:

@@ -43,12 +43,14 @@ _FIRST_INITIALIZATION = "010"
 @dataclass(frozen=True)
 class MetadataTable:
     """The metadata table of `data`, at one moment. `meta`: of the metadata table itself. `raises`: a log file that lost
-    blocks is an error, else a warning.
+    blocks is an error, else a warning. `deleted`: paths of files that `files` lists, though they were deleted: of an
+    instant that is being taken back.
     """
 
     data: MetaClient
     meta: MetaClient
     raises: bool = True
+    deleted: frozenset[str] = frozenset()
     _slices: dict[str, tuple[FileSlice, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -70,7 +72,7 @@ class MetadataTable:
 
     def reloaded(self) -> MetadataTable:
         """The same with the metadata table as it is now; who holds the data table's lock knows that one unchanged."""
-        return MetadataTable(self.data, self.meta.reload(), self.raises)
+        return MetadataTable(self.data, self.meta.reload(), self.raises, self.deleted)
 
     @property
     def partitions(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from pyhudi.formats.log.reader import LogBlock, scan_log
 from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import META_FOLDER, LogFileName, instant_of
 from pyhudi.model.instant import INSTANT_TIME_DIGITS, ActionKind, Instant
@@ -18,21 +19,34 @@ from pyhudi.model.metadata_versions import BY_COMPLETION, OWN_LOG_FILES
 from pyhudi.storage.base import FileInfo
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["forget", "is_built_of", "is_compacted"]
+__all__ = ["files_written_by", "forget", "is_built_of", "is_compacted", "is_log_compaction"]
 
 _FIRST_BUILD = "010"  # below version 8: digits behind the instant that a partition was built of
 
 
 def is_compacted(table: MetadataTable, instant_time: str) -> bool:
-    """Is what this instant wrote in a base file, so that it can't be told apart any more? Also when it was archived."""
+    """Is what this instant wrote in a base file, or a block of a log compaction, so that it can't be told apart any
+    more? Also when it was archived.
+    """
     own = [i for i in table.meta.timeline if i.requested_time == instant_time]
     oldest = min((i.requested_time for i in table.meta.timeline), default="")
-    compactions = [i.requested_time for i in table.meta.timeline if i.action is ActionKind.COMMIT and i.is_completed]
+    compactions = [i.requested_time for i in table.meta.timeline.completed() if _is_compaction(table, i)]
     if not own:
         return instant_time < oldest
     by_completion = table.data.config.table_version >= BY_COMPLETION
     when = (own[0].completion_time or "") if by_completion else instant_time
     return own[0].is_completed and any(compaction > when for compaction in compactions)
+
+
+def _is_compaction(table: MetadataTable, instant: Instant) -> bool:
+    return instant.action is ActionKind.COMMIT or is_log_compaction(table, instant)
+
+
+def is_log_compaction(table: MetadataTable, instant: Instant) -> bool:
+    """Is this completed delta commit a log compaction?"""
+    if instant.action is not ActionKind.DELTACOMMIT or not instant.is_completed:
+        return False
+    return table.meta.commits.metadata(instant).operation_type == OperationType.LOG_COMPACT
 
 
 def is_built_of(table: MetadataTable, partition: str, instant_time: str) -> bool:
@@ -68,7 +82,7 @@ def forget(table: MetadataTable, instant_time: str) -> bool:
     writer = TimelineWriter(storage, table.meta.config)
     pending = _pending(found)
     instant = writer.revert_to_inflight(found[0]) if pending is None else pending
-    for entry in _written_by(table, instant_time):
+    for entry in files_written_by(table, instant_time):
         storage.delete(entry.path)
     writer.delete_files(instant)
     return True
@@ -79,7 +93,8 @@ def _pending(found: list[Instant]) -> Instant | None:
     return None if any(i.is_completed for i in found) else found[0]
 
 
-def _written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
+def files_written_by(table: MetadataTable, instant_time: str) -> Iterator[FileInfo]:
+    """The files that an instant of the metadata table has made."""
     by_name = table.data.config.table_version >= OWN_LOG_FILES
     for folder in table.meta.storage.list(""):
         if not folder.is_dir or folder.name == META_FOLDER:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyhudi.actions.undo.restore import restore
 from pyhudi.actions.undo.rollback_to import roll_back
 from pyhudi.errors import TableError, WriteConflict
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.services.archive.archiving import archive
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 from pyhudi.view.readable_history import load_readable_history
@@ -57,6 +58,8 @@ class Lived(Cleaned):
         self.rows_at = {time: rows for time, rows in self.rows_at.items() if time in there}
 
     def check(self, retained: int = 0) -> None:
+        assert validate(self.table.meta) == ()
+        assert self.table.meta.config.metadata_partitions
         _, active = self.instants()
         retention = load_readable_history(self.table.meta)
         for time, rows in self.rows_at.items():

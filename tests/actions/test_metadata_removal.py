@@ -47,8 +47,10 @@ def test_a_folder_without_properties_is_removed_without_a_word(recwarn: pytest.W
     assert not [warning for warning in recwarn if warning.category is MetadataTableRemoved]
 
 
-def test_our_own_tables_have_no_metadata_table() -> None:
+def test_a_table_that_is_made_without_a_metadata_table_gets_none_later() -> None:
     table = TestTable()
-    table.bulk_insert(("a", "x", 1, 10))
+    table.bulk_insert(("a", "x", 1, 10), metadata_enable="false")
+    table.upsert(("a", "x", 2, 11))
 
     assert not has_metadata_table(table.meta)
+    assert not table.meta.config.metadata_to_build

@@ -28,7 +28,7 @@ LAYOUTS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_hudi_rs_reads_what_writes_left(layout: str, version: str, tmp_path: Path) -> None:
     options = {"hoodie.write.table.version": version, **LAYOUTS[layout]}
-    table = TestTable(LocalStorage(str(tmp_path / "table")), options)
+    table = TestTable(LocalStorage(str(tmp_path / "table")), options, metadata_by_default=True)
     start: list[Row] = [(f"k{n}", f"p {n % 3}", 1, n) for n in range(30)]
     first = table.bulk_insert(*start)
     table.upsert(("k1", "p 1", 1, 111), ("new", "p 0", 1, 5))

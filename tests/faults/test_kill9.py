@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.local import LocalStorage
 from tests.support.sweeps import SAMPLED
 from tests.support.tables.small import TestTable
@@ -51,3 +52,5 @@ def test_no_committed_row_is_lost_when_writers_are_killed(tmp_path: Path) -> Non
     table.upsert(("end", "x", 1, 1))
     assert not table.meta.timeline.pending().instants
     assert not list(table.storage.walk(".hoodie/.temp"))
+    assert table.meta.config.metadata_partitions == ("column_stats", "files", "partition_stats")
+    assert validate(table.meta) == ()

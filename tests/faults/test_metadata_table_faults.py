@@ -17,6 +17,7 @@ from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.services.clean.cleaning import clean
 from tests.support.tables.small import SCHEMA, TestTable
+from tests.support.tables.small import rows_of as arrow_rows
 from tests.support.tables.undone import clustering, compact, restored, rolled_back, saved, served
 from tests.support.tables.with_metadata import check, table_of
 from tests.support.writers.dying import deaths, on_clone
@@ -29,6 +30,14 @@ BY_HAND = {"compact_inline": "false", "clean_automatic": "false", "archive_autom
 def new(version: str, kind: str) -> TestTable:
     """Its metadata table is compacted at each write: all that it does is in each of them."""
     return table_of(version, kind, metadata_compact_max_delta_commits="1", **BY_HAND)
+
+
+def by_default(version: str, kind: str) -> TestTable:
+    """Nobody says that it shall have one."""
+    table = new(version, kind)
+    table.options = {key: text for key, text in table.options.items() if key != "hoodie.metadata.enable"}
+    table.metadata_by_default = True
+    return table
 
 
 def loaded(version: str, kind: str) -> TestTable:
@@ -84,6 +93,9 @@ ACTIONS: dict[str, tuple[Make, str, Callable[[TestTable], object]]] = {
     "made by an upsert": (without_metadata_table, COPY_ON_WRITE, upsert),
     "upsert": (written, COPY_ON_WRITE, upsert),
     "upsert of log files": (written, MERGE_ON_READ, upsert),
+    "delete": (written, COPY_ON_WRITE, lambda t: t.delete(("b", "x"))),
+    "insert_overwrite": (written, COPY_ON_WRITE, lambda t: t.write("insert_overwrite", arrow_rows(("n", "x", 1, 5)))),
+    "made by default": (by_default, MERGE_ON_READ, lambda t: t.bulk_insert(*START)),
     "clean": (with_old_files, COPY_ON_WRITE, clean_now),
     "compaction": (written, MERGE_ON_READ, compact),
     "clustering": (loaded, COPY_ON_WRITE, clustering),
@@ -93,7 +105,14 @@ ACTIONS: dict[str, tuple[Make, str, Callable[[TestTable], object]]] = {
 }
 
 
-QUICK = [("upsert", "9"), ("rollback", "6"), ("rollback of log files", "9"), ("restore", "9"), ("clustering", "6")]
+QUICK = [
+    ("made by default", "9"),
+    ("upsert", "9"),
+    ("rollback", "6"),
+    ("rollback of log files", "9"),
+    ("restore", "9"),
+    ("clustering", "6"),
+]
 CASES = [
     pytest.param(name, version, marks=() if (name, version) in QUICK else pytest.mark.slow)
     for name in ACTIONS

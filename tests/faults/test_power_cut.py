@@ -34,6 +34,7 @@ def test_a_table_lives_on_through_many_power_cuts(name: str) -> None:
     chance = random.Random(f"{SEED} {name}")
     table = make(version)
     table.options = {**table.options, **SERVED}
+    table.metadata_by_default = True
     table.bulk_insert(*START)
     for n in range(2, 2 + max(8, ROUNDS // 8)):
         step = record(table, partial(chance.choice(steps), n=n))

@@ -10,6 +10,7 @@ import pytest
 from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import SOLO, MetadataTable
+from pyhudi.metadata.undo import is_log_compaction
 from pyhudi.model.instant import ActionKind
 from pyhudi.storage import open_storage
 from tests.support.judge.comparing import assert_pyhudi_reads
@@ -126,3 +127,50 @@ def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
     assert HudiTable.open(str(kept)).metadata.validate() == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
     judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=INDEXED)
+
+
+LOGS = {
+    **ON,
+    "hoodie.metadata.log.compaction.enable": "true",
+    "hoodie.metadata.log.compaction.blocks.threshold": "3",
+    "hoodie.metadata.compact.max.delta.commits": "100",
+    "hoodie.metadata.index.column.stats.enable": "true",
+}
+
+
+def log_compactions(table: Path) -> set[str]:
+    found = MetadataTable.open(MetaClient.load(open_storage(str(table))))
+    assert found is not None
+    return {i.requested_time for i in found.meta.timeline if is_log_compaction(found, i)}
+
+
+@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.parametrize(
+    ("version", "kind"), [(9, {}), pytest.param(8, MERGE_ON_READ, marks=SLOW), pytest.param(6, {}, marks=SLOW)]
+)
+def test_real_hudi_goes_on_with_a_log_compacted_metadata_table_and_so_does_pyhudi(
+    version: int, kind: dict[str, str], judge: Judge, tmp_path: Path
+) -> None:
+    options = {**KEYS, **kind, **(BY_VALUE if version < 8 else {})}
+    story, hudi = Story(f"log_compacted_v{version}", version, options, ()), HUDI_OF_TABLE_VERSION[version]
+    table, kept = tmp_path / "table", tmp_path / "kept"
+
+    def write(path: Path, numbers: range, ts: int) -> None:
+        data = pa.Table.from_pylist(rows(numbers, ts), schema=SCHEMA)
+        write_hudi(str(path), data, operation="upsert", options={**story.write_options(), **LOGS})
+
+    for number in range(7):
+        write(table, range(number, number + 6), number)
+    own = log_compactions(table)
+    assert own
+    assert not compactions(table)
+    steps = judge.check(table, hudi, steps=list(STEPS), keep=str(kept), options=LOGS)
+    for name in ("metadata_files", "upsert", "metadata_after"):
+        assert not steps[name].get("skipped"), steps[name]
+    assert own <= log_compactions(kept)
+    assert HudiTable.open(str(kept)).metadata.validate() == ()
+
+    for number in range(4):
+        write(kept, range(number, number + 3), 100 + number)
+    assert HudiTable.open(str(kept)).metadata.validate() == ()
+    assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")

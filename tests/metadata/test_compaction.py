@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 import pytest
 
 from pyhudi.errors import HudiError
-from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.compaction import compact_if_due, run_pending_compactions
-from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.instant import ActionKind
 from pyhudi.queries.metadata_validation import validate
-from pyhudi.storage import open_storage
 from tests.support.golden.folder import Golden
+from tests.support.golden.metadata_tables import at, plain
 from tests.support.tables.small import Row, TestTable
 from tests.support.tables.with_metadata import metadata_of, table_of
 from tests.support.writers.dying import on_clone
@@ -27,32 +21,18 @@ GOLDEN = [
 ] + [("1.2.0", "mdt_all_mor"), ("1.2.0", "mdt_all_mor_prli"), ("0.15.0", "mdt_all_mor"), ("0.15.0", "mdt_compacted_a")]
 
 
-def opened(path: Path) -> MetadataTable:
-    table = MetadataTable.open(MetaClient.load(open_storage(str(path))))
-    assert table is not None
-    return table
-
-
-def plain(records: pa.Table) -> list[dict[str, Any]]:
-    rows = records.to_pylist()
-    for row in rows:
-        for name, value in row.items():
-            row[name] = sorted(value) if name == "filesystemMetadata" and value is not None else value
-    return sorted(rows, key=lambda row: row["key"])
-
-
 @pytest.mark.parametrize(("version", "name"), GOLDEN)
 def test_a_compacted_metadata_table_of_hudi_has_the_records_that_it_had(
     golden: Golden, version: str, name: str
 ) -> None:
     path, _ = golden(version, name)
-    before = opened(path)
+    before = at(path)
     expected = {partition: plain(before.records(partition)) for partition in before.partitions}
 
     after = compact_if_due(run_pending_compactions(before), 1)
 
     assert not after.meta.timeline.pending().of([ActionKind.COMPACTION]).instants
-    found = opened(path)
+    found = at(path)
     for partition in found.partitions:
         assert plain(found.records(partition)) == expected[partition], partition
         assert not any(s.log_files for s in found.slices(partition)), partition

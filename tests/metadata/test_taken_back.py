@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
+from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.initialization import build_partition
 from pyhudi.metadata.partitions import file_group_id
 from pyhudi.model.instant import ActionKind
+from pyhudi.queries.metadata_validation import validate
 from tests.support.tables.small import TestTable
 from tests.support.tables.undone import restored, rolled_back, saved
 from tests.support.tables.with_metadata import (
@@ -25,7 +27,7 @@ from tests.support.writers.dying import deaths
 
 @pytest.fixture(autouse=True)
 def names_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    keep_names(monkeypatch)
+    keep_names(monkeypatch)  # of tables that ask for them
 
 
 def compacted(version: str, kind: str, every: str = "1") -> TestTable:
@@ -118,3 +120,18 @@ def test_a_partition_that_is_built_when_the_first_instants_were_archived_hides_n
     assert built.meta.timeline.find("0" * 17) is not None
     assert built.records("files").to_pylist() == files.to_pylist()
     assert metadata_of(table).records("files").to_pylist() == files.to_pylist()
+
+
+@pytest.mark.parametrize(("version", "kind"), KINDS[2:])
+def test_statistics_and_keys_are_built_anew_without_the_files_that_a_rollback_deleted(version: str, kind: str) -> None:
+    few = {"metadata_global_record_level_index_min_filegroup_count": "1"}
+    index = {"metadata_global_record_level_index_enable": "true", **few}
+    table = table_of(version, kind, compact_inline="false", **index)
+    table.bulk_insert(("a", "x", 1, 10), ("b", "y", 1, 20))
+    table.upsert(("b", "y", 2, 21), ("e", "z", 1, 50))
+    compact_if_due(metadata_of(table), 1)
+    rolled_back(table)
+    assert validate(table.meta) == ()
+    assert table.rows() == [("a", "x", 1, 10), ("b", "y", 1, 20)]
+    table.upsert(("b", "y", 3, 22))
+    assert validate(table.meta) == ()

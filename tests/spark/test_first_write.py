@@ -65,6 +65,14 @@ def test_after_a_null_key_the_next_first_write_takes_another_key(spark: Any, tmp
     assert pyhudi.HudiTable.open(path).config.record_key_fields == ("id",)
 
 
+def test_the_first_write_of_a_data_frame_brings_a_metadata_table(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_frame(numbered(spark), path, {**OPTIONS, OPERATION: "upsert"})
+    table = pyhudi.HudiTable.open(path)
+    assert table.metadata.partitions == ("column_stats", "files", "partition_stats")
+    assert table.metadata.validate() == ()
+
+
 @pytest.mark.parametrize("table_type", ["MERGE_ON_READ", "COPY_ON_WRITE"])
 def test_writes_and_reads_raise_no_warning(spark: Any, tmp_path: Path, table_type: str) -> None:
     path = str(tmp_path / "t")

@@ -79,6 +79,7 @@ def test_a_table_with_a_location_keeps_its_files_unless_purged(sql: Any, tmp_pat
     path = str(tmp_path / "outside")
     sql.sql(CREATE.format(name="outside", more=f"LOCATION '{path}'"))
     put(path, (1, "a", 1, "d1"))
+    assert pyhudi.HudiTable.open(path).metadata.partitions == ("column_stats", "files", "partition_stats")
 
     sql.sql("DROP TABLE outside")
     sql.sql(f"CREATE TABLE found USING hudi LOCATION '{path}'")

@@ -124,6 +124,8 @@ def test_format_hudi_is_the_same_writer(spark: Any, tmp_path: Path, source: Sour
     assert values(table) == {1: 1, 2: 2}
     assert table.config.partition_fields == ("ts",)
     assert batches(table) == ['{"default_single_writer":"0"}']
+    assert table.metadata.partitions == ("column_stats", "files", "partition_stats")
+    assert table.metadata.validate() == ()
 
 
 PLAIN = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64())])

@@ -43,7 +43,8 @@ def no_test_waits_for_ever() -> Iterator[None]:
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    write_hudi(tmp_path / "t", ROWS, **KEYS)
+    """Without a metadata table: its readers walk through the folders."""
+    write_hudi(tmp_path / "t", ROWS, **KEYS, options={"hoodie.metadata.enable": "false"})
     return tmp_path / "t"
 
 

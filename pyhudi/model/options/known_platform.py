@@ -30,7 +30,6 @@ PLATFORM = (
             !metadata.index.expression.options metadata.index.expression.parallelism=200
             metadata.index.partition.stats.parallelism=200 !metadata.index.secondary.column
             metadata.index.secondary.enable=true metadata.index.secondary.parallelism=200
-            metadata.log.compaction.blocks.threshold=5 metadata.log.compaction.enable=false
             metadata.max.deltacommits.when_pending=1000 metadata.max.init.parallelism=100000
             metadata.max.logfile.size=2147483648 metadata.max.reader.buffer.size=10485760
             metadata.max.reader.memory=1073741824 metadata.metrics.enable=false

@@ -19,8 +19,8 @@ REFUSE = "refuse"  # a metadata table that is damaged or not up to date
 
 @dataclass(frozen=True, slots=True)
 class MetadataOptions:
-    """Options of the metadata table. `enable`: None: a table keeps the metadata table that it has, and gets none.
-    `column_stats_columns`: () for the table's first columns.
+    """Options of the metadata table. `enable`: None: a table keeps the metadata table that it has, and gets none
+    unless it is new. `column_stats_columns`: () for the table's first columns.
     """
 
     enable: bool | None = None  # the option is a query's, too, and declared with those
@@ -35,6 +35,18 @@ class MetadataOptions:
         "hoodie.metadata.compact.max.delta.commits",
         10,
         "Delta commits of the metadata table after which it is compacted.",
+        minimum=1,
+    )
+
+    log_compaction: bool = option(
+        "hoodie.metadata.log.compaction.enable",
+        False,
+        "Log files of the metadata table are merged into one where they have many blocks, between its compactions.",
+    )
+    log_blocks_min: int = option(
+        "hoodie.metadata.log.compaction.blocks.threshold",
+        5,
+        "Log blocks of a slice of the metadata table that a log compaction merges; slices with fewer are left.",
         minimum=1,
     )
 

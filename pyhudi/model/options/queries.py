@@ -92,8 +92,9 @@ class QueryOptions:
     use_metadata: bool = option(
         METADATA,
         True,
-        "Queries take files and column statistics from the metadata table, if it is up to date. A write that says true "
-        "makes one if there is none, one that says false takes it out; else a table keeps the one that it has.",
+        "Queries take files and column statistics from the metadata table, if it is up to date. A new table gets one "
+        "with its first write, unless the call that makes it says false. A write that says true makes one if there is "
+        "none, one that says false takes it out; else a table keeps what it has.",
         scopes=ON_READ_AND_WRITE,
     )
     unique_keys: bool = option(

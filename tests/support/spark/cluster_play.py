@@ -71,6 +71,9 @@ def play(spark: SparkSession, path: str, table_type: str) -> None:
     (run,) = table.cluster(options={"hoodie.clustering.plan.strategy.sort.columns": "v"}).runs
     assert run.rows_written == UPSERTED.stop
     check(spark, path, "after clustering")
+    table = HudiTable.open(path)
+    assert table.metadata.partitions == ("column_stats", "files", "partition_stats")
+    assert table.metadata.validate() == (), f"the metadata table of {path}"
 
 
 def main(master: str, folder: str) -> None:

@@ -1,4 +1,4 @@
-"""A table that remembers its rows of each commit, and every service that may run on it."""
+"""A table that remembers its rows of each commit, and every service that may run on it; made as users' tables are."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Cleaned:
 
     def __init__(self, version: str, table_type: str) -> None:
         options = {"hoodie.write.table.version": version, "hoodie.datasource.write.table.type": table_type}
-        self.table = TestTable(MemoryStorage(), {**options, **QUIET}, engine=LocalEngine(1))
+        self.table = TestTable(MemoryStorage(), {**options, **QUIET}, engine=LocalEngine(1), metadata_by_default=True)
         self.table.bulk_insert(("a", "x", 1, 0), ("b", "y", 1, 0), ("c", "z", 1, 0))
         self.rows_at: dict[str, list[Any]] = {}
         self.note()

@@ -36,6 +36,8 @@ DEFAULTS = {
     "hoodie.index.bloom.fpp": "0.001",
 }
 
+NO_METADATA = {"hoodie.metadata.enable": "false"}  # a new table without one keeps none, and is made faster
+
 Row = tuple[str, str, int, int]
 
 
@@ -46,7 +48,11 @@ def rows_of(*rows: Row) -> pa.Table:
 
 @dataclass
 class TestTable:
-    """A table that tests write to."""
+    """A table that tests write to.
+
+    `metadata_by_default`: it is made as users' tables are; False: without a metadata table, unless options say
+    otherwise.
+    """
 
     __test__ = False
 
@@ -55,12 +61,14 @@ class TestTable:
     clock: Clock = field(default_factory=SystemClock)
     engine: LocalEngine = field(default_factory=lambda: LocalEngine(2))
     failed_writes_policy: str | None = None  # None: what the options say
+    metadata_by_default: bool = False
 
     def write(self, operation: str, data: Any, **options: str) -> WriteResult:
         """One write; keyword options have "_" for ".", behind "hoodie."."""
-        given = {**DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
-        given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
         config = load_table_config(self.storage) if table_exists(self.storage) else None
+        new = NO_METADATA if config is None and not self.metadata_by_default else {}
+        given = {**new, **DEFAULTS, **self.options, "hoodie.datasource.write.operation": operation}
+        given |= {"hoodie." + name.replace("_", "."): text for name, text in options.items()}
         parsed = WriteOptions.parse(given, table=config)
         if self.failed_writes_policy is not None:
             parsed = replace(parsed, failed_writes_policy=self.failed_writes_policy)

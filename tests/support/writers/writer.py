@@ -10,7 +10,7 @@ from tests.support.tables.small import TestTable
 
 
 def main() -> None:
-    table = TestTable(LocalStorage(sys.argv[1]))
+    table = TestTable(LocalStorage(sys.argv[1]), metadata_by_default=True)
     for n in itertools.count():
         # Each commit rewrites the counter row and adds a row of its own: both or none must be there.
         value = int(sys.argv[2]) * 1_000_000 + n
