@@ -15,6 +15,7 @@ SELECT * FROM t WHERE false;
 SELECT t.* FROM t WHERE false;
 SELECT listed.t.id, t.city FROM listed.t WHERE listed.t.id = 2;
 TABLE t;
+-- differs: Sequence numbers and names of files are each writer's own.
 SELECT nope FROM t;
 
 -- case: queries with several tables
