@@ -1,0 +1,52 @@
+"""dbt with Hudi tables: `python -m pyhudi.session.dbt run`, with the arguments of `dbt`.
+
+dbt's adapter for Spark, with `method: session`, asks Spark's builder for a session at each statement and gets the one
+that there is. So there is one before dbt begins, and it is enabled. Source: docs/dbt.md.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from pyspark.sql import SparkSession
+
+from pyhudi.errors import ConfigError
+from pyhudi.session.enable import enable
+
+__all__ = ["main"]
+
+
+class _Result(Protocol):
+    success: bool
+    exception: BaseException | None
+
+
+class _Runner(Protocol):
+    def invoke(self, args: list[str]) -> _Result: ...
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run dbt in this process.
+
+    Args: arguments: what follows `dbt` on its command line.
+    Returns: dbt's exit code: 0, 1 when a model failed, 2 when dbt did.
+    Raises: ConfigError when dbt and its adapter for Spark are not installed.
+    """
+    try:
+        import_module("dbt.adapters.spark.session")
+        runner = cast("_Runner", import_module("dbt.cli.main").dbtRunner())
+    except ImportError as error:
+        raise ConfigError(f"dbt needs its adapter for Spark: pip install dbt-spark ({error}).") from error
+    # dbt asks for Hive's catalog, too: names have to outlast the process.
+    enable(SparkSession.builder.enableHiveSupport().getOrCreate())
+    result = runner.invoke(list(arguments))
+    if result.success:
+        return 0
+    return 1 if result.exception is None else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+"""What is recorded of real Hudi's answers to the lists of statements is what it answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.judge.real_hudi import Judge
+from tests.support.sql.recorded import TOPICS, ask_real_hudi, recorded
+from tests.support.sql.statements import cases
+
+pytestmark = pytest.mark.slow
+
+
+def test_real_hudi_answers_as_it_is_recorded(judge: Judge, tmp_path: Path) -> None:
+    """`judge`: it is set up."""
+    listed = {topic: cases(f"{topic}.sql") for topic in TOPICS}
+    answers = ask_real_hudi([case for found in listed.values() for case in found], tmp_path)
+    differing = []
+    for topic, found in listed.items():
+        kept = recorded(topic)
+        for case in found:
+            for was, now in zip(kept[case.name], answers[case.name], strict=True):
+                refused = "refused" in was and "refused" in now
+                rows = [sorted(map(json.dumps, answer.get("rows", []))) for answer in (was, now)]
+                if not refused and (was.get("columns") != now.get("columns") or rows[0] != rows[1]):
+                    differing.append((case.name, was, now))
+    assert differing == []

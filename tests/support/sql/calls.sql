@@ -1,0 +1,24 @@
+-- case: calls about commits
+CREATE TABLE t (id INT, v STRING) USING hudi TBLPROPERTIES (primaryKey = 'id');
+INSERT INTO t VALUES (1, 'a'), (2, 'b');
+UPDATE t SET v = 'c' WHERE id = 1;
+DELETE FROM t WHERE id = 2;
+CALL show_commits(table => 't');
+CALL show_commits('t', 1);
+CALL show_commits(table => 't', limit => 2);
+CALL show_commits(limit => 1, table => 'listed.t');
+CALL system.show_commits(table => 't', limit => 1);
+CALL SHOW_COMMITS(table => 't', limit => 1);
+CALL show_commits_metadata(table => 't', limit => 10);
+CALL show_commit_files(table => 't', instant_time => '{t.instant2}', limit => 10);
+CALL show_commit_partitions(table => 't', instant_time => '{t.instant1}');
+CALL show_commit_write_stats(table => 't', instant_time => '{t.instant1}');
+CALL show_commit_extra_metadata(table => 't', metadata_key => 'schema');
+CALL show_timeline(table => 't');
+CALL show_rollbacks(table => 't');
+CALL stats_wa(table => 't');
+CALL show_commits();
+CALL show_commits(table => 'nobody');
+CALL show_commits(nope => 't');
+CALL nobody(table => 't');
+CALL show_commits(path => '{folder}/listed/t');
