@@ -8,6 +8,7 @@ from __future__ import annotations
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.maintenance import (
     MetadataTableRebuilt,
@@ -71,6 +72,7 @@ def _fault(meta: MetaClient) -> HudiError | None:
             )
         for partition in table.partitions:
             check_log_files(table, partition)
+        read_index_definitions(meta.storage)  # a death may have left a half of them
         missing = missing_instants(table)
     except HudiError as error:
         return error

@@ -23,6 +23,7 @@ __all__ = [
     "IndexDefinition",
     "IndexDefinitions",
     "column_stats_definition",
+    "delete_unreadable",
     "expression_index_definition",
     "is_partitioned_record_index",
     "read_index_definitions",
@@ -135,6 +136,16 @@ def write_index_definitions(storage: Storage, definitions: IndexDefinitions) -> 
     bodies = {name: one.body() for name, one in definitions.by_name.items()}
     storage.write(INDEX_DEFINITIONS_PATH, pretty_json({_DEFINITIONS: bodies, **definitions.others}).encode())
     storage.sync([INDEX_DEFINITIONS_PATH])
+
+
+def delete_unreadable(storage: Storage) -> None:
+    """Delete the file when it can't be read: a process died that was writing it, on a store that does not replace files
+    in one step. For whoever makes all of the definitions anew, under the table's lock.
+    """
+    try:
+        read_index_definitions(storage)
+    except CorruptFile:
+        storage.delete(INDEX_DEFINITIONS_PATH)
 
 
 def _definition(name: str, found: Fields) -> IndexDefinition:

@@ -19,6 +19,7 @@ from pyhudi.metadata.delta_commit import write_delta_commit
 from pyhudi.metadata.expression_index import why_no_expression_index
 from pyhudi.metadata.expression_index_partition import ExpressionIndexPartition
 from pyhudi.metadata.files_partition import FilesPartition
+from pyhudi.metadata.index_definitions import delete_unreadable
 from pyhudi.metadata.indexed_columns import statistics_partitions
 from pyhudi.metadata.initialization import build_partition, create_metadata_table
 from pyhudi.metadata.kept_partition import KeptPartition, TableCommit
@@ -59,6 +60,8 @@ __all__ = [
 
 _FILES = MetadataKind.FILES.value.prefix
 _OF_LATER_VERSIONS = (MetadataKind.PARTITION_STATS, MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)
+
+_DEFINED_BY_CALLS = (MetadataKind.SECONDARY_INDEX, MetadataKind.EXPRESSION_INDEX)  # others are defined when built
 
 _RECORD_INDEX = MetadataKind.RECORD_INDEX.value.prefix
 KEPT: Mapping[MetadataKind, KeptPartition] = {
@@ -104,6 +107,8 @@ def build(data: MetaClient, partitions: Sequence[str], options: MetadataOptions)
     this process dies, the next write builds them.
     """
     remove_metadata_table(data, to_build=partitions)
+    if not any(kind_of(name) in _DEFINED_BY_CALLS for name in partitions):
+        delete_unreadable(data.storage)
     table = create_metadata_table(data.reload())
     for name in partitions:
         if _can_be_followed(table.data, name):

@@ -37,7 +37,7 @@ class ServiceCall(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetadataPartition:
-    """One partition of the metadata table, as of when `table.metadata` was asked for."""
+    """One partition of the metadata table, as of when `table.metadata` was called."""
 
     name: str
     _table: MetadataTable

@@ -164,7 +164,9 @@ def test_real_hudi_goes_on_with_a_log_compacted_metadata_table_and_so_does_pyhud
     own = log_compactions(table)
     assert own
     assert not compactions(table)
-    steps = judge.check(table, hudi, steps=list(STEPS), keep=str(kept), options=LOGS)
+    # 1.0.2 counts double what it has log compacted itself.
+    theirs = {key: text for key, text in LOGS.items() if version != 8 or "log.compaction" not in key}
+    steps = judge.check(table, hudi, steps=list(STEPS), keep=str(kept), options=theirs)
     for name in ("metadata_files", "upsert", "metadata_after"):
         assert not steps[name].get("skipped"), steps[name]
     assert own <= log_compactions(kept)
