@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -35,9 +36,10 @@ def dbt(folder: Path, *arguments: str) -> None:
     }
     submitted = " ".join(f"--conf '{key}={value}'" for key, value in settings.items())
     env = {**os.environ, "PYSPARK_SUBMIT_ARGS": f"--master local[2] {submitted} pyspark-shell", "PYTHONPATH": str(ROOT)}
-    # Without these dbt writes into the folder of the project.
-    places = ["--project-dir", PROJECT, "--profiles-dir", PROJECT, "--target-path", folder / "target"]
-    command = [sys.executable, "-m", "pyhudi.session.dbt", "--log-path", folder / "logs", *arguments, *places]
+    project = folder / "project"  # dbt writes into it
+    shutil.copytree(PROJECT, project, dirs_exist_ok=True)
+    command = [sys.executable, "-m", "pyhudi.session.dbt", *arguments, "--project-dir", project]
+    command += ["--profiles-dir", project]
     ran = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-3000:]
 
