@@ -47,6 +47,11 @@ def test_lines_of_a_page_have_120_characters_at_most_but_for_tables_links_and_na
     assert long == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_has_no_marks_of_a_merge(page: Path):
+    assert re.findall(r"^(?:<{7}|>{7}) .*$", page.read_text(), re.M) == []
+
+
 def test_every_python_example_of_the_readme_is_python():
     text = (ROOT / "README.md").read_text()
     examples = re.findall(r"```python\n(.*?)```", text, re.S)
