@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import DamagedLog, HudiTable
+from pyhudi.errors import StaleRead
 from tests.support.tables.damaged import OLD, damaged, values
 from tests.support.values.damaged_logs import DAMAGES, log_files
 
@@ -39,6 +40,16 @@ def test_a_query_that_shall_fail_for_damaged_log_files_names_the_file(tmp_path: 
         scan.to_arrow()
     with pytest.raises(DamagedLog):
         scan.count()
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_a_log_file_that_the_metadata_table_lists_and_that_was_deleted_is_an_error(
+    tmp_path: Path, version: str
+) -> None:
+    """As in real Hudi. Only listed folders can't tell that there was one, so the commits are compared there."""
+    log = damaged(tmp_path, "deleted", version, metadata_table=True)
+    with pytest.raises(StaleRead, match=log.name.replace(".", r"\.")):
+        values(tmp_path)
 
 
 def test_a_count_warns_too(tmp_path: Path) -> None:

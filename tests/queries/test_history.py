@@ -25,7 +25,9 @@ SCHEMA = pa.schema([("id", pa.string()), ("v", pa.int64())])
 
 
 def table_with(path: Path, version: int, writes: int) -> HudiTable:
-    table = HudiTable.create(path / "t", SCHEMA, record_key="id", table_version=version)
+    # With a metadata table archiving waits until that is compacted.
+    options = {"hoodie.metadata.enable": "false"}
+    table = HudiTable.create(path / "t", SCHEMA, record_key="id", table_version=version, options=options)
     for n in range(writes):
         table.upsert([{"id": "a", "v": n}, {"id": f"k{n}", "v": n}], options=BY_HAND)
     return table

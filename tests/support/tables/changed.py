@@ -23,7 +23,11 @@ SCHEMA = pa.schema(
         ("tags", pa.list_(pa.string())),
     ]
 )
-OPTIONS = {"hoodie.index.bloom.num_entries": "50", "hoodie.bloom.index.filter.dynamic.max.entries": "200"}
+OPTIONS = {
+    "hoodie.index.bloom.num_entries": "50",
+    "hoodie.bloom.index.filter.dynamic.max.entries": "200",
+    "hoodie.metadata.enable": "false",
+}
 NAMES = itertools.count()
 
 Key = tuple[str, str]

@@ -19,15 +19,22 @@ NEW = {"a": 2, "b": 1}
 
 
 def damaged(
-    path: Path, kind: str | None, version: str = "9", *, partitions: Sequence[str] = ("x",), updates: int = 1
+    path: Path,
+    kind: str | None,
+    version: str = "9",
+    *,
+    partitions: Sequence[str] = ("x",),
+    updates: int = 1,
+    metadata_table: bool = False,
 ) -> Path:
     """Make a table of the rows OLD in a base file, updated to NEW in log files; damage the newest of these.
 
     Args:    kind: of DAMAGES; None leaves the file whole. updates: how often the row is updated to NEW, log by log.
+             metadata_table: it lists the files, also one that was deleted.
     """
     table = HudiTable.create(
         path, SCHEMA, record_key="id", partition_by="p", ordering="ts", table_type="MERGE_ON_READ",
-        options={"hoodie.write.table.version": version},
+        options={"hoodie.write.table.version": version, "hoodie.metadata.enable": str(metadata_table)},
     )  # fmt: skip
     first = [{"id": name, "p": p, "ts": 1, "v": 1} for p in partitions for name in OLD]
     table.bulk_insert(first, options=OPTIONS)
