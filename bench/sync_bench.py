@@ -29,6 +29,7 @@ OPTIONS = {
     "hoodie.datasource.write.precombine.field": "ts",
     "hoodie.clean.automatic": "false",
     "hoodie.archive.automatic": "false",
+    "hoodie.metadata.enable": "false",  # which has files of its own to wait for
 }
 PARTITIONS = 4
 COLUMNS = 12  # of random numbers, which no codec makes smaller

@@ -20,7 +20,7 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("version", [9, 8, 6])
+@pytest.mark.parametrize("version", [9, *(pytest.param(older, marks=pytest.mark.slow) for older in (8, 6))])
 def test_real_hudi_writes_first_into_a_table_that_pyhudi_has_made(version: int, judge: Judge, tmp_path: Path) -> None:
     hudi = HUDI_OF_TABLE_VERSION[version]
     HudiTable.create(
