@@ -154,12 +154,14 @@ def update_by_frame(spark: SparkSession, path: str, batch: DataFrame) -> None:
     save(rows.withColumns({"price": F.col("price") + 1, "status": F.lit("late")}), path)
 
 
-def merge_by_sql(spark: SparkSession, path: str, batch: DataFrame) -> None:
+def merge(spark: SparkSession, path: str, batch: DataFrame, on: str, clauses: str) -> None:
     batch.createOrReplaceTempView("changes")
-    spark.sql(
-        f"MERGE INTO {Path(path).name} AS t USING changes AS c ON t.id = c.id "
-        "WHEN MATCHED THEN UPDATE SET price = t.price + c.price, status = c.status, ts = c.ts"
-    )
+    spark.sql(f"MERGE INTO {Path(path).name} AS t USING changes AS c ON {on} {clauses}")
+
+
+def merge_by_sql(spark: SparkSession, path: str, batch: DataFrame) -> None:
+    clause = "WHEN MATCHED THEN UPDATE SET price = t.price + c.price, status = c.status, ts = c.ts"
+    merge(spark, path, batch, "t.id = c.id", clause)
 
 
 def merge_by_frame(spark: SparkSession, path: str, batch: DataFrame) -> None:
@@ -170,11 +172,8 @@ def merge_by_frame(spark: SparkSession, path: str, batch: DataFrame) -> None:
 
 
 def stars_by_sql(spark: SparkSession, path: str, batch: DataFrame) -> None:
-    batch.createOrReplaceTempView("changes")
-    spark.sql(
-        f"MERGE INTO {Path(path).name} AS t USING changes AS c ON t.id = c.id AND t.day = c.day "
-        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-    )
+    clauses = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    merge(spark, path, batch, "t.id = c.id AND t.day = c.day", clauses)
 
 
 def stars_by_frame(spark: SparkSession, path: str, batch: DataFrame) -> None:

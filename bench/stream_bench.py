@@ -92,6 +92,15 @@ def stream_rows(keys: Sequence[int] | range, version: int) -> pa.Table:
     )
 
 
+def spent_by(work: Callable[[], object]) -> Spent:
+    """What reads take, after one that nobody measures."""
+    work()
+    spent = Spent()
+    for _ in range(READS):
+        spent.run(work, processor_s)
+    return spent
+
+
 def reads_after(spark: SparkSession, path: Path) -> dict[str, object]:
     """The streamed table as it is, and once it is compacted."""
     table = HudiTable.open(path, spark=spark)
@@ -103,20 +112,11 @@ def reads_after(spark: SparkSession, path: Path) -> dict[str, object]:
         "without Spark": lambda: HudiTable.open(path).scan(["v"]).to_arrow(),
     }
     found: dict[str, object] = {}
-    for name, work in ways.items():
-        work()
-        before = Spent()
-        for _ in range(READS):
-            before.run(work, processor_s)
-        found[name] = [before]
+    as_it_is = {name: spent_by(work) for name, work in ways.items()}
     table.compact()
     assert int(HudiTable.open(path).scan(["id"]).count()) == expected
     for name, work in ways.items():
-        work()
-        after = Spent()
-        for _ in range(READS):
-            after.run(work, processor_s)
-        before = found[name][0]  # type: ignore[index]
+        before, after = as_it_is[name], spent_by(work)
         ratio = [a / b for a, b in zip(before.medians, after.medians, strict=True)]
         tell(f"read after the stream, {name}: as it is", *(f"{s:.2f} s" for s in before.medians))
         tell("  compacted", *(f"{s:.2f} s" for s in after.medians))

@@ -25,15 +25,14 @@ import pyarrow as pa
 from pyhudi.errors import MetadataTableDamaged, TableError
 from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
-from pyhudi.formats.instant_files import encode_commit
-from pyhudi.metadata.delta_commit import completion_time_after
+from pyhudi.metadata.delta_commit import complete_delta_commit, completion_time_after
 from pyhudi.metadata.group_files import GroupFiles
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import kind_of
-from pyhudi.metadata.schema import record_fields, record_schema
+from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.filenames import BaseFileName
 from pyhudi.model.instant import (
@@ -211,15 +210,7 @@ def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) 
     for number, file_slice in enumerate(slices):
         stat = _compacted(table, file_slice, files, f"{number}-0-1")
         stats.setdefault(file_slice.group.partition_path, []).append(stat)
-    storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
-    body = CommitMetadata(
-        {partition: tuple(own) for partition, own in stats.items()},
-        {"schema": record_schema(version)},
-        OperationType.COMPACT,
-        compacted=True,
-    )
-    time = completion_time_after(table, requested.requested_time)
-    writer.complete(inflight, time, encode_commit(body, ActionKind.COMMIT, version))
+    complete_delta_commit(table, inflight, stats, OperationType.COMPACT, body_of=ActionKind.COMMIT, compacted=True)
     return table.reloaded()
 
 

@@ -68,16 +68,28 @@ def begin_delta_commit(table: MetadataTable, instant_time: str, profile: bytes =
 
 
 def complete_delta_commit(
-    table: MetadataTable, inflight: Instant, stats: Mapping[str, Sequence[WriteStat]], operation: str
+    table: MetadataTable,
+    inflight: Instant,
+    stats: Mapping[str, Sequence[WriteStat]],
+    operation: str,
+    *,
+    body_of: ActionKind = ActionKind.DELTACOMMIT,
+    compacted: bool = False,
 ) -> str:
-    """Sync the files that the stats name, and complete; the completion time."""
+    """Sync the files that the stats name, and complete; the completion time.
+
+    Args: body_of, compacted: as compactions and log compactions, which complete in the same way, have their bodies.
+    """
     storage, version = table.meta.storage, table.data.config.table_version
     storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
     body = CommitMetadata(
-        {partition: tuple(own) for partition, own in stats.items()}, {"schema": record_schema(version)}, operation
+        {partition: tuple(own) for partition, own in stats.items()},
+        {"schema": record_schema(version)},
+        operation,
+        compacted=compacted,
     )
     time = completion_time_after(table, inflight.requested_time)
-    encoded = encode_commit(body, ActionKind.DELTACOMMIT, version)
+    encoded = encode_commit(body, body_of, version)
     TimelineWriter(storage, table.meta.config).complete(inflight, time, encoded)
     return time
 

@@ -20,18 +20,17 @@ from dataclasses import replace
 
 from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
-from pyhudi.formats.instant_files import encode_commit
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.metadata.compaction import of_schema, service_time
-from pyhudi.metadata.delta_commit import completion_time_after, next_log_name
+from pyhudi.metadata.delta_commit import complete_delta_commit, next_log_name
 from pyhudi.metadata.group_files import GroupFiles
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_logs
 from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.schema import record_fields, record_schema
+from pyhudi.metadata.schema import record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import files_written_by
-from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.metadata_versions import LOG_COMPACTED_STATISTICS
@@ -115,15 +114,7 @@ def _run(table: MetadataTable, instant_time: str, due: Sequence[tuple[FileSlice,
     if not stats:
         writer.delete_files(inflight)
         return table.reloaded()
-    storage.sync([stat.path for own in stats.values() for stat in own if stat.path is not None])
-    body = CommitMetadata(
-        {partition: tuple(own) for partition, own in stats.items()},
-        {"schema": record_schema(version)},
-        OperationType.LOG_COMPACT,
-        compacted=True,
-    )
-    time = completion_time_after(table, instant_time)
-    writer.complete(inflight, time, encode_commit(body, ActionKind.DELTACOMMIT, version))
+    complete_delta_commit(table, inflight, stats, OperationType.LOG_COMPACT, compacted=True)
     return table.reloaded()
 
 

@@ -11,6 +11,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.queries.metadata_validation import validate
 from tests.support.storages.film import InterruptedStorage
 from tests.support.tables.clustered import OPTIMISTIC, Clustered
+from tests.support.tables.small import Row
 from tests.support.writers.dying import on_clone
 
 DAY_S = 86_400
@@ -31,6 +32,17 @@ def _days(table: Clustered) -> list[tuple[str, str]]:
     return [tuple(next(one["value"] for one in stats[name].values() if one) for name in BOUNDS) for stats in ranges]
 
 
+def _upsert_around(table: Clustered, outer: Row, inner: Row) -> None:
+    """An upsert that another one begins and ends in, when the first opens its first file."""
+    counted = on_clone(table)
+    counted.storage = InterruptedStorage(counted.memory)
+    counted.upsert(outer)
+    first_file = counted.storage.verbs.index("open_output") + 1
+    writer = copy.copy(table)
+    writer.storage = InterruptedStorage(table.memory, first_file, lambda: table.upsert(inner))
+    writer.upsert(outer)
+
+
 @pytest.mark.parametrize("version", ["8", "9"])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_its_partition(version: str, kind: str) -> None:
@@ -38,15 +50,9 @@ def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_its_partit
     table.failed_writes_policy = "LAZY"
     table.insert(("a", "x", 1, 1))
     table.insert(("b", "x", 1, 2))
-    counted = on_clone(table)
-    counted.storage = InterruptedStorage(counted.memory)
-    counted.upsert(("a", "x", 2, 900))
-    first_file = counted.storage.verbs.index("open_output") + 1
     before = _ranges(table)
 
-    writer = copy.copy(table)
-    writer.storage = InterruptedStorage(table.memory, first_file, lambda: table.upsert(("b", "x", 2, 3)))
-    writer.upsert(("a", "x", 2, 900))
+    _upsert_around(table, ("a", "x", 2, 900), ("b", "x", 2, 3))
     assert validate(table.meta) == ()
     assert HudiTable(table.meta).scan(columns=["id"], where="v = 900").to_arrow().to_pylist() == [{"id": "a"}]
     assert _ranges(table) < before  # nobody knew what the first was going to write
@@ -65,14 +71,8 @@ def test_a_write_that_completes_after_a_later_one_is_in_the_ranges_of_an_express
     table.insert(("b", "x", 1, DAY_S))
     HudiTable(table.meta).create_index("day", expression="from_unixtime(v, 'yyyy-MM-dd')")
     assert _days(table) == [("1970-01-01", "1970-01-02")]
-    counted = on_clone(table)
-    counted.storage = InterruptedStorage(counted.memory)
-    counted.upsert(("a", "x", 2, 9 * DAY_S))
-    first_file = counted.storage.verbs.index("open_output") + 1
 
-    writer = copy.copy(table)
-    writer.storage = InterruptedStorage(table.memory, first_file, lambda: table.upsert(("b", "x", 2, 2 * DAY_S)))
-    writer.upsert(("a", "x", 2, 9 * DAY_S))
+    _upsert_around(table, ("a", "x", 2, 9 * DAY_S), ("b", "x", 2, 2 * DAY_S))
     assert _days(table) == []  # nobody knew what the first was going to write
 
     table.upsert(("b", "x", 3, 3 * DAY_S))
