@@ -5,17 +5,19 @@ Source: Hudi's documentation, "SQL DDL"; Spark's SQL reference, "DROP TABLE", "T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyhudi.errors import ConfigError
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import is_ours, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
-from pyhudi.sql.session import NO_ROWS, SqlFrame, SqlSession, TableName
+from pyhudi.sql.session import NO_ROWS, CatalogEntry, SqlFrame, SqlSession, TableName
 from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["DropTable", "RefreshTable", "TruncateTable", "parse_drop", "parse_refresh", "parse_truncate"]
+
+_SYNCED_SUFFIXES = ("_ro", "_rt")  # reading the base files alone, and all rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,20 @@ class DropTable:
             table = session.open(entry.location)
             if table is not None:
                 table.drop()
+        for name in self._synced_names(session, entry):
+            session.catalog.forget(name)
         session.catalog.forget(self.name)
         return session.frame_from(NO_ROWS)
+
+    def _synced_names(self, session: SqlSession, entry: CatalogEntry | None) -> Iterator[TableName]:
+        """The other names that Hudi's sync gave to a merge-on-read table: they go with it, as in Hudi."""
+        if entry is None or entry.location is None:
+            return
+        for suffix in _SYNCED_SUFFIXES:
+            name = TableName((*self.name.parts[:-1], self.name.parts[-1] + suffix))
+            other = session.catalog.find(name)
+            if other is not None and other.is_hudi and other.location == entry.location:
+                yield name
 
 
 @dataclass(frozen=True, slots=True)

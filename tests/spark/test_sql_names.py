@@ -194,6 +194,22 @@ def test_parameters_and_frames_stay_what_they_are(sql: Any, trips: str) -> None:
     assert rows(sql, "SELECT t.id FROM trips t JOIN {more} m ON t.id = m.id", more=more) == [(1,), (2,)]
 
 
+def test_frames_in_braces_change_rows(sql: Any, trips: str) -> None:
+    more = sql.createDataFrame([(2, "new b", 9, "d2"), (7, "g", 9, "d1")], "id INT, name STRING, ts BIGINT, day STRING")
+    all_of_it = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    sql.sql(f"MERGE INTO trips AS t USING {{more}} AS s ON t.id = s.id AND t.day = s.day {all_of_it}", more=more)
+    found = rows(sql, "SELECT id, name FROM trips WHERE id IN (SELECT id FROM {more})", more=more)
+    assert (7, "g") in found
+    sql.sql(
+        "MERGE INTO trips USING {more} ON trips.id = more_id WHEN MATCHED THEN DELETE",
+        more=more.selectExpr("id AS more_id"),
+    )
+    assert rows(sql, "SELECT id FROM trips WHERE id = 7") == []
+    sql.sql("UPDATE trips SET name = 'again' WHERE id IN (SELECT id FROM {more})", more=sql.range(2))
+    sql.sql("INSERT INTO trips SELECT * FROM {more} WHERE id = 7", more=more)
+    assert rows(sql, "SELECT id, name FROM trips WHERE id IN (1, 7)") == [(1, "again"), (7, "g")]
+
+
 def test_earlier_moments_are_read(sql: Any, trips: str) -> None:
     instant = pyhudi.HudiTable.open(trips).timeline.commits().instants[0]
     first = instant.requested_time
@@ -227,7 +243,7 @@ def test_other_formats_read_from_and_are_read_beside_hudi_tables(sql: Any, trips
     sql.sql("DROP TABLE plain")
 
 
-def test_a_name_that_stands_for_base_files_reads_no_log_files(sql: Any, tmp_path: Path) -> None:
+def test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_table(sql: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "both")
     sql.sql(CREATE.format(name="both", more=f"LOCATION '{path}'"))
     put(path, (1, "in the base file", 1, "d1"))
@@ -239,6 +255,10 @@ def test_a_name_that_stands_for_base_files_reads_no_log_files(sql: Any, tmp_path
     assert rows(sql, "SELECT name FROM both") == [("in a log file",)]
     assert rows(sql, "SELECT name FROM both_ro") == [("in the base file",)]
     assert [row["name"] for row in sql.table("both_ro").collect()] == ["in the base file"]
+
+    spark_sql(sql, "CREATE TABLE both_rt (id INT) USING hudi LOCATION '/elsewhere'")
+    sql.sql("DROP TABLE both")
+    assert {table.name for table in sql.catalog.listTables()} & {"both", "both_ro", "both_rt"} == {"both_rt"}
 
 
 def test_a_temporary_view_hides_a_table_of_its_name(sql: Any, trips: str) -> None:

@@ -27,7 +27,7 @@ _STARTS = ("WHEN MATCHED", "WHEN NOT MATCHED")
 
 @dataclass(frozen=True, slots=True)
 class MergeSource:
-    """The rows to merge. `relation`: a table's name or a query in parentheses, in the user's own characters.
+    """The rows to merge. `relation`: a table's name, a query in parentheses or a frame in braces, as the user wrote it.
     `columns`: the names that the alias gives to the columns.
     """
 
@@ -60,14 +60,15 @@ class MergeClause:
 
 def read_source(reader: Reader) -> MergeSource:
     """What follows USING; steps over it."""
+    start, name = reader.at, "_pyhudi_source_rows"
     if reader.sees_symbol("("):
-        start = reader.at
         reader.parenthesised()
-        relation, name = reader.cut(start, reader.at), "_pyhudi_source_rows"
+    elif reader.accept_symbol("{"):  # a frame: spark.sql("… USING {df} AS s …", df=df)
+        reader.identifier("the name of a frame")
+        reader.expect_symbol("}")
     else:
-        start = reader.at
         name = reader.table_name().parts[-1]
-        relation = reader.cut(start, reader.at)
+    relation = reader.cut(start, reader.at)
     alias = read_alias(reader, "ON") or name
     columns = ""
     if reader.sees_symbol("("):
