@@ -102,6 +102,8 @@ EACH_VALUE: Mapping[str, tuple[str, ...]] = {
     "tests/metadata/test_damage.py::test_readers_go_without_it_and_the_next_write_builds_it_anew": (
         "base file missing-6",
     ),
+    "tests/metadata/test_log_compaction.py::test_a_metadata_table_that_is_log_compacted_stays_right": (),
+    "tests/metadata/test_log_compaction.py::test_what_a_log_compaction_has_taken_in_can_be_rolled_back": (),
     "tests/queries/test_changes.py::test_every_operation_is_told_with_the_rows_before_and_after": (),
     "tests/queries/test_incremental.py::test_tables_of_real_hudi_return_what_real_hudi_returns": (
         "0.15.0-g2_savepoint_restore",
