@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pyhudi.spark.capabilities import PRESENT
 from tests.support.servers.process import free_port
 from tests.support.source import ROOT
 from tests.support.spark.on_connect import mark_repetitions
@@ -72,11 +73,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory, java: None) -> Iterator[Any]
     folder = tmp_path_factory.mktemp("spark")
     conf = {**CONF, "spark.local.dir": str(folder / "local"), "spark.sql.warehouse.dir": str(folder / "warehouse")}
     builder = SparkSession.builder
+    # Spark 3.5 may give a task a Python whose connection it has closed, behind a task that was killed. A cluster runs
+    # the task again; a local master does when it is told to.
+    master = "local[2]" if PRESENT.has_data_sources else "local[2,3]"
     if FLAVOUR == "connect":
-        builder = builder.remote("local[2]")
+        builder = builder.remote(master)
         conf |= own_connect_port()
     else:
-        builder = builder.master("local[2]")
+        builder = builder.master(master)
     for key, value in conf.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

@@ -35,6 +35,10 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint": _NO_SOURCES,
     "test_a_stream_begins_where_it_is_told": _NO_SOURCES,
     "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_SOURCES,
+    "test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_table": (
+        "has_data_sources",
+        "names of format hudi without its jar",
+    ),
     "test_a_stream_by_name_goes_to_a_path_and_to_no_other_format": _NO_SOURCES,
     "test_a_stream_of_changes_has_deletes_too": _NO_SOURCES,
     "test_streams_make_write_and_follow_tables_by_name": _NO_SOURCES,
