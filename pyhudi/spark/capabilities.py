@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from inspect import signature
 
 from pyspark.sql import DataFrame, functions
+from pyspark.sql.pandas.types import to_arrow_schema
 
 __all__ = ["NO_DATA_SOURCES", "NO_VIEWS", "PRESENT", "Capabilities"]
 
@@ -43,6 +45,7 @@ class Capabilities:
         is their parent, since 4.0.
     has_data_sources: formats that are made in Python, since 4.0.
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
+    zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
     routes_by_id: bool
@@ -53,6 +56,7 @@ class Capabilities:
     has_classic_package: bool
     has_data_sources: bool
     connect_takes_frames: bool
+    zones_schemas: bool
 
 
 def _found() -> Capabilities:
@@ -66,6 +70,7 @@ def _found() -> Capabilities:
         has_classic_package=find_spec("pyspark.sql.classic") is not None,
         has_data_sources=find_spec("pyspark.sql.datasource") is not None,
         connect_takes_frames=find_spec("pyspark.sql.connect.sql_formatter") is not None,
+        zones_schemas="timezone" in signature(to_arrow_schema).parameters,
     )
 
 
