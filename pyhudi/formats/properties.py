@@ -27,6 +27,8 @@ __all__ = [
 _WHITE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _PRINTED = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"} | {mark: f"\\{mark}" for mark in "=:#!"}
+# Up to the first separator that has no backslash before it. A backslash that ends the line belongs to the key.
+_KEY = re.compile(r"(?:[^\\=: \t\f]+|\\.)*(?:\\\Z)?", re.DOTALL)
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
@@ -105,15 +107,9 @@ def _logical_lines(text: str) -> Iterator[str]:
 
 
 def _key_end(line: str) -> int:
-    position = 0
-    while position < len(line):
-        if line[position] == "\\":
-            position += 2
-        elif line[position] in "=:" or line[position] in _WHITE:
-            return position
-        else:
-            position += 1
-    return min(position, len(line))
+    found = _KEY.match(line)
+    assert found is not None  # it matches nothing, too
+    return found.end()
 
 
 def _unescape(text: str, source: str) -> str:
