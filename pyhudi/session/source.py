@@ -22,7 +22,7 @@ from pyhudi.queries.change_rows import CHANGES_SCHEMA
 from pyhudi.queries.plan import ReadPlan, ReadSlice, selected
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.snapshot import read_slice
-from pyhudi.spark.capabilities import PRESENT
+from pyhudi.spark import capabilities
 from pyhudi.spark.failures import spelled_out
 from pyhudi.spark.reader import plan_read, told_of_damage
 from pyhudi.spark.session import store_options
@@ -67,7 +67,8 @@ def tasks_of(meta: MetaClient, plan: ReadPlan) -> list[bytes]:
 
 def read_task(task: bytes, schema: StructType) -> Iterator[pa.RecordBatch]:
     """Batches of exactly the Arrow schema that Spark expects for `schema`."""
-    target = to_arrow_schema(schema, timezone="UTC") if PRESENT.zones_schemas else to_arrow_schema(schema)
+    has_zone = capabilities.PRESENT.zones_schemas
+    target = to_arrow_schema(schema, timezone="UTC") if has_zone else to_arrow_schema(schema)
     storage, plan, reads = pickle.loads(task)
     with spelled_out():
         for read in reads:

@@ -17,11 +17,12 @@ from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
 from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
-from pyhudi.model.options.streaming import START_OFFSET
+from pyhudi.model.options.streaming import MAX_BYTES, MAX_COMMITS, START_OFFSET
 from pyhudi.queries.following import end_of_batch, first_begin, followed_range
 from pyhudi.queries.incremental import plan_query
 from pyhudi.queries.query import Query
 from pyhudi.session.source import hudi_options_of, storage_of, tasks_of
+from pyhudi.spark import capabilities
 from pyhudi.spark.failures import spelled_out
 
 __all__ = ["FollowedTable", "Offset"]
@@ -53,6 +54,11 @@ class FollowedTable:
             raise ConfigError(f"{_TYPE}={kind}: a stream returns rows of log files, too. Leave the option out.")
         if self._options.incremental.returns_changes and kind != "incremental":
             raise ConfigError(f"{_FORMAT}=cdc: a stream of changes needs {_TYPE}=incremental as well.")
+        if self.is_limited and not capabilities.PRESENT.limits_streams:
+            raise ConfigError(
+                f"{MAX_COMMITS}, {MAX_BYTES}: this Spark asks a format that is made in Python for all that is there "
+                "(limits came with 4.2). Leave the option out, or follow the table with pyhudi.follow."
+            )
 
     @property
     def is_limited(self) -> bool:

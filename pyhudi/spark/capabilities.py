@@ -45,6 +45,7 @@ class Capabilities:
         is their parent, since 4.0.
     has_data_sources: formats that are made in Python, since 4.0.
     connect_takes_frames: `spark.sql("… {df}", df=df)` on Spark Connect, since 4.0.
+    limits_streams: a stream's Python source is told where a batch begins and whether limits count, since 4.2.
     zones_schemas: the parameter `timezone` of `to_arrow_schema`, since 4.2; before that the zone is UTC.
     """
 
@@ -56,6 +57,7 @@ class Capabilities:
     has_classic_package: bool
     has_data_sources: bool
     connect_takes_frames: bool
+    limits_streams: bool
     zones_schemas: bool
 
 
@@ -70,6 +72,7 @@ def _found() -> Capabilities:
         has_classic_package=find_spec("pyspark.sql.classic") is not None,
         has_data_sources=find_spec("pyspark.sql.datasource") is not None,
         connect_takes_frames=find_spec("pyspark.sql.connect.sql_formatter") is not None,
+        limits_streams=find_spec("pyspark.sql.streaming.datasource") is not None,
         zones_schemas="timezone" in signature(to_arrow_schema).parameters,
     )
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from pyhudi import ConfigError, HudiTable, StorageError, TableError, TableExists
 from pyhudi.session import stream_services, stream_sink
 from pyhudi.session.stream_services import wait_for_services
 from pyhudi.session.stream_source import FollowedTable
+from pyhudi.spark import capabilities
 from pyhudi.storage.clock import FixedClock
 
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("ts", pa.int64()), ("_hoodie_is_deleted", pa.bool_())])
@@ -219,6 +221,14 @@ def test_a_stream_begins_where_it_is_told(spark: Any, tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "seen").iterdir()] == ["0000.parquet"]
     assert pq.read_table(tmp_path / "seen")["v"].to_pylist() == [2]
     assert not any(follow(spark, table, tmp_path, {START: "latest"}))
+
+
+def test_limits_are_refused_where_spark_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capabilities, "PRESENT", replace(capabilities.PRESENT, limits_streams=False))
+
+    with pytest.raises(ConfigError, match=r"max\.commits\.per\.batch.*came with 4\.2"):
+        FollowedTable({COMMITS: "2"}, StructType())
+    assert not FollowedTable({}, StructType()).is_limited
 
 
 def test_a_stream_of_changes_has_deletes_too(spark: Any, tmp_path: Path) -> None:

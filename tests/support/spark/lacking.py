@@ -23,6 +23,7 @@ WITHOUT = replace(
 )
 
 _NO_SOURCES = ("has_data_sources", "formats that are made in Python")
+_NO_LIMITS = ("limits_streams", "several batches of a source that is made in Python in one run")
 
 # Test → a capability that came with what the test is about, and what that is. A test that is not here runs everywhere.
 NEEDS: Mapping[str, tuple[str, str]] = {
@@ -32,15 +33,15 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "test_the_data_source_gives_the_rows_of_a_range": _NO_SOURCES,
     "test_the_data_source_reads_a_table_with_nothing_enabled": _NO_SOURCES,
     "test_the_data_source_refuses_to_write_and_names_the_switch": _NO_SOURCES,
-    "test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint": _NO_SOURCES,
+    "test_a_batch_is_read_again_as_it_was_and_hudis_offsets_are_in_the_checkpoint": _NO_LIMITS,
     "test_a_stream_begins_where_it_is_told": _NO_SOURCES,
-    "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_SOURCES,
+    "test_a_stream_follows_a_table_and_goes_on_after_a_restart": _NO_LIMITS,
     "test_a_name_that_stands_for_base_files_reads_no_log_files_and_goes_with_its_table": (
         "has_data_sources",
         "names of format hudi without its jar",
     ),
     "test_a_stream_by_name_goes_to_a_path_and_to_no_other_format": _NO_SOURCES,
-    "test_a_stream_of_changes_has_deletes_too": _NO_SOURCES,
+    "test_a_stream_of_changes_has_deletes_too": _NO_LIMITS,
     "test_streams_make_write_and_follow_tables_by_name": _NO_SOURCES,
     "test_views_see_the_table_as_it_is": ("has_data_sources", "views of tables whose format is made in Python"),
 }
