@@ -23,8 +23,8 @@ SAMPLED = os.environ.get("PYHUDI_SAMPLE") == "1"
 
 
 def examples(count: int) -> int:
-    """How many random examples a long test takes: a third of them in `make test`."""
-    return max(3, count // 3) if SAMPLED else count
+    """How many random examples a long test takes: a quarter of them in `make test`."""
+    return max(3, count // 4) if SAMPLED else count
 
 
 def mark_sweeps(items: Iterable[pytest.Item]) -> None:

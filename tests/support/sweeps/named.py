@@ -183,10 +183,7 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "or of values",
         "and",
     ),
-    "tests/spark/test_merge_on_read.py::test_this_process_and_spark_write_the_same_log_files": (
-        "9-parquet-SIMPLE",
-        "8-avro-BUCKET",
-    ),
+    "tests/spark/test_merge_on_read.py::test_this_process_and_spark_write_the_same_log_files": ("9-parquet-SIMPLE",),
     "tests/spark/test_merging.py::test_rows_written_and_read_by_spark_are_merged_by_the_caller_s_class": (
         "MERGE_ON_READ",
     ),
