@@ -92,7 +92,7 @@ def read_file_slice(
 ) -> Iterator[pa.RecordBatch]:
     """Merged rows of a slice as of `spec.blocks`, with `columns` in that order.
 
-    Args:   only: other rows may be left out; those of log files are there all the same.
+    Args:   only: other rows may be left out.
     Raises CorruptFile, UnsupportedTable, SchemaMismatch.
     """
     for rows, _ in read_with_late_keys(spec, file_slice, columns, batch_rows, only):
@@ -107,7 +107,7 @@ def read_with_late_keys(
     only: WantedValues | None = None,
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """As `read_file_slice`; with each table the keys whose base row won against a version in the log files."""
-    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns)
+    merge = SliceMerge.of(spec, file_slice, spec.needed(columns), needs_keys=RECORD_KEY in columns, only=only)
     with ExitStack() as stack:
         for rows in merge.rows(_open_base(spec, merge.file_slice, stack), batch_rows, only):
             yield rows.select(list(columns)), merge.late_keys
@@ -164,18 +164,26 @@ class SliceMerge:
         self._found = np.zeros(len(records.keys), np.bool_)
 
     @classmethod
-    def of(cls, spec: SliceSpec, file_slice: FileSlice, needed: pa.Schema, *, needs_keys: bool = True) -> SliceMerge:
+    def of(
+        cls,
+        spec: SliceSpec,
+        file_slice: FileSlice,
+        needed: pa.Schema,
+        *,
+        needs_keys: bool = True,
+        only: WantedValues | None = None,
+    ) -> SliceMerge:
         """Read the log files of a slice; of the whole one instead where blocks of some instants lack columns.
 
         Args:    needed: the columns of the result, see `SliceSpec.needed`; needs_keys: False when base rows may lack
-                 their record key, should the logs say where they are.
+                 their record key, should the logs say where they are; only: other rows may be left out.
         Raises:  DamagedLog if `spec.damage` says so; UnsupportedTable for rows that only other commits make whole.
         """
         found = scan_slice(spec.storage, file_slice, spec.damage)
         blocks = blocks_of(found, spec.blocks)
         partial = any(block.is_partial for block in blocks)
         if partial and spec.blocks.instants is not None and file_slice.base_file is None:
-            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys)
+            return cls.of(*_whole(spec, file_slice), needed, needs_keys=needs_keys, only=only)
         in_pairs = spec.merge.needs_pairs or partial
         buffer = RecordBuffer(needed, spec.merge, in_pairs=in_pairs, memory=(spec.memory_bytes, spec.spill_folder))
         base = file_slice.base_file.instant_time if file_slice.base_file and not in_pairs else ""
@@ -187,12 +195,16 @@ class SliceMerge:
                 buffer.add_deletes(deletes, block.positions(base, deletes.keys))
                 continue
             columns = file_columns(spec.history, block.instant_time, needed.names)
-            found_rows = block.rows(set(columns.names))
+            found_rows = block.rows(columns.names, keep=only is not None)
             stored = with_record_keys(spec.key_generator, columns.named(found_rows))
             rows = project(stored, needed)
             absent = frozenset(needed.names) - frozenset(stored.column_names) if block.is_partial else frozenset[str]()
             count += len(rows)
-            buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, block.positions(base, found_rows))
+            if only is not None and not block.is_partial:
+                rows, positions = only.among(rows), None
+            else:
+                positions = block.positions(base, found_rows)
+            buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, positions)
         corrupt = sum(isinstance(block, CorruptRange) for block in found)
         rollbacks = sum(isinstance(block, LogBlock) and block.rollback_target is not None for block in found)
         instants = tuple(dict.fromkeys(block.instant_time for block in blocks))

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.formats.base import BATCH_ROWS, BaseFileReader
+from pyhudi.formats.base import BaseFileReader
 from pyhudi.formats.base.statistics import Ranges
 from pyhudi.model.predicate import Column, In, Predicate, may_match
 from pyhudi.model.predicate.tree import Value
@@ -37,17 +36,21 @@ class WantedValues:
         at = base.schema.get_field_index(self.column)
         return at >= 0 and bool(base.schema.field(at).type == self.kind)
 
-    def batches(
-        self, base: BaseFileReader, columns: Sequence[str], batch_rows: int = BATCH_ROWS
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows of the file with these values, in its order; only where `is_told_by` says so."""
-        wanted = In(Column((self.column,)), self.values)
-        numbers = [np.zeros(0, np.int64)]
+    def among(self, rows: pa.Table) -> pa.Table:
+        """Those of the rows that may be wanted."""
+        at = rows.schema.get_field_index(self.column)
+        if at < 0 or rows.schema.field(at).type != self.kind:
+            return rows
+        column = rows.column(at)
         values = pa.array(self.values, self.kind)
-        for first, batch in base.numbered_batches([self.column], batch_rows, partial(_may_match, wanted)):
-            hits = pc.is_in(batch.column(0), value_set=values)
-            numbers.append(np.flatnonzero(hits.to_numpy(zero_copy_only=False)) + first)
-        found = np.concatenate(numbers)
+        return rows.filter(pc.or_(pc.is_in(column, value_set=values), pc.is_null(column)))
+
+    def batches(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of the file with these values, and perhaps a few others, in its order; only where `is_told_by` says
+        so.
+        """
+        wanted = In(Column((self.column,)), self.values)
+        found = base.rows_having(self.column, pa.array(self.values, self.kind), partial(_may_match, wanted))
         return base.rows_at(columns, found) if len(found) else iter(())
 
 

@@ -20,19 +20,23 @@ from pyhudi.errors import CorruptFile
 from pyhudi.filegroup.log_blocks import BlockRules, blocks_of
 from pyhudi.filegroup.log_damage import scan_slice
 from pyhudi.formats.avro.decode import AvroDecoder
-from pyhudi.formats.hfile import GATHER_BYTES, Entries, HFileReader, gathered
+from pyhudi.formats.hfile import GATHER_BYTES, Entries, HFileReader, gathered, open_hfile
+from pyhudi.formats.hfile.key_column import sorted_keys
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.rows_by_key import RowsByKey
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.keys import RECORD_KEY
+from pyhudi.storage.file_memory import kept_in_state
 from pyhudi.view.committed_logs import damage_rules
 
-__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records"]
+__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records", "with_keys"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
 _SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
 _SMALL_BYTES = 1 << 20  # of a slice whose records are read at once: compressed, some ten times as many in memory
+_KEPT_BLOCK_BYTES = 128 << 10  # of log files' blocks whose records stay in memory, as a write of some 10,000 rows makes
 _ADVICE = "What the metadata table knows is incomplete without it."
 
 
@@ -81,9 +85,7 @@ class GroupReader:
 
     def with_keys(self, keys: pa.Array) -> pa.Table:
         """The records with these keys (text, no nulls)."""
-        if not len(keys):
-            return self._nothing()
-        return self._read(lambda reader: reader.lookup_columns(keys), keys)
+        return with_keys([(self, keys)]) if len(keys) else self._nothing()
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
@@ -91,20 +93,55 @@ class GroupReader:
         return self._read(lambda reader: reader.prefix_columns(wanted), None)
 
     def _read(self, take: _Take, keys: pa.Array | None) -> pa.Table:
+        found = _Found((KEY, TYPE, *self.payloads))
+        self._find(found, take, keys)
+        return found.table(self._nothing())
+
+    def find_keys(self, found: _Found, keys: pa.Array) -> None:
+        """Put the records with these keys to what was found."""
+        wanted, texts = sorted_keys(keys), keys.to_pylist()
+
+        def small(block: LogBlock, number: int) -> bool:
+            rows = self._kept_rows(block)
+            if rows is not None:
+                found.add_rows(rows.with_keys(texts), number)
+            return rows is not None
+
+        self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
+
+    def _find(
+        self,
+        found: _Found,
+        take: _Take,
+        keys: pa.Array | None,
+        without_opening: Callable[[LogBlock, int], bool] = lambda _block, _number: False,
+    ) -> None:
         storage, base = self.meta.storage, self.file_slice.base_file
-        found, deletes = _Found((KEY, TYPE, *self.payloads)), []
         if base is not None:
-            with storage.open_input(base.path) as source:
-                found.add(HFileReader(source, base.path), base.path, 0, take)
+            with open_hfile(storage, base.path, base.path) as reader:
+                found.add(reader, base.path, 0, take)
         for number, block in enumerate(self.blocks(), 1):
             if block.is_delete:
-                deletes.append(_deletes(block, number, keys))
-                continue
-            with storage.open_input(block.path) as source:
-                reader = HFileReader(source, block.where, block.frame.content_offset, block.frame.content_size)
-                found.add(reader, block.where, number, take)
-        parts = [part for part in (*found.tables(), *deletes) if part.num_rows]
-        return concat_records([self._nothing(), *parts])  # delete blocks alone lack the records' columns
+                found.deletes.append(_deletes(block, number, keys))
+            elif not without_opening(block, number):
+                place = block.frame.content_offset, block.frame.content_size
+                with open_hfile(storage, block.path, block.where, *place, state=block.state) as reader:
+                    found.add(reader, block.where, number, take)
+
+    def _kept_rows(self, block: LogBlock) -> RowsByKey | None:
+        """The records of a small block, which stay in memory; None where they can't."""
+        if block.state is None or block.frame.content_size > _KEPT_BLOCK_BYTES:
+            return None
+
+        def decoded() -> RowsByKey:
+            found = _Found((KEY, TYPE, *self.payloads))
+            place = block.frame.content_offset, block.frame.content_size
+            with open_hfile(self.meta.storage, block.path, block.where, *place, state=block.state) as reader:
+                found.add(reader, block.where, 0, lambda reader: reader.scan())
+            return RowsByKey.of(found.table(self._nothing()).drop_columns([SEQUENCE, DELETED]))
+
+        part = ("records", block.frame.offset, self.payloads)
+        return kept_in_state(block.state, block.path, part, decoded, RowsByKey.size_bytes)
 
     @property
     def _size_bytes(self) -> int:
@@ -128,6 +165,18 @@ class GroupReader:
         fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
         fields += [pa.field(name, pa.null()) for name in self.payloads]
         return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
+
+
+def with_keys(wanted: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
+    """The records of several file groups with the keys that each of them may have; no key is in two of them.
+
+    They are decoded together: to decode a few records takes as long as to decode hundreds.
+    """
+    found = _Found((KEY, TYPE, *wanted[0][0].payloads))
+    for reader, keys in wanted:
+        if len(keys):
+            reader.find_keys(found, keys)
+    return found.table(wanted[0][0]._nothing())
 
 
 @lru_cache(maxsize=_SCHEMAS)
@@ -185,6 +234,7 @@ class _Found:
         self._tables: list[pa.Table] = []
         self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, where they were, sequence
         self._held_bytes = 0
+        self.deletes: list[pa.Table] = []
 
     def add(self, reader: HFileReader, where: str, number: int, take: _Take) -> None:
         held = self._held.setdefault(_schema_of(reader, where), [])
@@ -194,9 +244,15 @@ class _Found:
             if self._held_bytes >= GATHER_BYTES:
                 self._decode()
 
-    def tables(self) -> list[pa.Table]:
+    def add_rows(self, rows: pa.Table, number: int) -> None:
+        """Put records to it that are decoded already."""
+        if rows.num_rows:
+            self._tables.append(_numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)))
+
+    def table(self, nothing: pa.Table) -> pa.Table:
+        """All of it; `nothing`: no rows of the columns, which delete blocks alone lack."""
         self._decode()
-        return self._tables
+        return concat_records([nothing, *(part for part in (*self._tables, *self.deletes) if part.num_rows)])
 
     def _decode(self) -> None:
         for schema_json, held in self._held.items():

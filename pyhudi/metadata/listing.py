@@ -8,7 +8,7 @@ Source: docs/formats/metadata-table.md, "Is it up to date?".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import cast
 
 import pyarrow as pa
@@ -22,11 +22,13 @@ from pyhudi.model.filenames import data_path
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.metadata_versions import BY_COMPLETION
 from pyhudi.storage.base import FileInfo
+from pyhudi.storage.file_memory import FILES, settled_state
 
 __all__ = ["listed_files", "missing_instants"]
 
 _FILES = MetadataKind.FILES.value.prefix
 _BASE_TIME_DIGITS = 17
+_FILE_BYTES = 400  # about what an entry takes in memory
 
 
 def missing_instants(table: MetadataTable) -> tuple[str, ...]:
@@ -70,12 +72,39 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
     """Partition path → its files. Sizes are right; modification times are not known, and 0.
 
     Args:   partitions: only those with these paths; None: all.
+    Returns: not to be changed.
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    if partitions is None:
-        records = table.records(_FILES)
-    else:
-        records = table.lookup(_FILES, [stored_partition(path) for path in partitions])
+    if partitions is not None:
+        return _listed(table, table.lookup(_FILES, [stored_partition(path) for path in partitions]))
+    key = _listing_key(table)
+    known = None if key is None else FILES.get(key)
+    if known is not None:
+        return cast("Mapping[str, list[FileInfo]]", known)
+    listed = _listed(table, table.records(_FILES))
+    if key is not None:
+        FILES.put(key, listed, _FILE_BYTES * sum(map(len, listed.values())))
+    return listed
+
+
+def _listing_key(table: MetadataTable) -> Hashable | None:
+    """What the listing follows from: the files of `files` in their states, and which of their blocks count. None where
+    a file may be changing.
+    """
+    (file_slice,) = table.slices(_FILES)
+    reader = table.reader(file_slice)
+    blocks = reader.blocks()
+    base = file_slice.base_file
+    state = None if base is None else settled_state(table.meta.storage, base.path)
+    if (base is not None and state is None) or any(block.state is None for block in blocks):
+        return None
+    if base is None and not blocks:
+        return None  # nothing in it says which table it is of
+    counted = tuple((block.state, block.path, block.frame.offset) for block in blocks)
+    return "listing", base and base.path, state, counted, table.deleted, table.data.config.table_version
+
+
+def _listed(table: MetadataTable, records: pa.Table) -> Mapping[str, list[FileInfo]]:
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
     if not isinstance(entries, pa.MapArray):
         raise MetadataTableDamaged(f"{table.meta.storage.root}: its partition {_FILES!r} has no records of files.")

@@ -9,6 +9,7 @@ Source: docs/formats/metadata-table.md, "Timeline", "Which blocks count".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import GroupReader, concat_records
+from pyhudi.metadata.group_reader import GroupReader, concat_records, with_keys
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
@@ -165,12 +166,19 @@ class MetadataTable:
         Raises: MetadataTableDamaged, CorruptFile.
         """
         wanted = pa.array(sorted(set(keys)), pa.string())
-        version = self.data.config.table_version
-        own: dict[str, pa.Array] = {}
-        for file_ids in groups_by_prefix(s.group.file_id for s in self.slices(partition)).values():
-            numbers = group_numbers(partition, wanted, len(file_ids), version)
-            own |= {file_id: wanted.filter(pa.array(numbers == number)) for number, file_id in enumerate(file_ids)}
-        return self._merged(partition, lambda reader: reader.with_keys(own[reader.file_slice.group.file_id]))
+        version, kind = self.data.config.table_version, kind_of(partition)
+        with self._as_corrupt(partition):
+            readers = {reader.file_slice.group.file_id: reader for reader in self._readers(partition)}
+            found = []
+            for file_ids in groups_by_prefix(readers).values():
+                numbers = group_numbers(partition, wanted, len(file_ids), version)
+                own = [
+                    (readers[file_ids[number]], wanted.filter(pa.array(numbers == number)))
+                    for number in np.unique(numbers).tolist()
+                ]
+                if own:
+                    found.append(merged_records(with_keys(own), kind))
+            return self._together(found, kind)
 
     def with_prefixes(self, partition: str, prefixes: Sequence[str]) -> pa.Table:
         """The live records whose keys begin with one of the prefixes."""
@@ -195,20 +203,24 @@ class MetadataTable:
         return self._merged(partition, read)
 
     def _merged(self, partition: str, read: Callable[[GroupReader], pa.Table]) -> pa.Table:
-        with as_corrupt(f"{self.meta.storage.root}/{partition}", "its records"):
+        with self._as_corrupt(partition):
             kind = kind_of(partition)
-            found = [merged_records(read(reader), kind) for reader in self._readers(partition)]
-            filled = [records for records in found if records.num_rows]
-            return (
-                concat_records(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
-            )
+            return self._together([merged_records(read(reader), kind) for reader in self._readers(partition)], kind)
+
+    def _as_corrupt(self, partition: str) -> AbstractContextManager[None]:
+        return as_corrupt(f"{self.meta.storage.root}/{partition}", "its records")
+
+    def _together(self, found: Sequence[pa.Table], kind: MetadataKind) -> pa.Table:
+        filled = [records for records in found if records.num_rows]
+        return concat_records(filled) if filled else record_fields(self.data.config.table_version, kind).empty_table()
 
     def _readers(self, partition: str) -> Iterator[GroupReader]:
-        payloads = kind_of(partition).payloads
-        return (
-            GroupReader(self.meta, file_slice, payloads, self.counts, self.raises)
-            for file_slice in self.slices(partition)
-        )
+        return map(self.reader, self.slices(partition))
+
+    def reader(self, file_slice: FileSlice) -> GroupReader:
+        """Reads one of the `slices`."""
+        payloads = kind_of(file_slice.group.partition_path).payloads
+        return GroupReader(self.meta, file_slice, payloads, self.counts, self.raises)
 
     def counts(self, instant_time: str) -> bool:
         """Do blocks of this instant count?"""

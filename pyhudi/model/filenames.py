@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pyhudi.model.instant import ActionKind, State
 
@@ -117,6 +118,7 @@ class BaseFileName:
         return cls(file_id, write_token, instant_time, dot + extension)
 
 
+_NAMES = 1 << 14  # of log files that are kept taken apart: queries of a table see the same ones again and again
 # Versions are Java's ints. Archive files are named alike, without an instant.
 _LOG_NAME = re.compile(r"\.([^._]+)_(\d*)\.(log|archive)\.(\d{1,10})(?:_(\d+-\d+-\d+)(\.cdc)?)?", re.ASCII)
 
@@ -141,10 +143,15 @@ class LogFileName:
     @classmethod
     def parse(cls, name: str) -> LogFileName | None:
         """The parts of a log file's name, None when it is another kind of file."""
-        match = _LOG_NAME.fullmatch(name)
-        if match is None or match[3] != "log" or not match[2]:
-            return None
-        return cls(match[1], match[2], int(match[4]), match[5] or "", match[6] or "")
+        return _parse_log_name(name)
+
+
+@lru_cache(maxsize=_NAMES)
+def _parse_log_name(name: str) -> LogFileName | None:
+    match = _LOG_NAME.fullmatch(name)
+    if match is None or match[3] != "log" or not match[2]:
+        return None
+    return LogFileName(match[1], match[2], int(match[4]), match[5] or "", match[6] or "")
 
 
 def instant_of(name: str) -> str | None:

@@ -22,6 +22,7 @@ from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.shown_text import is_text
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.file_memory import FileState
 from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
@@ -149,6 +150,12 @@ class LocalStorage:
         with self._translated(path):
             status = status_or_none(self._local(path))
             return None if status is None else _file_info_of(path, status)
+
+    def file_state(self, path: str) -> FileState | None:
+        """What tells whether a file has the bytes that it had before (`storage/file_memory.py`)."""
+        with self._translated(path):
+            status = status_or_none(self._local(path))
+        return None if status is None or not stat.S_ISREG(status.st_mode) else FileState.of(status)
 
     def delete(self, path: str) -> bool:
         with self._translated(path):

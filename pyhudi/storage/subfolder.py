@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.file_memory import FileState, state_of
 from pyhudi.storage.file_size import READ_BYTES_MAX
 from pyhudi.storage.paths import child, inside
 
@@ -66,6 +67,9 @@ class Subfolder:
     def stat(self, path: str) -> FileInfo | None:
         found = self.storage.stat(self._outer(path))
         return None if found is None else self._inner(found)
+
+    def file_state(self, path: str) -> FileState | None:
+        return state_of(self.storage, self._outer(path))
 
     def delete(self, path: str) -> bool:
         return self.storage.delete(self._outer(path))

@@ -14,8 +14,9 @@ from pyhudi.model.instant import Instant, State
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
+from pyhudi.storage.file_memory import kept, known_in_state
 from pyhudi.timeline.archived_timeline import load_archived_timeline
-from pyhudi.timeline.read import TimelineReader
+from pyhudi.timeline.read import TimelineReader, instant_path
 
 __all__ = ["CommitBodies"]
 
@@ -23,6 +24,10 @@ __all__ = ["CommitBodies"]
 _WITHOUT_SCHEMA_CHANGE = frozenset(
     {OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX}
 )
+
+
+_PART = "commit"  # what is kept of a completed file
+_STAT_BYTES = 2000  # about what a write stat takes in memory
 
 
 class CommitBodies:
@@ -53,9 +58,21 @@ class CommitBodies:
                 self._cache[instant] = known
         return known
 
+    def at_hand(self, instant: Instant) -> CommitMetadata | None:
+        """The body, if it need not be read; else None."""
+        with self._lock:
+            known = self._cache.get(instant)
+        return known or known_in_state(self._storage, instant_path(instant, self._config), _PART, CommitMetadata)
+
     def _load(self, instant: Instant) -> CommitMetadata:
         try:
-            return decode_commit(self._reader.read_body(instant, State.COMPLETED))
+            return kept(
+                self._storage,
+                instant_path(instant, self._config),
+                _PART,
+                lambda: decode_commit(self._reader.read_body(instant, State.COMPLETED)),
+                _size_of,
+            )
         except PathNotFound:
             # Archived since the timeline was loaded: a reader that began before goes on undisturbed.
             time = instant.requested_time
@@ -93,3 +110,7 @@ class CommitBodies:
 
 def _tells_schema(body: CommitMetadata) -> bool:
     return body.operation_type not in _WITHOUT_SCHEMA_CHANGE and body.schema_json is not None
+
+
+def _size_of(body: CommitMetadata) -> int:
+    return _STAT_BYTES * len(body.stats()) + sum(map(len, body.extra_metadata.values()))

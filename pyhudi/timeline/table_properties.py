@@ -22,6 +22,7 @@ from pyhudi.model.filenames import (
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.file_memory import kept
 
 __all__ = ["create_table", "load_table_config", "table_exists", "update_table_config"]
 
@@ -29,6 +30,7 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
 _SYSTEM_CLOCK = SystemClock()
+_ENTRY_BYTES = 200  # about what a property takes in memory besides its letters
 _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 
@@ -132,8 +134,16 @@ def _read(storage: Storage, path: str) -> bytes | None:
 
 
 def _read_valid(storage: Storage, path: str) -> dict[str, str] | None:
-    data = _read(storage, path)
-    return None if data is None else _valid(data, path)
+    def read() -> dict[str, str] | None:
+        data = _read(storage, path)
+        return None if data is None else _valid(data, path)
+
+    found = kept(storage, path, "properties", read, _size_of)
+    return None if found is None else dict(found)
+
+
+def _size_of(properties: dict[str, str] | None) -> int:
+    return sum(_ENTRY_BYTES + len(key) + len(value) for key, value in (properties or {}).items())
 
 
 def _valid(data: bytes, path: str) -> dict[str, str] | None:

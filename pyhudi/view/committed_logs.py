@@ -98,10 +98,14 @@ def _bodies(meta: MetaClient, instants: Sequence[Instant]) -> Iterable[CommitMet
         except CorruptFile:
             return None
 
-    if len(instants) < 2:
-        return [body(instant) for instant in instants]
-    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
-        return list(pool.map(body, instants))
+    known = [meta.commits.at_hand(instant) for instant in instants]
+    unread = [instant for instant, found in zip(instants, known, strict=True) if found is None]
+    if len(unread) < 2:
+        read = iter([body(instant) for instant in unread])
+    else:
+        with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-bodies") as pool:
+            read = iter(list(pool.map(body, unread)))
+    return [next(read) if found is None else found for found in known]
 
 
 def _log_bytes(body: CommitMetadata) -> Iterator[tuple[str, int]]:

@@ -146,6 +146,12 @@ class BaseFileReader(Protocol):
         """As `batches`; each with the number that its first row has in the file."""
         ...
 
+    def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
+        """The numbers of the rows with one of these values (of the column's type) in a column, ascending, and perhaps
+        of a few others. `may_match`: see `batches`.
+        """
+        ...
+
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         """The rows with these numbers (ascending, each once), as `batches` has them; parts of the file without any are
         not read, where the format knows parts.

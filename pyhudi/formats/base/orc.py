@@ -24,6 +24,7 @@ from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 from pyhudi.formats.avro.reading import arrow_from_avro
 from pyhudi.formats.base.base import BATCH_ROWS, BaseFileOptions, Footer
 from pyhudi.formats.base.file_schema import file_schema, fit
+from pyhudi.formats.base.key_rows import rows_among
 from pyhudi.formats.base.opening import as_corrupt_file, check_outline, close_quietly, open_stored
 from pyhudi.formats.base.orc_tail import HeldTail, user_metadata
 from pyhudi.formats.base.statistics import RangeTest
@@ -125,6 +126,9 @@ class OrcReader:
         for batch in self.batches(columns, batch_rows):
             yield first, batch
             first += len(batch)
+
+    def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
+        return rows_among(self.numbered_batches([column], may_match=may_match), values)
 
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         for first, batch in self.numbered_batches(columns):

@@ -16,15 +16,16 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["ParquetFooter", "Place", "read_footer"]
+from pyhudi.formats.base.compact_protocol import FALSE, STRUCT, CompactReader
+
+__all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "read_footer"]
 
 _MAGIC = b"PAR1"
 _END_BYTES = 8  # the footer's length and the magic
 _TAIL_BYTES = 64 << 10  # read at first, as pyarrow does: most footers are in it
-_VARINT_BYTES = 10  # 64 bits, seven to a byte
 # Parquet's types in the order of their numbers, with the bytes of a value; those of the last two differ.
 _TYPES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8, "BYTE_ARRAY": 0}
-_NUMBERS = {name: number for number, name in enumerate([*_TYPES, "FIXED_LEN_BYTE_ARRAY"])}
+PHYSICAL_TYPES = {name: number for number, name in enumerate([*_TYPES, "FIXED_LEN_BYTE_ARRAY"])}
 # Numbers of fields: of FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics, SizeStatistics.
 _ROW_GROUPS, _COLUMNS = 4, 1
 _METADATA, _ENCRYPTION = 3, 8
@@ -32,12 +33,6 @@ _TYPE, _STATISTICS, _SIZES = 1, 12, 16
 _BOUNDS = (1, 2, 5, 6)
 _EXACT = (7, 8)  # is the greatest, is the least value one that is there? Else it is a cut one around all values
 _TEXT_BYTES, _LEVELS = 1, (2, 3)
-# Types of the compact protocol.
-_BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 3, 7, 8, 9, 10, 11, 12
-_INTEGERS = frozenset({4, 5, 6})
-_TRUE, _FALSE = 1, 2
-_FIXED_BYTES = {_BYTE: 1, _DOUBLE: 8}
-
 Place = tuple[int, int]  # row group, column
 
 
@@ -62,7 +57,7 @@ class ParquetFooter:
 
     @cached_property
     def _chunks(self) -> dict[Place, _Chunk]:
-        return dict(_chunks(_Compact(self.thrift)))
+        return dict(_chunks(CompactReader(self.thrift)))
 
 
 @dataclass(slots=True)
@@ -82,7 +77,7 @@ class _Chunk:
         value_bytes = _TYPES.get(name, column.length or 0)
         expected = (column.max_repetition_level + 1, column.max_definition_level + 1)
         return (
-            self.value_type == _NUMBERS.get(name)
+            self.value_type == PHYSICAL_TYPES.get(name)
             and not self.is_encrypted
             and min(self.bounds, default=value_bytes) >= value_bytes
             and (not self.counts_text or name == "BYTE_ARRAY")
@@ -109,7 +104,7 @@ def _last(source: pa.NativeFile, count: int) -> bytes:
     return bytes(source.read(count))
 
 
-def _chunks(footer: _Compact) -> Iterator[tuple[Place, _Chunk]]:
+def _chunks(footer: CompactReader) -> Iterator[tuple[Place, _Chunk]]:
     for _ in footer.fields_of(_ROW_GROUPS):
         for group in footer.elements():
             for _ in footer.fields_of(_COLUMNS):
@@ -117,12 +112,12 @@ def _chunks(footer: _Compact) -> Iterator[tuple[Place, _Chunk]]:
                     yield (group, index), _chunk(footer)
 
 
-def _chunk(footer: _Compact) -> _Chunk:
+def _chunk(footer: CompactReader) -> _Chunk:
     chunk = _Chunk()
     for part in footer.fields_of(_METADATA, _ENCRYPTION):
         if part == _ENCRYPTION:
             chunk.is_encrypted = True
-            footer.skip(_STRUCT)
+            footer.skip(STRUCT)
             continue
         for name in footer.fields_of(_TYPE, _STATISTICS, _SIZES):
             if name == _TYPE:
@@ -134,16 +129,16 @@ def _chunk(footer: _Compact) -> _Chunk:
     return chunk
 
 
-def _take_statistics(footer: _Compact, chunk: _Chunk) -> None:
+def _take_statistics(footer: CompactReader, chunk: _Chunk) -> None:
     for name, kind in footer.fields():
         if name in _BOUNDS:
             chunk.bounds.append(len(footer.binary()))
         else:
-            chunk.is_cut |= name in _EXACT and kind == _FALSE
+            chunk.is_cut |= name in _EXACT and kind == FALSE
             footer.skip(kind)
 
 
-def _take_sizes(footer: _Compact, chunk: _Chunk) -> None:
+def _take_sizes(footer: CompactReader, chunk: _Chunk) -> None:
     for name in footer.fields_of(_TEXT_BYTES, *_LEVELS):
         if name == _TEXT_BYTES:
             chunk.counts_text = True
@@ -153,85 +148,3 @@ def _take_sizes(footer: _Compact, chunk: _Chunk) -> None:
         chunk.levels[_LEVELS.index(name)] = len(levels)
         for _ in levels:
             footer.integer()
-
-
-class _Compact:
-    """A cursor over bytes of Thrift's compact protocol, as much of it as footers have."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def fields(self) -> Iterator[tuple[int, int]]:
-        """Number and type of each field of a struct; the caller moves over its value."""
-        number = 0
-        while (head := self._byte()) != 0:
-            step = head >> 4
-            number = number + step if step else self.integer()
-            yield number, head & 15
-
-    def fields_of(self, *wanted: int) -> Iterator[int]:
-        """Numbers of the wanted fields of a struct, each before its value; the others are skipped."""
-        for number, kind in self.fields():
-            if number in wanted:
-                yield number
-            else:
-                self.skip(kind)
-
-    def elements(self) -> range:
-        """Numbers of the elements of a list; the caller moves over each."""
-        return range(self._list_head()[0])
-
-    def integer(self) -> int:
-        found = self._varint()
-        return (found >> 1) ^ -(found & 1)
-
-    def binary(self) -> bytes:
-        size = self._varint()
-        self.at += size
-        return self.data[self.at - size : self.at]
-
-    def skip(self, kind: int) -> None:
-        """Move over a value."""
-        if kind in _INTEGERS:
-            self._varint()
-        elif kind == _BINARY:
-            self.binary()
-        elif kind == _STRUCT:
-            for _, part in self.fields():
-                self.skip(part)
-        elif kind in (_LIST, _SET):
-            count, part = self._list_head()
-            for _ in range(count):
-                self._skip_element(part)
-        elif kind == _MAP:
-            count = self._varint()
-            kinds = self._byte() if count else 0
-            for _ in range(count):
-                self._skip_element(kinds >> 4)
-                self._skip_element(kinds & 15)
-        elif kind not in (_TRUE, _FALSE):  # a field's type says these itself
-            self.at += _FIXED_BYTES[kind]
-
-    def _skip_element(self, kind: int) -> None:
-        if kind in (_TRUE, _FALSE):
-            self.at += 1
-        else:
-            self.skip(kind)
-
-    def _list_head(self) -> tuple[int, int]:
-        head = self._byte()
-        count = head >> 4
-        return (count if count < 15 else self._varint()), head & 15
-
-    def _byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def _varint(self) -> int:
-        value = 0
-        for place in range(_VARINT_BYTES):
-            byte = self._byte()
-            value |= (byte & 0x7F) << (7 * place)
-            if byte < 0x80:
-                return value
-        raise ValueError("a number of more than 64 bits")

@@ -6,15 +6,23 @@ Source: docs/formats/hfile.md, "Layout".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-import pyarrow as pa
-
-__all__ = ["READ_BYTES", "BlockPlace", "Ranges", "run_end"]
+__all__ = ["READ_BYTES", "BlockPlace", "Ranges", "Source", "run_end"]
 
 READ_BYTES = 4 << 20  # of one read of several blocks: past it an object store's throughput counts, not its latency
 TAIL_BYTES = 64 << 10  # trailer, file info and root index of 1,000 blocks; small files are wholly within
 _GAP_BYTES = 128 << 10  # bytes between two wanted blocks that cost less than one more request
+
+
+class Source(Protocol):
+    """What is asked of an open file."""
+
+    def size(self) -> int: ...
+
+    def seek(self, position: int, /) -> object: ...
+
+    def read(self, length: int, /) -> bytes: ...
 
 
 class BlockPlace(NamedTuple):
@@ -41,7 +49,7 @@ class Ranges:
     Args: source: seekable, with `read`; offset, size_bytes: the part of it.
     """
 
-    def __init__(self, source: pa.NativeFile, offset: int, size_bytes: int) -> None:
+    def __init__(self, source: Source, offset: int, size_bytes: int) -> None:
         self._source, self._offset, self._size_bytes = source, offset, size_bytes
         self._position = 0
         self._held = [(0, b""), (0, b"")]
@@ -60,6 +68,17 @@ class Ranges:
         if 0 <= start < end and not self.holds(start, end):
             self._held[1] = 0, b""
             self._held[1] = start, self._direct(start, end - start)
+
+    def let_go(self) -> None:
+        """Hold nothing but a file that is wholly in its end."""
+        self._held[1] = 0, b""
+        if len(self._held[0][1]) < self._size_bytes:
+            self._held[0] = 0, b""
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes in memory."""
+        return sum(len(data) for _, data in self._held)
 
     def holds(self, start: int, end: int) -> bool:
         """Is a range in memory?"""

@@ -7,6 +7,7 @@ Source: docs/formats/hfile.md, "Layout", "Indexes", "Lookups".
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,17 +28,21 @@ from pyhudi.formats.hfile.block import (
     block_bytes,
     read_block,
 )
-from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache
+from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache, Blocks
 from pyhudi.formats.hfile.entries import Entries, decode_entries
 from pyhudi.formats.hfile.index import BlockIndex, IndexEntry, decode_inner_index, decode_root_index
 from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
 from pyhudi.formats.hfile.prefixes import PrefixRange, ranges_of, rows_in
-from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, run_end
+from pyhudi.formats.hfile.ranges import READ_BYTES, BlockPlace, Ranges, Source, run_end
 from pyhudi.formats.hfile.trailer import TRAILER_BYTES, Trailer, decode_file_info
 
 __all__ = ["HFileReader"]
 
+_KEPT_BLOCKS = (
+    32  # of one lookup, where readers share a memory: more would take the place of what lookups of few keys ask for
+)
+_INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
 # Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
 _FILTERED_ENTRIES = 200_000
@@ -57,13 +62,13 @@ class HFileReader:
 
     Args:    source: seekable, with `size`, `seek` and `read` (`pyarrow.NativeFile`); where: its path, for messages;
              offset, size_bytes: the part of the source that is the file, None for all of it; cache_bytes: of decoded
-             blocks that lookups keep.
+             blocks that lookups keep; blocks: who keeps them instead.
     Raises:  CorruptFile, UnsupportedTable.
     """
 
     def __init__(
-        self, source: pa.NativeFile, where: str, offset: int = 0, size_bytes: int | None = None, *,
-        cache_bytes: int = CACHE_BYTES,
+        self, source: Source, where: str, offset: int = 0, size_bytes: int | None = None, *,
+        cache_bytes: int = CACHE_BYTES, blocks: Blocks | None = None,
     ) -> None:  # fmt: skip
         size = source.size() - offset if size_bytes is None else size_bytes
         if size < TRAILER_BYTES:
@@ -73,7 +78,8 @@ class HFileReader:
         self._ranges.fetch_tail()
         self._ranges.seek(self._end)
         self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
-        self._cache = BlockCache(cache_bytes)
+        self._cache = BlockCache(cache_bytes) if blocks is None else blocks
+        self._places_kept = sys.maxsize if blocks is None else _KEPT_BLOCKS
         self._load()
 
     def _load(self) -> None:
@@ -121,14 +127,21 @@ class HFileReader:
                 raise CorruptFile(f"{self._where} at byte {position}: no block of an HFile, found {block.magic!r}.")
             position = block.next_offset
 
-    def lookup_columns(self, keys: pa.Array | pa.ChunkedArray) -> Iterator[Entries]:
+    def let_go(self) -> int:
+        """Keep no bytes of the file but what lookups need again; about how many these are."""
+        self._ranges.let_go()
+        indexes = (self._first, *self._inner_indexes.values())
+        entries = len(self._root) + sum(len(index.rows) for index in indexes if index is not None)
+        return self._ranges.held_bytes + _INDEX_ENTRY_BYTES * entries + sum(map(len, self.info.values()))
+
+    def lookup_columns(self, keys: pa.Array | pa.ChunkedArray | KeyColumn) -> Iterator[Entries]:
         """The entries with these keys, in the order of the bytes, one part for each data block that has some.
 
         A few keys are asked of the file's bloom filter first, where reading it costs less than reading their blocks.
-        Args:    keys: text or binary, in any order, some twice; nulls are not looked up.
+        Args:    keys: text or binary, in any order, some twice; nulls are not looked up; or `sorted_keys` of them.
         Raises:  CorruptFile.
         """
-        wanted = sorted_keys(keys)
+        wanted = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
         shares = self._shares(wanted)
         hopeful = self._hopeful(wanted, shares)
         if len(hopeful) < len(wanted):
@@ -252,7 +265,8 @@ class HFileReader:
                 if not self._ranges.holds(place.offset, sum(place)):
                     self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
                 entries = self._entries(self._block(place.offset, DATA))
-                self._cache.put(place.offset, entries)
+                if len(places) <= self._places_kept:
+                    self._cache.put(place.offset, entries)
             yield entries
 
     def _read_ahead(self, position: int) -> None:

@@ -5,8 +5,9 @@ Source: docs/formats/log.md, "Block frame", "Header".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,14 @@ from pyhudi.formats.log.blocks import avro_data, command, delete, hfile_data, pa
 from pyhudi.formats.log.envelope import BlockFrame, BlockType, CorruptRange, HeaderKey, scan_frames
 from pyhudi.formats.log.positions import POSITION_NOTES, positions_of
 from pyhudi.storage.base import Storage
+from pyhudi.storage.file_memory import FileState, kept_in_state, settled_state
 
 __all__ = ["LogBlock", "scan_log"]
+
+_FRAME_BYTES = 500  # about what a frame takes in memory
+_COLUMN_BYTES = 200  # and a column, besides its values
+
+T = TypeVar("T")
 
 _DECODERS = {
     BlockType.AVRO_DATA: avro_data.decode,
@@ -29,11 +36,15 @@ _DECODERS = {
 
 @dataclass(frozen=True, slots=True)
 class LogBlock:
-    """One whole block of a log file; its content is read on access."""
+    """One whole block of a log file; its content is read on access.
+
+    `state`: of the file when the block was found, as long as what is made of it may be kept.
+    """
 
     storage: Storage
     path: str
     frame: BlockFrame
+    state: FileState | None = field(default=None, compare=False)
 
     @property
     def where(self) -> str:
@@ -103,17 +114,29 @@ class LogBlock:
         )
         return instant, text
 
-    def rows(self, columns: Collection[str] | None = None) -> pa.Table:
+    def rows(self, columns: Collection[str] | None = None, *, keep: bool = False) -> pa.Table:
         """Rows of a data block, or records of a change log, in order; only `columns` when given.
 
-        Their schema has a Parquet file's metadata.
+        Their schema has a Parquet file's metadata. `keep`: they stay in memory for whoever asks for the same again.
         """
-        decode = avro_data.decode if self.is_changes else _DECODERS[self.frame.block_type]
-        return decode(self._content(), self.schema_json, columns, self.where)
+        wanted = None if columns is None else frozenset(columns)
+
+        def decoded() -> pa.Table:
+            decode = avro_data.decode if self.is_changes else _DECODERS[self.frame.block_type]
+            return decode(self._content(), self.schema_json, wanted, self.where)
+
+        return self._kept(("rows", self.frame.offset, wanted), decoded, _table_bytes) if keep else decoded()
 
     def deletes(self) -> delete.DeleteRecords:
         """The keys of a delete block."""
-        return delete.decode(self._content(), self.where)
+
+        def decoded() -> delete.DeleteRecords:
+            return delete.decode(self._content(), self.where)
+
+        return self._kept(("deletes", self.frame.offset), decoded, _delete_bytes)
+
+    def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+        return make() if self.state is None else kept_in_state(self.state, self.path, part, make, size_of)
 
     def _content(self) -> bytes:
         with self.storage.open_input(self.path) as source:
@@ -126,6 +149,28 @@ class LogBlock:
 
 def scan_log(storage: Storage, path: str) -> Iterator[LogBlock | CorruptRange]:
     """The blocks and corrupt ranges of a log file, in their order. Contents are not read."""
+    state = settled_state(storage, path)
+    if state is None:
+        frames = _frames(storage, path)
+    else:
+        frames = kept_in_state(state, path, "log frames", lambda: _frames(storage, path), _size_of)
+    for found in frames:
+        yield LogBlock(storage, path, found, state) if isinstance(found, BlockFrame) else found
+
+
+def _frames(storage: Storage, path: str) -> tuple[BlockFrame | CorruptRange, ...]:
     with storage.open_input(path) as source:
-        for found in scan_frames(source, path):
-            yield LogBlock(storage, path, found) if isinstance(found, BlockFrame) else found
+        return tuple(scan_frames(source, path))
+
+
+def _size_of(frames: tuple[BlockFrame | CorruptRange, ...]) -> int:
+    texts = (text for frame in frames if isinstance(frame, BlockFrame) for text in frame.header.values())
+    return _FRAME_BYTES * len(frames) + sum(map(len, texts))
+
+
+def _table_bytes(rows: pa.Table) -> int:
+    return rows.nbytes + _COLUMN_BYTES * rows.num_columns
+
+
+def _delete_bytes(deletes: delete.DeleteRecords) -> int:
+    return deletes.keys.nbytes + sum(values.nbytes for values in deletes.ordering)

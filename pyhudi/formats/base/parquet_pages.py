@@ -1,0 +1,272 @@
+"""Single pages of a Parquet file, read as a small file of their own: pyarrow reads columns from their beginning only.
+
+    column chunk   = [dictionary page] data page, data page, ...     each behind a header in Thrift's compact protocol
+    wanted rows    → the pages that have them → MAGIC | pages | a footer for these pages | MAGIC → pyarrow
+
+Columns whose pages have the same rows come into one such file. Only columns with one value or null per row, of codecs
+that have one name; of others the row group is read up to the last row, as before.
+Source: docs/formats/base-files.md, "Pages"; the Parquet format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.formats.base.compact_protocol import CompactReader, CompactWriter
+from pyhudi.formats.base.parquet_footer import PHYSICAL_TYPES, ParquetFooter
+from pyhudi.formats.base.statistics import leaf_positions
+
+__all__ = ["PagedColumn", "paged_column", "rows_of_pages"]
+
+Rows = npt.NDArray[np.int64]
+
+_MAGIC = b"PAR1"
+_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "BROTLI": 4, "ZSTD": 6}  # LZ4 has two forms of one name
+_HEADER_BYTES = 4 << 10  # of a page, with the least and the greatest value; longer ones are not looked at
+# Numbers of fields: of PageHeader, and of the headers of data pages in it.
+_TYPE, _PACKED_SIZE, _V1, _V2 = 1, 3, 5, 8
+_DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3  # types of pages
+_VALUES = 1
+# Of FileMetaData, SchemaElement, RowGroup, ColumnChunk and ColumnMetaData.
+_SCHEMA = 2
+_PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8
+
+
+class _Page(NamedTuple):
+    """A data page: which rows of its row group it has, and where it lies, with its header."""
+
+    first_row: int
+    rows: int
+    offset: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """The pages of a column chunk. `dictionary`: place of the page that codes refer to."""
+
+    dictionary: tuple[int, int] | None
+    data: tuple[_Page, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PagedColumn:
+    """A column chunk, and what a footer says of it. `element`: its schema element, in bytes."""
+
+    name: str
+    element: bytes
+    physical_type: int
+    codec: int
+    pages: _Pages
+
+    @property
+    def size_bytes(self) -> int:
+        """About what this takes in memory."""
+        return 200 * (2 + len(self.pages.data))
+
+
+def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, name: str) -> PagedColumn | None:
+    """A top-level column of a row group, page by page; None when it can't be read so."""
+    try:
+        element = flat_elements(footer.thrift).get(name)
+    except (LookupError, ValueError, RecursionError):
+        return None
+    at = leaf_positions(footer.metadata).get((name,))
+    if element is None or at is None or (row_group, at) in footer.unreadable_chunks:
+        return None
+    group = footer.metadata.row_group(row_group)
+    chunk = group.column(at)
+    codec, kind = _CODECS.get(chunk.compression), PHYSICAL_TYPES.get(chunk.physical_type)
+    if codec is None or kind is None or chunk.physical_type == "INT96":
+        return None
+    pages = _page_places(source, chunk, group.num_rows)
+    return None if pages is None else PagedColumn(name, element, kind, codec, pages)
+
+
+def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int) -> _Pages | None:
+    """The pages of a column chunk of so many rows; None when their headers do not say it."""
+    has_dictionary = chunk.has_dictionary_page and chunk.dictionary_page_offset is not None
+    position = min(chunk.dictionary_page_offset, chunk.data_page_offset) if has_dictionary else chunk.data_page_offset
+    end = position + chunk.total_compressed_size
+    dictionary: tuple[int, int] | None = None
+    data: list[_Page] = []
+    first = 0
+    while position < end and first < rows:
+        source.seek(position)
+        header = CompactReader(bytes(source.read(min(_HEADER_BYTES, end - position))))
+        try:
+            kind, packed, values = _page_header(header)
+        except (LookupError, ValueError, RecursionError):
+            return None
+        size = header.at + packed
+        if packed < 0 or position + size > end:
+            return None
+        if kind == _DICTIONARY and dictionary is None and not data:
+            dictionary = position, size
+        elif kind in (_DATA, _DATA_V2) and values > 0:
+            data.append(_Page(first, values, position, size))
+            first += values
+        else:
+            return None
+        position += size
+    return _Pages(dictionary, tuple(data)) if first == rows else None
+
+
+def _page_header(header: CompactReader) -> tuple[int, int, int]:
+    """Type of a page, bytes of what follows its header, and values of a data page."""
+    kind = packed = -1
+    values = 0
+    for name in header.fields_of(_TYPE, _PACKED_SIZE, _V1, _V2):
+        if name == _TYPE:
+            kind = header.integer()
+        elif name == _PACKED_SIZE:
+            packed = header.integer()
+        else:
+            for _ in header.fields_of(_VALUES):
+                values = header.integer()
+    return kind, packed, values
+
+
+def flat_elements(thrift: bytes) -> Mapping[str, bytes]:
+    """By name, the schema elements of those top-level columns that have one value, or null, for each row.
+
+    Args:    thrift: a footer. Raises: LookupError, ValueError, RecursionError for a damaged one.
+    """
+    footer = CompactReader(thrift)
+    for _ in footer.fields_of(_SCHEMA):
+        elements = [_element(footer) for _ in footer.elements()]
+        return dict(_flat(elements))
+    return {}
+
+
+class _Element(NamedTuple):
+    name: str
+    children: int
+    is_repeated: bool
+    thrift: bytes
+
+
+def _element(footer: CompactReader) -> _Element:
+    start, name, children, is_repeated = footer.at, "", 0, False
+    for number in footer.fields_of(3, 4, 5):
+        if number == 3:
+            is_repeated = footer.integer() == 2
+        elif number == 4:
+            name = footer.binary().decode()
+        else:
+            children = footer.integer()
+    return _Element(name, children, is_repeated, footer.data[start : footer.at])
+
+
+def _flat(elements: Sequence[_Element]) -> Iterator[tuple[str, bytes]]:
+    """Children of the root that have no children themselves."""
+    position = 1
+    for _ in range(elements[0].children if elements else 0):
+        element = elements[position]
+        if not element.children and not element.is_repeated:
+            yield element.name, element.thrift
+        position = _behind(elements, position)
+
+
+def _behind(elements: Sequence[_Element], position: int) -> int:
+    """Where the next one begins that is not below an element."""
+    left = 1
+    while left:
+        left += elements[position].children - 1
+        position += 1
+    return position
+
+
+def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted: Rows) -> list[pa.ChunkedArray]:
+    """The wanted rows (numbers in the row group, ascending) of some of its columns, column by column.
+
+    Raises: what pyarrow raises for damaged pages.
+    """
+    alike: dict[tuple[tuple[int, int], ...], list[tuple[PagedColumn, list[_Page]]]] = {}
+    for column in columns:
+        pages = _with_rows(column.pages, wanted)
+        alike.setdefault(tuple((page.first_row, page.rows) for page in pages), []).append((column, pages))
+    found: dict[str, pa.ChunkedArray] = {}
+    for ranges, group in alike.items():
+        rows = sum(count for _, count in ranges)
+        data = _small_file(source, group, rows)
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        if table.num_rows != rows:
+            raise pa.ArrowInvalid(f"pages of {rows} rows have {table.num_rows}")
+        taken = table.take(pa.array(_positions(ranges, wanted)))
+        found |= dict(zip(table.column_names, taken.columns, strict=True))
+    return [found[column.name] for column in columns]
+
+
+def _with_rows(pages: _Pages, wanted: Rows) -> list[_Page]:
+    firsts = np.array([page.first_row for page in pages.data], np.int64)
+    numbers = np.unique(np.searchsorted(firsts, wanted, side="right") - 1)
+    return [pages.data[number] for number in numbers.tolist()]
+
+
+def _positions(ranges: Sequence[tuple[int, int]], wanted: Rows) -> Rows:
+    """Where the wanted rows are among those of some pages."""
+    firsts = np.array([first for first, _ in ranges], np.int64)
+    starts = np.cumsum([0, *(count for _, count in ranges)])[:-1]
+    page = np.searchsorted(firsts, wanted, side="right") - 1
+    return wanted - firsts[page] + starts[page]
+
+
+def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, list[_Page]]], rows: int) -> bytes:
+    parts, position = [_MAGIC], len(_MAGIC)
+    chunks: list[bytes] = []
+    for column, pages in group:
+        start = position
+        places = [(page.offset, page.size_bytes) for page in pages]
+        if column.pages.dictionary is not None:
+            places.insert(0, column.pages.dictionary)
+        for offset, size in places:
+            source.seek(offset)
+            parts.append(bytes(source.read(size)))
+            position += len(parts[-1])
+        dictionary = None if column.pages.dictionary is None else start
+        first_data = start + (0 if column.pages.dictionary is None else column.pages.dictionary[1])
+        chunks.append(_column_chunk(column, rows, position - start, first_data, dictionary))
+    footer = _footer([column.element for column, _ in group], chunks, rows, position - len(_MAGIC))
+    return b"".join((*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC))
+
+
+def _column_chunk(column: PagedColumn, rows: int, size: int, first_data: int, dictionary: int | None) -> bytes:
+    about = CompactWriter()
+    about.integer(1, column.physical_type)
+    about.integers(2, [_PLAIN, _RLE, _RLE_DICTIONARY])
+    about.texts(3, [column.name])
+    about.integer(4, column.codec)
+    about.long(5, rows)
+    about.long(6, size)
+    about.long(7, size)
+    about.long(9, first_data)
+    if dictionary is not None:
+        about.long(11, dictionary)
+    chunk = CompactWriter()
+    chunk.long(2, 0)
+    chunk.struct(3, about.end())
+    return chunk.end()
+
+
+def _footer(elements: Sequence[bytes], chunks: Sequence[bytes], rows: int, size: int) -> bytes:
+    root = CompactWriter()
+    root.text(4, "schema")
+    root.integer(5, len(elements))
+    group = CompactWriter()
+    group.structs(1, chunks)
+    group.long(2, size)
+    group.long(3, rows)
+    footer = CompactWriter()
+    footer.integer(1, 2)
+    footer.structs(2, [root.end(), *elements])
+    footer.long(3, rows)
+    footer.structs(4, [group.end()])
+    return footer.end()

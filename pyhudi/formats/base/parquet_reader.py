@@ -1,0 +1,322 @@
+"""Reading Parquet base files: what real writers leave, lists in the layouts `array`, `bag.array` and `list.element`,
+decimals as fixed bytes or integers, INT96, one row group per file.
+
+Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+from types import TracebackType
+from typing import Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.base.base import BATCH_ROWS, Footer
+from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.footer_ranges import FooterRanges, ranges_of_file
+from pyhudi.formats.base.key_rows import KeyRows, has_hashes, rows_among
+from pyhudi.formats.base.opening import as_corrupt_file, check_outline, open_stored
+from pyhudi.formats.base.parquet_footer import ParquetFooter, read_footer
+from pyhudi.formats.base.parquet_pages import PagedColumn, paged_column, rows_of_pages
+from pyhudi.formats.base.statistics import RangeTest, row_groups_that_may_match
+from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.storage.base import Storage
+from pyhudi.storage.file_memory import kept_for_again, kept_in_state, settled_state, state_of
+
+__all__ = ["AVRO_SCHEMA_KEY", "ParquetReader"]
+
+AVRO_SCHEMA_KEY = "parquet.avro.schema"
+
+T = TypeVar("T")
+
+_LARGE_ROW_GROUP_BYTES = 64 << 20  # without compression
+_PAGE_BUFFER_BYTES = 1 << 20
+
+_FOOTER_COPIES = 3  # in memory: the bytes, and what pyarrow makes of them
+_CHUNK_BYTES = 1000  # about what is known of a chunk takes there
+_KEY_ROWS = 1 << 20  # of a row group: one file's hashes must not take the place of all others'
+_PAGED_ROWS = 64  # of a row group: for more of them most pages are read anyway
+_ROWS_AT_ONCE = 8192  # of which single rows are wanted: what comes behind the last is not decoded
+
+
+def _footer_bytes(footer: ParquetFooter) -> int:
+    """Its bytes, what pyarrow makes of them, and what is known of chunks."""
+    chunks = footer.metadata.num_columns * footer.metadata.num_row_groups
+    return _FOOTER_COPIES * len(footer.thrift) + _CHUNK_BYTES * chunks
+
+
+def _paged_bytes(column: PagedColumn | Literal[False]) -> int:
+    return column.size_bytes if column else 0
+
+
+def _key_rows_bytes(rows: KeyRows) -> int:
+    return rows.size_bytes
+
+
+class ParquetReader:
+    """One open Parquet base file."""
+
+    def __init__(self, storage: Storage, path: str) -> None:
+        self.where = f"{storage.root}/{path}"
+        before = settled_state(storage, path)
+        self._input = open_stored(storage, path)
+        # Equal before and after it was opened, the state is that of the open file, whatever happens to its name.
+        self._state = before if before is not None and state_of(storage, path) == before else None
+        self._path = path
+        # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
+        self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
+        try:
+            with as_corrupt_file(self.where, "Parquet"):
+                self._footer = self._kept("footer", lambda: read_footer(self._input), _footer_bytes)
+                self._file = self._open(self._footer.metadata, ())
+                self._schema = _with_int96(self._file)
+            check_outline(self.where, self.num_rows, self._schema.names)
+        except BaseException:
+            self._input.close()
+            raise
+
+    def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+        """What `make` makes of the file, or another reader of it has made."""
+        return make() if self._state is None else kept_in_state(self._state, self._path, part, make, size_of)
+
+    def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
+        # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
+        # Only metadata of row groups: pyarrow ends the process when it reads that of a damaged column.
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        largest = max((int(group.total_byte_size) for group in groups), default=0)
+        buffer_size = _PAGE_BUFFER_BYTES if largest > _LARGE_ROW_GROUP_BYTES else 0
+        return pq.ParquetFile(
+            self._input, metadata=metadata, pre_buffer=self._pre_buffer, buffer_size=buffer_size,
+            read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us",
+        )  # fmt: skip
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self._schema
+
+    @property
+    def num_rows(self) -> int:
+        return int(self._file.metadata.num_rows)
+
+    @property
+    def plain_bytes(self) -> int:
+        metadata = self._file.metadata
+        return sum(int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups))
+
+    @property
+    def footer(self) -> Footer:
+        entries = {
+            key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
+            for key, value in (self._file.metadata.metadata or {}).items()
+            if not key.startswith(b"ARROW:")
+        }
+        return Footer.from_key_values(entries, AVRO_SCHEMA_KEY)
+
+    def low_cardinality_columns(self) -> tuple[str, ...]:
+        strings = {field.name for field in self._schema if pa.types.is_string(field.type)}
+        with as_corrupt_file(self.where, "Parquet"):
+            # A column of dictionary codes takes a byte or two a value; with its fall-back pages it takes the strings'
+            # bytes.
+            return tuple(
+                chunk.path_in_schema
+                for chunk in self._first_chunks()
+                if chunk.path_in_schema in strings
+                and chunk.has_dictionary_page
+                and chunk.total_uncompressed_size <= 2 * chunk.num_values + 4096
+            )
+
+    def plain_columns(self) -> frozenset[str]:
+        with as_corrupt_file(self.where, "Parquet"):
+            plain = {chunk.path_in_schema for chunk in self._first_chunks() if not chunk.has_dictionary_page}
+            return frozenset(self._schema.names) & plain
+
+    def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
+        """What the first row group says of its columns."""
+        metadata = self._file.metadata
+        if metadata.num_row_groups:
+            group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
+            yield from (group.column(index) for index in range(metadata.num_columns) if (0, index) not in unreadable)
+
+    def batches(
+        self,
+        columns: Sequence[str] | None = None,
+        batch_rows: int = BATCH_ROWS,
+        dictionaries: Collection[str] = (),
+        may_match: RangeTest | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        wanted = self._schema.names if columns is None else columns
+        return (batch for _, batch in self._numbered(wanted, batch_rows, dictionaries, may_match))
+
+    def numbered_batches(
+        self, columns: Sequence[str], batch_rows: int = BATCH_ROWS, may_match: RangeTest | None = None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        return self._numbered(columns, batch_rows, (), may_match)
+
+    def _numbered(
+        self, wanted: Sequence[str], batch_rows: int, dictionaries: Collection[str], may_match: RangeTest | None
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        names = [name for name in wanted if name in self._schema.names]
+        with as_corrupt_file(self.where, "Parquet"):
+            metadata = self._file.metadata
+            file = self._open(metadata, dictionaries) if dictionaries else self._file
+            sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
+            starts = list(accumulate(sizes, initial=0))
+            # One row group at a time, so that no more than one is ever buffered ahead.
+            for row_group in row_groups_that_may_match(self._footer, may_match):
+                for first, batch in self._numbered_of_group(file, row_group, names, batch_rows):
+                    yield starts[row_group] + first, batch
+
+    def _numbered_of_group(
+        self, file: pq.ParquetFile, row_group: int, names: list[str], batch_rows: int
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of one row group, batch by batch, each with the number of its first row there."""
+        first = 0
+        for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
+            yield first, self._typed(batch.select(names))
+            first += len(batch)
+        self._check_rows(first, file.metadata.row_group(row_group).num_rows)
+
+    def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
+        found = [np.zeros(0, np.int64)]
+        with as_corrupt_file(self.where, "Parquet"):
+            sizes = [self._file.metadata.row_group(number).num_rows for number in range(self._file.num_row_groups)]
+            starts = list(accumulate(sizes, initial=0))
+            for row_group in row_groups_that_may_match(self._footer, may_match):
+                known = self._key_rows(row_group, column, sizes[row_group])
+                if known is None:
+                    batches = self._numbered_of_group(self._file, row_group, [column], BATCH_ROWS)
+                    found.append(rows_among(batches, values) + starts[row_group])
+                else:
+                    found.append(known.rows_of(values) + starts[row_group])
+        return np.concatenate(found)
+
+    def _key_rows(self, row_group: int, name: str, rows: int) -> KeyRows | None:
+        """Where values of a column are in a row group, when it is asked for that again and again."""
+        if self._state is None or rows > _KEY_ROWS or not has_hashes(self._schema.field(name).type):
+            return None
+
+        def made() -> KeyRows:
+            parts = [batch.column(0) for _, batch in self._numbered_of_group(self._file, row_group, [name], BATCH_ROWS)]
+            return KeyRows.of(pa.concat_arrays([*parts, pa.array([], self._schema.field(name).type)]))
+
+        return kept_for_again(self._state, self._path, ("key rows", row_group, name), made, _key_rows_bytes)
+
+    def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        names = [name for name in columns if name in self._schema.names]
+        with as_corrupt_file(self.where, "Parquet"):
+            metadata, first = self._file.metadata, 0
+            for row_group in range(metadata.num_row_groups):
+                behind = first + metadata.row_group(row_group).num_rows
+                low, high = np.searchsorted(rows, (first, behind))
+                if low < high:
+                    yield from self._rows_at(row_group, names, rows[low:high] - first)
+                first = behind
+
+    def _rows_at(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        """Those of one row group, which is read up to the last of them where its pages can't be read by themselves."""
+        batch = self._of_pages(row_group, names, rows) if self._state is not None and len(rows) <= _PAGED_ROWS else None
+        if batch is not None:
+            yield batch
+            return
+        first, last = 0, int(rows[-1])
+        # Few rows are not worth the threads, which a caller has for other files.
+        for batch in self._file.iter_batches(_ROWS_AT_ONCE, row_groups=[row_group], columns=names, use_threads=False):
+            low, high = np.searchsorted(rows, (first, first + len(batch)))
+            if low < high:
+                yield self._typed(batch.select(names)).take(pa.array(rows[low:high] - first))
+            first += len(batch)
+            if first > last:
+                return
+        self._check_rows(first, self._file.metadata.row_group(row_group).num_rows)
+
+    def _of_pages(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> pa.RecordBatch | None:
+        """The same by single pages; None where a column can't be read so."""
+        paged = []
+        for name in names:
+            found = self._kept(("pages", row_group, name), partial(self._paged, row_group, name), _paged_bytes)
+            if not found:
+                return None
+            paged.append(found)
+        columns = rows_of_pages(self._input, paged, rows)
+        schema = pa.schema([self._file.schema_arrow.field(name) for name in names])
+        if [column.type for column in columns] != schema.types:
+            return None
+        return self._typed(pa.Table.from_arrays(columns, schema=schema).combine_chunks().to_batches()[0])
+
+    def _paged(self, row_group: int, name: str) -> PagedColumn | Literal[False]:
+        return paged_column(self._footer, self._input, row_group, name) or False
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        with as_corrupt_file(self.where, "Parquet"):
+            column = self._file.read(columns=[name]).column(name)
+        self._check_rows(len(column), self.num_rows)
+        return fit(column, self._schema.field(name).type, name)
+
+    def ranges(self, names: Sequence[str]) -> tuple[ColumnRange, ...]:
+        with as_corrupt_file(self.where, "Parquet"):
+            footer = self._footer
+            known = FooterRanges(footer.metadata, self._schema, footer.unreadable_chunks, footer.cut_chunks)
+            return ranges_of_file(self, known, names)
+
+    def _check_rows(self, found: int, expected: int) -> None:
+        """A column whose metadata is gone reads as one without rows."""
+        if found != expected:
+            raise CorruptFile(
+                f"{self.where}: expected {expected} rows, found {found}. Restore the file from a copy of the table, or "
+                "roll the write back that made it."
+            )
+
+    def _typed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with UTC on what was INT96."""
+        wanted = [self._schema.field(name).type for name in batch.schema.names]
+        if all(
+            column.type == kind or pa.types.is_dictionary(column.type)
+            for column, kind in zip(batch.columns, wanted, strict=True)
+        ):
+            return batch
+        columns = [
+            column if pa.types.is_dictionary(column.type) else column.cast(kind)
+            for column, kind in zip(batch.columns, wanted, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def close(self) -> None:
+        self._file.close()
+        self._input.close()
+
+    def __enter__(self) -> ParquetReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _with_int96(file: pq.ParquetFile) -> pa.Schema:
+    """The file's Arrow schema without metadata, and with UTC on INT96 columns, which carry no zone mark."""
+    schema = file.schema_arrow.remove_metadata()
+    columns = file.schema
+    leaves = [columns.column(index).physical_type for index in range(len(columns.names))]
+    if "INT96" not in leaves:
+        return schema
+    rest = iter(leaves)
+    return pa.schema([field.with_type(_zoned(field.type, rest)) for field in schema])
+
+
+def _zoned(kind: pa.DataType, leaves: Iterator[str]) -> pa.DataType:
+    """`kind` with UTC on its INT96 leaves; consumes one physical type per leaf, in file order."""
+    if pa.types.is_struct(kind):
+        return pa.struct([child.with_type(_zoned(child.type, leaves)) for child in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_zoned(kind.key_type, leaves), _zoned(kind.item_type, leaves))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(kind.value_field.with_type(_zoned(kind.value_type, leaves)))
+    return pa.timestamp("us", "UTC") if next(leaves) == "INT96" else kind

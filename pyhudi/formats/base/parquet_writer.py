@@ -1,0 +1,141 @@
+"""Writing Parquet base files: v1 data pages, optional columns, three-level lists, statistics, and a dictionary only for
+columns where a sample says that it pays.
+
+Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pyhudi.errors import ConfigError
+from pyhudi.formats.base.base import BaseFileOptions, Footer
+from pyhudi.formats.base.dictionaries import dictionary_paths
+from pyhudi.formats.base.file_schema import fit
+from pyhudi.formats.base.footer_ranges import FooterRanges, nan_columns, ranges_of_file
+from pyhudi.formats.base.opening import close_quietly
+from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
+from pyhudi.formats.column_ranges import ColumnRange
+from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
+
+__all__ = ["ParquetWriter"]
+
+_Codec: TypeAlias = Literal["zstd", "gzip", "snappy", "lz4", "brotli", "none"]
+# Hudi's words for codecs → pyarrow's word and the level to use when none is set, None if it has no levels.
+# Level 9, pyarrow's own choice for gzip, costs ten times level 1 for a few per cent of size.
+_CODECS: dict[str, tuple[_Codec, int | None]] = {
+    "zstd": ("zstd", 1),
+    "gzip": ("gzip", 1),
+    "snappy": ("snappy", None),
+    "lz4": ("lz4", None),  # the raw framing, which every current reader knows
+    "lz4_raw": ("lz4", None),
+    "brotli": ("brotli", 1),
+    "uncompressed": ("none", None),
+    "none": ("none", None),
+}
+
+
+_PAGE_ROWS = 4096  # readers of single rows inflate whole pages; smaller ones make files 1 % larger
+
+
+@cache
+def _page_limits() -> dict[str, int]:
+    """What limits the rows of a page, where this pyarrow can."""
+    limits = {"max_rows_per_page": _PAGE_ROWS}
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()  # type: ignore[arg-type]
+    except TypeError:  # an older one
+        return {}
+    return limits
+
+
+class ParquetWriter:
+    """One Parquet base file being written."""
+
+    def __init__(
+        self, storage: Storage, path: str, schema: pa.Schema, options: BaseFileOptions, watched: Sequence[str] = ()
+    ) -> None:
+        codec = options.codec.lower()
+        if codec not in _CODECS:
+            raise ConfigError(f"Unknown Parquet codec {options.codec!r}; known: {', '.join(_CODECS)}.")
+        self._codec, level = _CODECS[codec]
+        # A codec without a level here has none to choose.
+        self._level = level if level is None or options.compression_level is None else options.compression_level
+        self._schema, self._plain = schema, options.plain_columns
+        self._watched, self._nan_columns = tuple(watched), set[str]()
+        self._storage, self._path = storage, path
+        self._where = storage.full_path(path)
+        self._sink = storage.open_output(path)
+        self._writer: pq.ParquetWriter | None = None  # made with the first rows, which say where a dictionary pays
+        self._arriving: pa.Schema = schema
+
+    @property
+    def written_bytes(self) -> int:
+        return 0 if self._writer is None else int(self._sink.tell())
+
+    def write(self, table: pa.Table) -> None:
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(table)
+            columns = [
+                _arrive(column, kind, name)
+                for name, column, kind in zip(table.column_names, table.columns, self._arriving.types, strict=True)
+            ]
+            rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
+            writer.write_table(rows, row_group_size=max(1, len(rows)))
+        self._nan_columns.update(nan_columns(rows, self._watched))
+
+    def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
+        """Open the writer. String columns that arrive dictionary-encoded are taken so from then on."""
+        paths: list[str] = []
+        if table is not None:
+            assert table.column_names == self._schema.names, (table.column_names, self._schema.names)
+            coded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
+            self._arriving = pa.schema(
+                [
+                    pa.field(field.name, pa.dictionary(pa.int32(), field.type) if is_coded else field.type)
+                    for field, is_coded in zip(self._schema, coded, strict=True)
+                ]
+            )
+            paths = dictionary_paths(table, self._schema, self._plain)
+        self._writer = pq.ParquetWriter(
+            self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
+            use_dictionary=paths,  # type: ignore[arg-type]  # pyarrow takes names, too
+            write_statistics=True, data_page_version="1.0", store_schema=False,
+            use_compliant_nested_type=True, **_page_limits(),
+        )  # fmt: skip
+        return self._writer
+
+    def close(self, footer: Footer) -> int:
+        with as_storage_error(self._where):
+            writer = self._writer or self._start(None)
+            writer.add_key_value_metadata(footer.key_values(AVRO_SCHEMA_KEY))
+            writer.close()
+            size = int(self._sink.tell())
+            self._sink.close()
+        return size
+
+    def ranges(self) -> tuple[ColumnRange, ...]:
+        assert self._writer is not None
+        metadata: pq.FileMetaData = self._writer.writer.metadata
+        known = FooterRanges(metadata, self._schema, nan_columns=self._nan_columns)
+        if all(known.of(name)[1] for name in self._watched):
+            return ranges_of_file(None, known, self._watched)
+        with ParquetReader(self._storage, self._path) as reader:  # texts too long for a footer
+            return ranges_of_file(reader, known, self._watched)
+
+    def abandon(self) -> None:
+        close_quietly(self._writer, self._sink)
+        self._writer = None
+
+
+def _arrive(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    """A column in the form that the writer was started with: dictionary-encoded or plain."""
+    if column.type != kind and pa.types.is_dictionary(kind):
+        return fit(column, kind.value_type, name).dictionary_encode()
+    return fit(column, kind, name)

@@ -1,0 +1,59 @@
+"""Opening an HFile of a storage: its indexes, and blocks that lookups decoded, are there still when it is opened again.
+
+Source: docs/formats/hfile.md, "Lookups"; docs/decisions/0015-what-is-kept-of-files.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyhudi.formats.hfile.block_cache import KeptBlocks
+from pyhudi.formats.hfile.reader import HFileReader
+from pyhudi.storage.base import Storage
+from pyhudi.storage.file_memory import FILES, FileState, SameFile, settled_state
+
+__all__ = ["open_hfile"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    reader: HFileReader
+    source: SameFile
+
+
+@contextmanager
+def open_hfile(
+    storage: Storage,
+    path: str,
+    where: str,
+    offset: int = 0,
+    size_bytes: int | None = None,
+    *,
+    state: FileState | None = None,
+) -> Iterator[HFileReader]:
+    """An open HFile; only one thread may use what it gets.
+
+    Args:    where: what messages call it; offset, size_bytes: the part of the file that it is, None for all of it;
+             state: the file's, where it is known already.
+    Raises:  CorruptFile, UnsupportedTable, PathNotFound.
+    """
+    state = state or settled_state(storage, path)
+    if state is None:
+        with storage.open_input(path) as source:
+            yield HFileReader(source, where, offset, size_bytes)
+        return
+    key = (state, path, "hfile", offset)
+    found = FILES.take(key)  # a second thread that comes meanwhile makes its own
+    if not isinstance(found, _Kept):
+        file = SameFile(storage, path, state)
+        try:
+            found = _Kept(HFileReader(file, where, offset, size_bytes, blocks=KeptBlocks(key)), file)
+        finally:
+            file.close()
+    try:
+        yield found.reader
+    finally:
+        found.source.close()
+    FILES.put(key, found, found.reader.let_go())

@@ -1,0 +1,233 @@
+"""FileMemory: what was made of the bytes of files, kept in this process for whoever reads them next.
+
+    file state     device, inode, size, and both times of a file: other bytes have another one
+    kept           what was made of the file in this state; of files that may be changing nothing is kept
+
+A file that is replaced, or written to, has another state, and what was made of the old one is never asked for again.
+Times of files have steps: two changes within one step would leave the same state. So a file counts as settled, and is
+kept, when its last change is longer ago than a step. Stores that do not tell states are read every time.
+Source: docs/decisions/0015-what-is-kept-of-files.md.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, Protocol, TypeVar
+
+import pyarrow as pa
+
+from pyhudi.errors import PathNotFound
+from pyhudi.storage.base import Storage
+from pyhudi.storage.clock import SystemClock
+
+__all__ = [
+    "FILES",
+    "KEPT_BYTES",
+    "FileMemory",
+    "FileState",
+    "SameFile",
+    "kept",
+    "kept_for_again",
+    "kept_in_state",
+    "settled_state",
+    "state_of",
+]
+
+KEPT_BYTES = 64 << 20  # of all that is kept together
+_LARGEST_PART = 4  # a single thing that takes more than this part of it is not kept
+_ENTRY_BYTES = 500  # about what remembering a thing takes, however small it is
+_STEP_MS = 100  # kernels note times by their clock's tick, 10 ms at most
+_COARSE_STEP_MS = 5000  # file systems that note whole milliseconds or seconds: FAT has steps of 2 s
+_MS = 1_000_000  # in ns
+
+_CLOCK = SystemClock()
+
+_ASKED = object()  # in the place of what was asked for once
+
+T = TypeVar("T")
+
+
+class FileState(NamedTuple):
+    """What tells whether a file has the bytes that it had before."""
+
+    device: int
+    inode: int
+    size_bytes: int
+    modified_ns: int
+    changed_ns: int  # when the system last noted a change, which nobody can set
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        """The state that a system call tells."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+    def is_settled(self, now_ms: int) -> bool:
+        """Would a change from `now_ms` on show?"""
+        newest = max(self.modified_ns, self.changed_ns)
+        is_coarse = self.modified_ns % _MS == 0 or self.changed_ns % _MS == 0
+        return newest // _MS + (_COARSE_STEP_MS if is_coarse else _STEP_MS) < now_ms
+
+
+class _TellsStates(Protocol):
+    def file_state(self, path: str) -> FileState | None: ...
+
+
+def state_of(storage: Storage, path: str) -> FileState | None:
+    """The state of a file; None when there is none, or the store does not tell."""
+    teller: _TellsStates | None = storage if hasattr(storage, "file_state") else None
+    return None if teller is None else teller.file_state(path)
+
+
+def settled_state(storage: Storage, path: str) -> FileState | None:
+    """The same; None also for a file that was changed just now."""
+    state = state_of(storage, path)
+    return state if state is not None and state.is_settled(_CLOCK.now_ms()) else None
+
+
+class FileMemory:
+    """Things by their keys, up to so many bytes; those that were not used for longest leave first. For many threads.
+
+    Nothing that is kept may be changed by who gets it.
+    """
+
+    def __init__(self, limit_bytes: int = KEPT_BYTES) -> None:
+        self._limit_bytes, self.size_bytes = limit_bytes, 0
+        self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._kept
+
+    def get(self, key: Hashable) -> object | None:
+        """What is kept under a key, None when nothing is."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
+
+    def take(self, key: Hashable) -> object | None:
+        """The same, and nobody else gets it until it is put back."""
+        with self._lock:
+            found = self._kept.pop(key, None)
+            if found is None:
+                return None
+            self.size_bytes -= found[1]
+            return found[0]
+
+    def put(self, key: Hashable, thing: object, size_bytes: int) -> None:
+        """Keep a thing in the place of what was there; `size_bytes`: about what it takes."""
+        size_bytes += _ENTRY_BYTES
+        if size_bytes > self._limit_bytes // _LARGEST_PART:
+            return
+        with self._lock:
+            self.size_bytes += size_bytes - self._kept.pop(key, (None, 0))[1]
+            self._kept[key] = thing, size_bytes
+            while self.size_bytes > self._limit_bytes:
+                _, (_, freed) = self._kept.popitem(last=False)
+                self.size_bytes -= freed
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+            self.size_bytes = 0
+
+
+FILES = FileMemory()
+
+
+def _begin_anew() -> None:
+    """A forked process may have been made while another thread held the lock."""
+    FILES.__init__()  # type: ignore[misc]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+def kept(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    """What `make` makes of a file, or made of it before.
+
+    Args:   part: what it is, different for different things of one file; size_of: about what it takes, in bytes.
+    """
+    state = settled_state(storage, path)  # before the bytes are read: what comes later has another one
+    return make() if state is None else kept_in_state(state, path, part, make, size_of)
+
+
+def kept_in_state(state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
+    """The same for a file that is known to have this state, as an open one may be."""
+    key = (state, path, part)
+    found: T | None = FILES.get(key)  # type: ignore[assignment]  # by the key it is what `make` makes
+    if found is None:
+        found = make()
+        FILES.put(key, found, size_of(found))
+    return found
+
+
+def known_in_state(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
+    """What was made of a file before, None when nothing was."""
+    state = settled_state(storage, path)
+    found = None if state is None else FILES.get((state, path, part))
+    return found if isinstance(found, kind) else None
+
+
+def kept_for_again(
+    state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
+) -> T | None:
+    """The same for what costs more to make than to do without it once: None when nobody asked for it before."""
+    key = (state, path, part)
+    found = FILES.get(key)
+    if found is None:
+        FILES.put(key, _ASKED, 0)
+        return None
+    if found is not _ASKED:
+        return found  # type: ignore[return-value]  # by the key it is what `make` makes
+    made = make()
+    FILES.put(key, made, size_of(made))
+    return made
+
+
+class SameFile:
+    """A file in one state, opened when bytes of it are read, and again after `close`. As much of a `pa.NativeFile` as
+    readers of single blocks ask for.
+
+    Raises: PathNotFound from `read` when the file has another state by now.
+    """
+
+    def __init__(self, storage: Storage, path: str, state: FileState) -> None:
+        self._storage, self._path, self._state = storage, path, state
+        self._file: pa.NativeFile | None = None
+        self._position = 0
+
+    def size(self) -> int:
+        return self._state.size_bytes
+
+    def seek(self, position: int, /) -> int:
+        self._position = position
+        return position
+
+    def read(self, length: int, /) -> bytes:
+        file = self._file or self._open()
+        file.seek(self._position)
+        data = bytes(file.read(length))
+        self._position += len(data)
+        return data
+
+    def close(self) -> None:
+        """Let go of the file until the next `read`."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> pa.NativeFile:
+        file = self._storage.open_input(self._path)
+        if state_of(self._storage, self._path) != self._state:
+            file.close()
+            raise PathNotFound(f"{self._storage.root}/{self._path} was replaced while it was read. Read again.")
+        self._file = file
+        return file
