@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from pyhudi.spark.capabilities import PRESENT
-from tests.support.servers.process import free_port
 from tests.support.source import ROOT
 from tests.support.spark.on_connect import mark_repetitions
-from tests.support.spark.sessions import CONF, FLAVOUR, JVM_OPTIONS
+from tests.support.spark.sessions import CONF, FLAVOUR, JVM_OPTIONS, own_connect_port
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
 
@@ -37,19 +36,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
         mark_repetitions([item for item in items if "tests/spark" in item.path.as_posix()])
-
-
-def own_connect_port() -> dict[str, str]:
-    """A port for the server of `remote("local")`, which PySpark starts and looks for at 15002 and nowhere else.
-
-    Where another program of the machine has a server there, ours would go to 15003 and we would talk to the other one.
-    """
-    from pyspark.sql.connect.client import core
-
-    port = free_port()
-    # Spark 3.5 has one class for it, later ones a class for the default.
-    getattr(core, "DefaultChannelBuilder", core.ChannelBuilder).default_port = staticmethod(lambda: port)
-    return {"spark.connect.grpc.binding.port": str(port)}
 
 
 @pytest.fixture(scope="session")

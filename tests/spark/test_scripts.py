@@ -271,7 +271,7 @@ def test_other_formats_are_sparks_own(hudi: Any, tmp_path: Path) -> None:
 
     frame = trips(hudi, FIRST)
     writer = frame.write
-    writer.mode("overwrite").option("compression", "gzip").partitionBy("city").parquet(str(tmp_path / "p"))
+    writer.mode("overwrite").partitionBy("city").parquet(str(tmp_path / "p"), compression="gzip")
     frame.coalesce(1).write.format("json").mode("overwrite").save(str(tmp_path / "j"))
 
     back = hudi.read.option("basePath", str(tmp_path / "p")).parquet(str(tmp_path / "p"))

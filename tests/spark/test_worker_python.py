@@ -23,9 +23,12 @@ SCRIPT = """
 import sys
 from pyspark.sql import SparkSession
 from pyhudi import HudiTable, TaskFailed, enable
+from tests.support.spark.sessions import own_connect_port
 
 flavour, folder, bare = sys.argv[1:]
 builder = SparkSession.builder.remote("local[2]") if flavour == "connect" else SparkSession.builder.master("local[2]")
+for key, value in (own_connect_port() if flavour == "connect" else {}).items():
+    builder = builder.config(key, value)
 builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
 spark = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
 enable(spark)
@@ -57,7 +60,6 @@ def test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi(tmp_path: Path,
     environment = {name: text for name, text in os.environ.items() if name in _KEPT or not name.startswith(_OF_SPARK)}
     environment |= {"PATH": f"{bare.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     environment["SPARK_SUBMIT_OPTS"] = JVM_OPTIONS
-    environment["SPARK_TESTING"] = "1"  # a Connect server's port is a free one: this session's has the usual one
 
     played = subprocess.run(
         [sys.executable, "-c", SCRIPT, FLAVOUR, str(tmp_path), str(bare)],

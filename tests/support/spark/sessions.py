@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from tests.support.servers.process import free_port
+
 FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
 # Tests are over before Java's second compiler pays: without it a JVM takes 26 instead of 46 s of processor time for
 # tests/spark/test_first_write.py.
@@ -23,3 +25,16 @@ CONF = {
     "spark.network.timeout": "900s",
     "spark.sql.broadcastTimeout": "900",
 }
+
+
+def own_connect_port() -> dict[str, str]:
+    """A port for the server of `remote("local")`, which PySpark starts and looks for at 15002 and nowhere else.
+
+    Where another program of the machine has a server there, ours would go to 15003 and we would talk to the other one.
+    """
+    from pyspark.sql.connect.client import core
+
+    port = free_port()
+    # Spark 3.5 has one class for it, later ones a class for the default.
+    getattr(core, "DefaultChannelBuilder", core.ChannelBuilder).default_port = staticmethod(lambda: port)
+    return {"spark.connect.grpc.binding.port": str(port)}
