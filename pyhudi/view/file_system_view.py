@@ -190,6 +190,7 @@ class Visibility:
             group = FileGroupId(partition_path, file_id)
             if self.replaced and group in self.replaced:
                 continue
+            slices: tuple[FileSlice, ...]
             own_bases, own_logs = bases.get(file_id, ()), logs.get(file_id, ())
             if len(own_bases) == 1 and not own_logs:  # nearly every group of most tables: nothing to sort or join
                 slices = (FileSlice(group, own_bases[0].instant_time, own_bases[0]),)
