@@ -6,7 +6,9 @@ the data table's lock. Source: docs/formats/metadata-table.md, "Timeline", "Writ
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 import numpy as np
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
-from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
+from pyhudi.metadata.group_files import GroupFiles, one_per_key
 from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import record_schema
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 _UPDATE = "UPSERT_PREPPED"  # operation of all updates
+_ROWS_OF_ONE_THREAD = 50_000  # sorting and compressing of more is worth several
+_THREADS = min(4, os.cpu_count() or 1)
 _TOKEN = "0-1-0"  # write token: what a dead attempt left is deleted before another one begins
 
 
@@ -140,16 +144,27 @@ def _logs_of_groups(
     """The log files of file groups that share keys among them."""
     version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
-    records = sorted_by_key(update.records)
+    records = update.records.combine_chunks()
     keys = records.column("key").combine_chunks()
-    deleted = update.deleted.filter(pc.invert(pc.is_in(update.deleted, keys)))
+    deleted = (
+        update.deleted.filter(pc.invert(pc.is_in(update.deleted, keys))) if len(update.deleted) else update.deleted
+    )
     own = group_numbers(partition, keys, len(groups), version)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
-    for number in np.union1d(own, own_deleted).tolist():
+
+    def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
-        rows, removed = records.filter(pa.array(own == number)), deleted.filter(pa.array(own_deleted == number))
+        rows = records.take(one_per_key(keys, np.flatnonzero(own == number)))
+        removed = deleted.filter(pa.array(own_deleted == number))
         path, size_bytes = files.log_file(partition, name, rows, removed)
-        yield _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
+        return _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
+
+    numbers = np.union1d(own, own_deleted).tolist()
+    if len(records) <= _ROWS_OF_ONE_THREAD or len(numbers) == 1:
+        yield from map(written, numbers)
+        return
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-index") as pool:
+        yield from pool.map(written, numbers)
 
 
 def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

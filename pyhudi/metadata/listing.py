@@ -8,7 +8,8 @@ Source: docs/formats/metadata-table.md, "Is it up to date?".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ __all__ = ["listed_files", "missing_instants"]
 
 _FILES = MetadataKind.FILES.value.prefix
 _BASE_TIME_DIGITS = 17
-_FILE_BYTES = 400  # about what an entry takes in memory
+_FILE_BYTES = 200  # about what an entry takes in memory
 
 
 def missing_instants(table: MetadataTable) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
         return cast("Mapping[str, list[FileInfo]]", known)
     listed = _listed(table, table.records(_FILES))
     if key is not None:
-        FILES.put(key, listed, _FILE_BYTES * sum(map(len, listed.values())))
+        FILES.put(key, listed, _FILE_BYTES * len(listed.names))
     return listed
 
 
@@ -104,21 +105,41 @@ def _listing_key(table: MetadataTable) -> Hashable | None:
     return "listing", base and base.path, state, counted, table.deleted, table.data.config.table_version
 
 
-def _listed(table: MetadataTable, records: pa.Table) -> Mapping[str, list[FileInfo]]:
+def _listed(table: MetadataTable, records: pa.Table) -> _Listed:
     entries = records.column(MetadataKind.FILES.payloads[0]).combine_chunks()
     if not isinstance(entries, pa.MapArray):
         raise MetadataTableDamaged(f"{table.meta.storage.root}: its partition {_FILES!r} has no records of files.")
     names = cast("list[str]", entries.keys.to_pylist())
     sizes = cast("list[int]", pc.struct_field(entries.items, "size").to_pylist())
-    deleted = pc.struct_field(entries.items, "isDeleted").to_pylist()
+    deleted = cast("list[bool]", pc.struct_field(entries.items, "isDeleted").to_pylist())
     ends = cast("list[int]", entries.offsets.to_pylist())
-    listed: dict[str, list[FileInfo]] = {}
-    for row, key in enumerate(records.column("key").to_pylist()):
-        if key == ALL_PARTITIONS_KEY:
-            continue
-        path = "" if key == NON_PARTITIONED else str(key)
-        own = range(ends[row], ends[row + 1])
-        listed[path] = [FileInfo(data_path(path, names[at]), sizes[at], 0) for at in own if not deleted[at]]
-        if table.deleted:
-            listed[path] = [entry for entry in listed[path] if entry.path not in table.deleted]
-    return listed
+    rows = {
+        "" if key == NON_PARTITIONED else str(key): range(ends[row], ends[row + 1])
+        for row, key in enumerate(records.column("key").to_pylist())
+        if key != ALL_PARTITIONS_KEY
+    }
+    return _Listed(rows, names, sizes, deleted, table.deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed(Mapping[str, list[FileInfo]]):
+    """The files of a partition, made when they are asked for: of very many, an object each takes longer to keep than
+    to make. `rows`: partition path → its entries in the columns.
+    """
+
+    rows: Mapping[str, range]
+    names: Sequence[str]
+    sizes: Sequence[int]
+    deleted: Sequence[bool]
+    taken_back: frozenset[str]
+
+    def __getitem__(self, path: str) -> list[FileInfo]:
+        folder, names, sizes, deleted = data_path(path, ""), self.names, self.sizes, self.deleted
+        found = [FileInfo(folder + names[at], sizes[at], 0) for at in self.rows[path] if not deleted[at]]
+        return [entry for entry in found if entry.path not in self.taken_back] if self.taken_back else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)

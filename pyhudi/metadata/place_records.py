@@ -20,7 +20,9 @@ from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.schema import record_fields
 from pyhudi.model.instant import parse_instant_time
 
-__all__ = ["RowPlace", "instant_ms", "place_records"]
+__all__ = ["RowPlace", "coded_place_records", "encoded_places", "instant_ms", "place_records"]
+
+_PAYLOAD = MetadataKind.RECORD_INDEX.payloads[0]
 
 _UUID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:-(0|[1-9][0-9]{0,9}))?", re.ASCII)
 _NO_INDEX = -1  # of a file id that is a UUID alone, and of raw file ids
@@ -55,14 +57,34 @@ def place_records(
     Args:    keys: text without nulls; numbers: which of `places` each key has, None: all have the first.
     Returns: columns `key`, `type` and `recordIndexMetadata`, as `record_fields` says for the table version.
     """
+    of_keys = np.zeros(len(keys), np.int32) if numbers is None else numbers
+    records = coded_place_records(table_version, keys, encoded_places(table_version, places), of_keys)
+    payload = records.column(_PAYLOAD).combine_chunks()
+    plain = payload.dictionary_decode() if isinstance(payload, pa.DictionaryArray) else payload
     schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
-    payload = schema.field(MetadataKind.RECORD_INDEX.payloads[0])
-    encoded = pa.array([_encoded(place) for place in places], payload.type)
+    return pa.table([*records.columns[:-1], plain], schema=schema)
+
+
+def encoded_places(table_version: int, places: Sequence[RowPlace]) -> pa.Array:
+    """What the records of the keys in each of these places say of it."""
+    kind = record_fields(table_version, MetadataKind.RECORD_INDEX).field(_PAYLOAD).type
+    found: pa.Array = pa.array([_encoded(place) for place in places], kind)
+    return found
+
+
+def coded_place_records(
+    table_version: int, keys: pa.Array, encoded: pa.Array, numbers: npt.NDArray[np.int32]
+) -> pa.Table:
+    """As `place_records`, with the `encoded_places` as a dictionary: of very many keys that are sorted and written, a
+    number each moves.
+    """
+    schema = record_fields(table_version, MetadataKind.RECORD_INDEX)
     if not len(keys):
         return schema.empty_table()
-    of_keys = np.zeros(len(keys), np.int32) if numbers is None else numbers
     kinds = pa.repeat(pa.scalar(RecordType.RECORD_INDEX.value, pa.int32()), len(keys))
-    return pa.table([keys.cast(schema.field("key").type), kinds, encoded.take(pa.array(of_keys))], schema=schema)
+    payload = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), encoded)
+    columns = [keys.cast(schema.field("key").type), kinds, payload]
+    return pa.Table.from_arrays(columns, schema=schema.set(2, schema.field(2).with_type(payload.type)))
 
 
 def _encoded(place: RowPlace) -> dict[str, object]:

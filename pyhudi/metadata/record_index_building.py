@@ -23,7 +23,7 @@ from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.slice_keys import slice_keys
 from pyhudi.metadata.key_order import BUILDING_BYTES, GroupStream, in_order
 from pyhudi.metadata.partitions import MetadataKind, file_group_id, partitioned_file_group_id
-from pyhudi.metadata.place_records import RowPlace, instant_ms, place_records
+from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, instant_ms
 from pyhudi.metadata.record_keys import shards
 from pyhudi.model.file_group import FileSlice
 
@@ -61,6 +61,7 @@ class FirstRecords:
         places = [
             RowPlace(s.group.partition_path, s.group.file_id, instant_ms(s.base_instant, self.zone)) for s in ordered
         ]
+        encoded = encoded_places(self.table_version, places)
         names = [(path, number) for path, count in self.groups.items() for number in range(count)]
         for rows in _one_per_key(in_order(_SCHEMA, self._keys(ordered), self.memory_bytes)):
             numbers = rows.column(_GROUP).to_numpy()
@@ -70,7 +71,9 @@ class FirstRecords:
                 if start < stop:
                     path, number = names[numbers[start]]
                     own = keys.slice(start, stop - start)
-                    yield path, number, place_records(self.table_version, own, places, slices[start:stop])
+                    used, numbered = np.unique(slices[start:stop], return_inverse=True)
+                    there = encoded.take(pa.array(used))
+                    yield path, number, coded_place_records(self.table_version, own, there, numbered.astype(np.int32))
 
     def files(self) -> dict[str, Iterator[pa.Table]]:
         """File id → its records, for `build_partition`: to be read one after the other, in this order, each once."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.metadata.place_records import RowPlace, instant_ms, place_records
+from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, instant_ms
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.write_status import WriteStatus
 
@@ -76,5 +76,7 @@ def _update(
     removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
     left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
     left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left
-    records = PartitionUpdate(place_records(table_version, keys, places, numbers), nothing_deleted())
-    return PartitionUpdate(records.joined(()).records, left)  # one record per key: of the file that was told last
+    # Of a key that came to several files the one that was told last counts.
+    return PartitionUpdate(
+        coded_place_records(table_version, keys, encoded_places(table_version, places), numbers), left
+    )

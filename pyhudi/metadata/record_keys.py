@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,7 @@ __all__ = [
     "column_stats_key",
     "column_stats_prefix",
     "expression_partition_key",
+    "file_keys",
     "partition_stats_key",
     "secondary_key",
     "secondary_key_prefix",
@@ -78,6 +80,18 @@ def bloom_filter_key(partition: str, file_name: str) -> str:
     return _hash64(partition) + _md5(file_name)
 
 
+def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]:
+    """What the keys of a column's statistics in these files end with, behind `column_stats_prefix` of the column."""
+    known: dict[str, str] = {}
+    found = []
+    for partition, name in zip(partitions, file_names, strict=True):
+        start = known.get(partition)
+        if start is None:
+            start = known[partition] = _hash64(partition)
+        found.append(start + _md5(name))
+    return found
+
+
 def secondary_key_prefix(value: str | None) -> str:
     """What the keys of all rows with this secondary value begin with."""
     return (_NULL if value is None else _escaped(value)) + _SEPARATOR
@@ -103,10 +117,10 @@ def shards(keys: pa.Array, groups: int, *, by_secondary_value: bool = False) -> 
     Args: by_secondary_value: only what comes before the record key counts (secondary indexes of version V2).
     """
     hashed = _secondary_prefixes(keys) if by_secondary_value else keys
-    hashes = java_string_hash(hashed).astype(np.int64)
-    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend.
-    absolute = np.where(hashes == -(2**31), hashes, np.abs(hashes))
-    return np.abs(np.fmod(absolute, groups)).astype(np.int32)
+    # Java's Math.abs leaves the least number negative, and its % has the sign of the dividend, which is taken off
+    # then: the same as the remainder of 2^31, which an unsigned number holds.
+    absolute = np.abs(java_string_hash(hashed)).view(np.uint32)
+    return (absolute % np.uint32(groups)).astype(np.int32)
 
 
 def _secondary_prefixes(keys: pa.Array) -> pa.Array:

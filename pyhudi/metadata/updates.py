@@ -22,8 +22,9 @@ def nothing_deleted() -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class PartitionUpdate:
-    """`records`: `key`, `type` and the payloads of the partition's kind (`metadata.schema.record_fields`), one row per
-    key. `deleted`: keys (text, no nulls) that are taken away; a key that is in `records`, too, stays.
+    """`records`: `key`, `type` and the payloads of the partition's kind (`metadata.schema.record_fields`); of several
+    rows with one key the last counts. A payload may be a dictionary where nothing is `joined` with it. `deleted`: keys
+    (text, no nulls) that are taken away; a key that is in `records`, too, stays.
 
     `of_groups`: where not all file groups of the partition are for the same keys: the prefix of file ids → what goes
     to those; nothing goes to others then. File groups of a prefix that there are none of are made, `new_groups` many.

@@ -31,6 +31,7 @@ __all__ = [
     "InstantFileName",
     "LogFileName",
     "MarkerName",
+    "base_file_parts",
     "data_path",
     "hashing_folder",
     "hashing_path",
@@ -105,17 +106,25 @@ class BaseFileName:
     @classmethod
     def parse(cls, name: str) -> BaseFileName | None:
         """The parts of a base file's name, None when it is another kind of file."""
-        if name.startswith("."):
-            return None
-        stem, dot, extension = name.rpartition(".")
-        if dot + extension not in BASE_FILE_EXTENSIONS:
-            return None
-        file_id, _, rest = stem.partition("_")
-        write_token, _, instant = rest.partition("_")
-        instant_time = instant.partition(".")[0]
-        if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
-            return None
-        return cls(file_id, write_token, instant_time, dot + extension)
+        parts = base_file_parts(name)
+        return None if parts is None else cls(*parts)
+
+
+def base_file_parts(name: str) -> tuple[str, str, str, str] | None:
+    """What `BaseFileName.parse` finds, as a tuple: listings have a hundred thousand names, and an object for each costs
+    more than to divide it.
+    """
+    if name.startswith("."):
+        return None
+    stem, dot, extension = name.rpartition(".")
+    if dot + extension not in BASE_FILE_EXTENSIONS:
+        return None
+    file_id, _, rest = stem.partition("_")
+    write_token, _, instant = rest.partition("_")
+    instant_time = instant.partition(".")[0]
+    if not (file_id and write_token and instant_time.isascii() and instant_time.isdigit()):
+        return None
+    return file_id, write_token, instant_time, dot + extension
 
 
 _NAMES = 1 << 14  # of log files that are kept taken apart: queries of a table see the same ones again and again

@@ -16,22 +16,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from typing import cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
-from pyhudi.metadata.column_stats import bounds
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind
-from pyhudi.metadata.record_keys import column_stats_key, column_stats_prefix, partition_stats_key, stored_partition
+from pyhudi.metadata.record_keys import column_stats_prefix, file_keys, partition_stats_key, stored_partition
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.model.file_group import FileSlice
 from pyhudi.model.predicate import Column, Operand, Predicate, ValueRange, columns_of, is_opaque, may_match
-from pyhudi.model.predicate.tree import Value, column_of
-from pyhudi.queries.expression_skipping import expression_indexes, in_any_zone
+from pyhudi.model.predicate.tree import column_of
+from pyhudi.queries.expression_skipping import depends_on_zone, expression_indexes, in_any_zone
 from pyhudi.queries.filters import resolve, resolve_operand
+from pyhudi.queries.range_columns import NOT_COMPARABLE, RangeColumns, python_values, which_may_match
+from pyhudi.queries.read_slice import ReadSlice
+from pyhudi.queries.stored_ranges import stored_bounds, stored_ranges
 
 __all__ = ["FileRanges", "load_file_ranges", "partitions_left"]
 
@@ -40,32 +44,87 @@ _OF_PARTITIONS = MetadataKind.PARTITION_STATS.value.prefix
 _PARTITIONS_BY_PREFIX = (
     64  # so many partitions are looked up one by one; of more, all statistics of the column are read
 )
-_TIMESTAMP_KINDS = {"ms": (15, 18), "us": (16, 19), "ns": (17, 20)}  # unit → ordinals of value types
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """Ranges of one column, or function of one, by key of the statistics."""
+
+    column: str
+    keys: pa.Array
+    ranges: RangeColumns
+
+    def of_files(self, files: pa.Array) -> RangeColumns:
+        """Those of files, named by what their keys end with."""
+        keys = pc.binary_join_element_wise(column_stats_prefix(self.column), files, "")
+        return self.ranges.take(pc.index_in(keys, self.keys))
+
+
+@dataclass(frozen=True)
 class FileRanges:
-    """Ranges of the columns of one predicate, and of functions of columns, by file. `by_key`: column or function → key
-    of the statistics → range.
-    """
+    """Ranges of the columns of one predicate, and of functions of columns, in the files of a table."""
 
     predicate: Predicate
-    by_key: Mapping[Operand, Mapping[str, ValueRange]]
+    known: Mapping[Operand, _Known]
 
-    def may_match(self, found: FileSlice, merges: bool, from_path: Collection[str]) -> bool:
-        """Can the slice have a row that the predicate keeps? `from_path`: columns whose value is not the file's."""
+    def which_may_match(
+        self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
+    ) -> npt.NDArray[np.bool_]:
+        """Which slices can have a row that the predicate keeps? `from_path`: partition path → its columns whose value
+        is not the files'.
+        """
+        found = np.ones(len(reads), np.bool_)
+        several = np.array([read.merges and bool(read.file_slice.log_files) for read in reads], np.bool_)
+        alone = [read for read, is_several in zip(reads, several.tolist(), strict=True) if not is_several]
+        if alone:
+            found[~several] = self._of_base_files(alone, from_path)
+        if several.any():
+            merged = [read for read in reads if read.merges and read.file_slice.log_files]
+            found[several] = [self._may_match(read, from_path) for read in merged]
+        return found
+
+    def _of_base_files(
+        self, reads: Sequence[ReadSlice], from_path: Mapping[str, Collection[str]]
+    ) -> npt.NDArray[np.bool_]:
+        """Of slices that are read from their base files alone."""
+        paths = [read.file_slice.group.partition_path for read in reads]
+        names = [read.base_file.name for read in reads]
+        files = pa.array(file_keys(map(stored_partition, paths), names), pa.string())
+        ranges = dict[Operand, RangeColumns]()
+        for operand, known in self.known.items():
+            column = column_of(operand).path[0]
+            hidden = {path for path, columns in from_path.items() if column in columns}
+            ranges[operand] = known.of_files(files)
+            if hidden:
+                ranges[operand] = ranges[operand].unknown_where(np.array([path in hidden for path in paths], np.bool_))
+        try:
+            return which_may_match(self.predicate, ranges, len(reads))
+        except NOT_COMPARABLE:
+            return np.array([self._may_match(read, from_path) for read in reads], np.bool_)
+
+    def _may_match(self, read: ReadSlice, from_path: Mapping[str, Collection[str]]) -> bool:
+        """Of one slice, of as many files as it has."""
+        found, partition = read.file_slice, read.file_slice.group.partition_path
         names = [found.base_file.name] if found.base_file is not None else []
-        names += [log.name for log in found.log_files] if merges else []
-        partition = stored_partition(found.group.partition_path)
+        names += [log.name for log in found.log_files] if read.merges else []
+        files = file_keys([stored_partition(partition)] * len(names), names)
 
         def ranges(operand: Operand) -> ValueRange | None:
-            known, column = self.by_key.get(operand), column_of(operand)
-            if known is None or column.path[0] in from_path:
+            known = self._by_key.get(operand)
+            if known is None or column_of(operand).path[0] in from_path[partition]:
                 return None
-            name = ".".join(column.path)
-            return _together([known.get(column_stats_key(name, partition, file)) for file in names])
+            prefix = column_stats_prefix(".".join(column_of(operand).path))
+            return _together([known.get(prefix + file) for file in files])
 
         return may_match(self.predicate, ranges)
+
+    @cached_property
+    def _by_key(self) -> Mapping[Operand, Mapping[str, ValueRange | None]]:
+        """The same as an object for each, for slices of several files and what Arrow can't compare."""
+        return {
+            operand: dict(zip(cast("list[str]", known.keys.to_pylist()), known.ranges.to_ranges(), strict=True))
+            for operand, known in self.known.items()
+        }
 
 
 def load_file_ranges(
@@ -82,11 +141,16 @@ def load_file_ranges(
     indexes = expression_indexes(table, predicate)
     if not columns and not indexes:
         return None
-    found: dict[Operand, Mapping[str, ValueRange]] = dict(_column_ranges(table, columns, schema, partitions))
+    found: dict[Operand, _Known] = {
+        column: _known(_records(table, _PARTITION, column, partitions), column, data_type)
+        for column, data_type in _resolved(columns, schema)
+    }
     for call, index in indexes.items():
         column_type, result = resolve(call.column, schema)[1], resolve_operand(call, schema)[1]
-        known = _ranges(_records(table, index, call.column, partitions), result)
-        found[call] = {key: in_any_zone(call, column_type, one) for key, one in known.items()}
+        known = _known(_records(table, index, call.column, partitions), call.column, result)
+        if depends_on_zone(call, column_type):
+            known = replace(known, ranges=known.ranges.with_each(partial(in_any_zone, call, column_type)))
+        found[call] = known
     return FileRanges(predicate, found)
 
 
@@ -149,7 +213,7 @@ def _partition_ranges(
     if not read.num_rows:
         return {}
     stats = read.column(MetadataKind.PARTITION_STATS.payloads[0]).combine_chunks()
-    lows, highs = (_values(stats, bound, data_type) for bound in ("minValue", "maxValue"))
+    lows, highs = (python_values(stored_bounds(stats, bound, data_type)) for bound in ("minValue", "maxValue"))
     tight = pc.struct_field(stats, "isTightBound").to_pylist()
     rows = zip(read.column("key").to_pylist(), lows, highs, tight, strict=True)
     return {
@@ -168,13 +232,6 @@ def _resolved(columns: Iterable[Column], schema: pa.Schema) -> Iterable[tuple[Co
             continue
 
 
-def _column_ranges(
-    table: MetadataTable, columns: Iterable[Column], schema: pa.Schema, partitions: Sequence[str]
-) -> Iterable[tuple[Column, Mapping[str, ValueRange]]]:
-    for column, data_type in _resolved(columns, schema):
-        yield column, _ranges(_records(table, _PARTITION, column, partitions), data_type)
-
-
 def _records(table: MetadataTable, index: str, column: Column, partitions: Sequence[str]) -> pa.Table:
     """The statistics of a column that a partition of the metadata table has of the files in these partitions."""
     name = ".".join(column.path)
@@ -183,67 +240,13 @@ def _records(table: MetadataTable, index: str, column: Column, partitions: Seque
     return table.with_prefixes(index, [column_stats_prefix(name, partition) for partition in within])
 
 
-def _ranges(records: pa.Table, data_type: pa.DataType) -> Mapping[str, ValueRange]:
-    """Key of the statistics → range. A loop over records, as each becomes an object for predicates."""
+def _known(records: pa.Table, column: Column, data_type: pa.DataType) -> _Known:
+    name = ".".join(column.path)
     if not records.num_rows:
-        return {}
+        return _Known(name, pa.array([], pa.string()), RangeColumns.nothing(data_type))
     stats = records.column(MetadataKind.COLUMN_STATS.payloads[0]).combine_chunks()
-    lows, highs = (_values(stats, name, data_type) for name in ("minValue", "maxValue"))
-    rows = zip(
-        records.column("key").to_pylist(),
-        lows,
-        highs,
-        pc.struct_field(stats, "valueCount").to_pylist(),
-        pc.struct_field(stats, "nullCount").to_pylist(),
-        strict=True,
-    )
-    floating = pa.types.is_floating(data_type)
-    found = {}
-    for key, low, high, count, nulls in rows:
-        if count is None or nulls is None:
-            continue
-        if floating and low == high == 0.0:
-            low = high = None  # real Hudi writes this for a column with a not-a-number
-        found[str(key)] = ValueRange(low, high, nulls > 0, only_null=nulls == count, may_be_nan=floating)
-    return found
-
-
-def _values(stats: pa.Array, name: str, data_type: pa.DataType) -> Sequence[Value]:
-    wrapped, kinds = pc.struct_field(stats, name), _value_types(stats)
-    trusted = _trusted(stats, kinds, data_type)
-    values: list[Value] = [None] * len(stats)
-    for has_value_type in (True, False):
-        rows = pc.and_(trusted, pc.equal(kinds.is_valid(), has_value_type)).to_numpy(zero_copy_only=False).nonzero()[0]
-        if not len(rows):
-            continue
-        try:
-            found = bounds(wrapped.take(pa.array(rows)), data_type, has_value_type).to_pylist()
-        except (ValueError, OverflowError):  # a moment that Python can't hold
-            continue
-        for row, value in zip(rows.tolist(), found, strict=True):
-            values[row] = value
-    return values
-
-
-def _value_types(stats: pa.Array) -> pa.Array:
-    """Ordinals of the values' types; null in statistics of versions before 9."""
-    if stats.type.get_field_index("valueType") < 0:
-        return pa.nulls(len(stats), pa.int32())
-    return pc.struct_field(stats, ["valueType", "typeOrdinal"])
-
-
-def _trusted(stats: pa.Array, kinds: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Are the bounds in the unit, or the scale, of the column's type? Files may be older than the type."""
-    everywhere = pa.repeat(pa.scalar(True), len(stats))
-    if pa.types.is_timestamp(data_type):
-        kinds_of_unit = pa.array(_TIMESTAMP_KINDS.get(data_type.unit, ()), pa.int32())
-        # Before version 9 nothing says the unit: Spark's has always been the microsecond.
-        unsaid = pa.repeat(pa.scalar(data_type.unit == "us"), len(stats))
-        return pc.if_else(kinds.is_valid(), pc.is_in(kinds, kinds_of_unit), unsaid)
-    if pa.types.is_decimal(data_type) and kinds.null_count < len(kinds):
-        kept = pc.match_substring_regex(pc.struct_field(stats, ["valueType", "additionalInfo"]), f",{data_type.scale}$")
-        return pc.if_else(kinds.is_valid(), pc.fill_null(kept, False), everywhere)
-    return everywhere
+    keys = records.column("key").combine_chunks()
+    return _Known(name, keys, stored_ranges(stats, data_type))
 
 
 def _together(known: Sequence[ValueRange | None]) -> ValueRange | None:

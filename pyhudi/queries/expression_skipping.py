@@ -23,7 +23,7 @@ from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.predicate import Call, Predicate, ValueRange, calls_of
 from pyhudi.model.predicate.tree import Value
 
-__all__ = ["expression_indexes", "in_any_zone"]
+__all__ = ["depends_on_zone", "expression_indexes", "in_any_zone"]
 
 _APART = timedelta(hours=18)  # of a zone and UTC, at most: java.time has none beyond
 _IN_ORDER = ("yyyy", "MM", "dd", "HH", "mm", "ss")
@@ -52,12 +52,17 @@ def expression_indexes(table: MetadataTable, predicate: Predicate, *, blooms: bo
 
 def in_any_zone(call: Call, column_type: pa.DataType, known: ValueRange) -> ValueRange:
     """The range in UTC of what an index tells of the session's zone, whichever it was."""
-    if not FUNCTIONS[call.function].depends_on_zone or pa.types.is_date32(column_type):
+    if not depends_on_zone(call, column_type):
         return known
     widen = _widening(call)
     low = None if known.low is None or widen is None else widen(known.low, False)
     high = None if known.high is None or widen is None else widen(known.high, True)
     return replace(known, low=low, high=high)
+
+
+def depends_on_zone(call: Call, column_type: pa.DataType) -> bool:
+    """Does the session's time zone change what the function makes of a column of this type?"""
+    return FUNCTIONS[call.function].depends_on_zone and not pa.types.is_date32(column_type)
 
 
 def _widening(call: Call) -> Callable[[Value, bool], Value] | None:

@@ -174,7 +174,7 @@ def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_
     """The same, with what completed writes put into their log files; a slice may get one that is missing."""
     known = with_committed_bytes(meta, [read.file_slice for read in reads], as_of=instant_time)
     return [
-        replace(read, file_slice=file_slice, merges=file_slice.needs_merge)
+        read if file_slice is read.file_slice else replace(read, file_slice=file_slice, merges=file_slice.needs_merge)
         for read, file_slice in zip(reads, known, strict=True)
     ]
 

@@ -58,7 +58,9 @@ def without_skipped(
     left, steps = list(slices), list[Skipped]()
 
     def keep(by: str, why: str, wanted: Callable[[ReadSlice], bool]) -> None:
-        kept = [read for read in left if wanted(read)]
+        keep_only(by, why, [read for read in left if wanted(read)])
+
+    def keep_only(by: str, why: str, kept: Sequence[ReadSlice]) -> None:
         if len(kept) < len(left):
             steps.append(Skipped(by, why, len(left) - len(kept)))
             left[:] = kept
@@ -72,7 +74,11 @@ def without_skipped(
         if groups is not None and groups <= set(by_index):  # else the index is wrong
             keep("the record index", columns, _is_of(groups))
             return left, tuple(steps)
-    from_path = {read.file_slice.group.partition_path: read.from_path for read in left}
+    from_path = dict[str, Collection[str]]()
+    for read in left:
+        path = read.file_slice.group.partition_path
+        if path not in from_path:
+            from_path[path] = read.from_path
     partitions = known.partitions_left(predicate, full, from_path) if is_newest else None
     if partitions is not None:
         keep("statistics of partitions", columns, lambda read: read.file_slice.group.partition_path in partitions)
@@ -83,10 +89,10 @@ def without_skipped(
     paths = [path for path in from_path if partitions is None or path in partitions]
     ranges = known.file_ranges(predicate, full, paths)
     if ranges is not None:
-        may_match = ranges.may_match
-        keep("column statistics", columns, lambda read: may_match(read.file_slice, read.merges, read.from_path))
-    plain = {read.file_slice: read.from_path for read in left if not read.merges}
-    if plain and calls_of(predicate):
+        may_match = ranges.which_may_match(left, from_path).tolist()
+        keep_only("column statistics", columns, [read for read, may in zip(left, may_match, strict=True) if may])
+    plain = {read.file_slice: read.from_path for read in left if not read.merges} if calls_of(predicate) else {}
+    if plain:
         without = known.slices_without(predicate, full, plain)
         keep("bloom filters of expressions", columns, lambda read: read.file_slice not in without)
     return left, tuple(steps)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile
-from pyhudi.model.filenames import BaseFileName, LogFileName
+from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.folder_links import FolderLinks
@@ -73,7 +73,7 @@ class FileSystemView:
         if listed is None:
             listed = dict(listed_partitions(meta.storage, partitions))
         rules = Visibility.of(meta, as_of)
-        groups = {path: rules.file_groups(path, files) for path, files in sorted(listed.items())}
+        groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
         return cls(groups, as_of)
 
     def partitions(self) -> tuple[str, ...]:
@@ -89,11 +89,13 @@ class FileSystemView:
 
     def base_files(self, partition_path: str) -> tuple[BaseFile, ...]:
         """The newest base file of each group that has one: what a read-optimised query reads."""
-        newest = (
-            next((s.base_file for s in group.slices if s.base_file is not None), None)
-            for group in self.groups.get(partition_path, ())
-        )
-        return tuple(base_file for base_file in newest if base_file is not None)
+        found = []
+        for group in self.groups.get(partition_path, ()):
+            for file_slice in group.slices:
+                if file_slice.base_file is not None:
+                    found.append(file_slice.base_file)
+                    break
+        return tuple(found)
 
     def all_slices(self) -> tuple[FileSlice, ...]:
         """`slices` of every partition, partition by partition."""
@@ -147,6 +149,7 @@ class Visibility:
     archived: ArchivedTimes
     replaced: frozenset[FileGroupId]
     pending_compactions: frozenset[str]
+    _visible: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, meta: MetaClient, as_of: str | None) -> Visibility:
@@ -164,27 +167,35 @@ class Visibility:
         )
 
     def is_visible(self, instant_time: str) -> bool:
-        if self.as_of is not None and instant_time > self.as_of:
-            return False
-        return self.meta.timeline.is_visible(instant_time)
+        """Whether files of this instant count. Few instants have many files: each is looked up once."""
+        known = self._visible.get(instant_time)
+        if known is None:
+            is_later = self.as_of is not None and instant_time > self.as_of
+            known = self._visible[instant_time] = not is_later and self.meta.timeline.is_visible(instant_time)
+        return known
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
         bases: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
         for info in files:
-            if (log := LogFileName.parse(info.name)) is not None:
+            if (base := base_file_parts(info.name)) is not None:
+                file_id, _, instant_time, _ = base
+                if self.is_visible(instant_time):
+                    bases[file_id].append(BaseFile(info.path, partition_path, file_id, instant_time, info.size_bytes))
+            elif (log := LogFileName.parse(info.name)) is not None:
                 logs[log.file_id].append(_log_file(log, info, partition_path))
-            elif (base := BaseFileName.parse(info.name)) is not None and self.is_visible(base.instant_time):
-                bases[base.file_id].append(
-                    BaseFile(info.path, partition_path, base.file_id, base.instant_time, info.size_bytes)
-                )
         groups = []
-        for file_id in sorted(bases.keys() | logs.keys()):
+        for file_id in sorted(bases.keys() | logs.keys() if logs else bases):
             group = FileGroupId(partition_path, file_id)
-            if group in self.replaced:
+            if self.replaced and group in self.replaced:
                 continue
-            slices = self.file_slices(group, bases[file_id], logs[file_id])
+            slices: tuple[FileSlice, ...]
+            own_bases, own_logs = bases.get(file_id, ()), logs.get(file_id, ())
+            if len(own_bases) == 1 and not own_logs:  # nearly every group of most tables: nothing to sort or join
+                slices = (FileSlice(group, own_bases[0].instant_time, own_bases[0]),)
+            else:
+                slices = self.file_slices(group, own_bases, own_logs)
             if slices:
                 groups.append(FileGroup(group, slices))
         return tuple(groups)

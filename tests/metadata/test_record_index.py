@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timezone
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,6 +13,7 @@ from pyhudi import HudiTable
 from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.metadata.group_files import one_per_key
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.record_places import file_ids, partition_paths
@@ -188,6 +190,13 @@ def status(path: str, file_id: str, new: list[str], removed: list[str]) -> Write
     return WriteStatus(stat, new_keys=pa.array(new, pa.string()), removed_keys=pa.array(removed, pa.string()))
 
 
+def places_of(records: pa.Table) -> pa.Array:
+    """Payloads of an update, which has them as a dictionary."""
+    coded = records.column("recordIndexMetadata").combine_chunks()
+    assert isinstance(coded, pa.DictionaryArray)
+    return coded.dictionary_decode()
+
+
 @pytest.mark.parametrize("by_partition", [True, False])
 def test_a_key_that_came_and_left_in_one_commit_is_where_it_came_to(by_partition: bool) -> None:
     statuses = [status("x", "A-0", ["n1"], ["moved", "d1"]), status("y", "B-0", ["moved", "n2"], ["d2"])]
@@ -202,18 +211,19 @@ def test_a_key_that_came_and_left_in_one_commit_is_where_it_came_to(by_partition
         }
         return
     update = record_index_update(*given)
-    payload = update.records.column("recordIndexMetadata").combine_chunks()
+    payload = places_of(update.records)
     keys = update.records.column("key").to_pylist()
     assert dict(zip(keys, file_ids(payload).to_pylist(), strict=True)) == {"n1": "A-0", "moved": "B-0", "n2": "B-0"}
     assert sorted(map(str, update.deleted.to_pylist())) == ["d1", "d2", "r1"]
 
 
-def test_of_a_key_that_came_to_two_file_groups_there_is_one_record() -> None:
+def test_of_a_key_that_came_to_two_file_groups_the_last_record_is_written() -> None:
     statuses = [status("x", "A-0", ["k", "a"], []), status("x", "B-0", ["k"], [])]
     update = record_index_update(9, "20260101000000000", timezone.utc, statuses)
-    payload = update.records.column("recordIndexMetadata").combine_chunks()
-    keys = update.records.column("key").to_pylist()
-    assert sorted(zip(keys, file_ids(payload).to_pylist(), strict=True)) == [("a", "A-0"), ("k", "B-0")]
+    keys = update.records.column("key").combine_chunks()
+    written = update.records.take(one_per_key(keys, np.arange(len(keys))))
+    places = file_ids(places_of(written))
+    assert list(zip(written.column("key").to_pylist(), places.to_pylist(), strict=True)) == [("a", "A-0"), ("k", "B-0")]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ utf8_trim: _Trim
 utf8_rpad: _Pad
 match_substring: _Match
 match_substring_regex: _Match
+starts_with: _Match
 
 @overload
 def fill_null(values: _ArrayT, fill_value: _Array | _One) -> _ArrayT: ...

@@ -1,0 +1,209 @@
+"""Ranges of many files at once: which of them can hold a row that a predicate keeps.
+
+    ranges.may_match, in columns: one comparison for all files instead of one for each
+
+The answers are those of `model/predicate/ranges.py`, row by row; what Arrow can't compare raises, and the caller asks
+there instead. A null row is a file of which nothing is known. Source: docs/reading.md, "The metadata table".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.model.predicate import (
+    And,
+    Compare,
+    Constant,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    ValueRange,
+    without_not,
+)
+from pyhudi.model.predicate.tree import Value
+
+__all__ = ["NOT_COMPARABLE", "RangeColumns", "python_values", "which_may_match"]
+
+# What Arrow raises for a literal that the column's type does not have, and for types that it does not compare.
+NOT_COMPARABLE = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class RangeColumns:
+    """`ValueRange`s of one column, in columns. `may_be_null` and `only_null` are null where nothing is known; a null
+    `low` or `high` is no bound. `may_be_nan`: of all of them.
+    """
+
+    low: pa.Array
+    high: pa.Array
+    may_be_null: pa.Array
+    only_null: pa.Array
+    may_be_nan: bool = False
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def take(self, rows: pa.Array) -> RangeColumns:
+        """Those of these rows; nothing is known where the row number is null."""
+        flags = (self.may_be_null.take(rows), self.only_null.take(rows))
+        return RangeColumns(self.low.take(rows), self.high.take(rows), *flags, may_be_nan=self.may_be_nan)
+
+    @classmethod
+    def nothing(cls, data_type: pa.DataType) -> RangeColumns:
+        """No rows."""
+        flags = pa.nulls(0, pa.bool_())
+        return cls(pa.nulls(0, data_type), pa.nulls(0, data_type), flags, flags)
+
+    def with_each(self, change: Callable[[ValueRange], ValueRange]) -> RangeColumns:
+        """Each of them changed on its own."""
+        found = [None if one is None else change(one) for one in self.to_ranges()]
+
+        def column(name: str, kind: pa.DataType) -> pa.Array:
+            values: pa.Array = pa.array([None if one is None else getattr(one, name) for one in found], kind)
+            return values
+
+        flags = (column("may_be_null", pa.bool_()), column("only_null", pa.bool_()))
+        return RangeColumns(
+            column("low", self.low.type), column("high", self.high.type), *flags, may_be_nan=self.may_be_nan
+        )
+
+    def unknown_where(self, hidden: _Flags) -> RangeColumns:
+        """The same, with nothing known of some rows."""
+        return self.take(pa.array(np.arange(len(self)), mask=hidden))
+
+    def to_ranges(self) -> Sequence[ValueRange | None]:
+        """An object for each, None where nothing is known."""
+        flags = zip(self.may_be_null.to_pylist(), self.only_null.to_pylist(), strict=True)
+        return [
+            None if may_be_null is None else ValueRange(low, high, may_be_null, bool(only_null), self.may_be_nan)
+            for low, high, (may_be_null, only_null) in zip(
+                python_values(self.low), python_values(self.high), flags, strict=True
+            )
+        ]
+
+
+def python_values(bounds: pa.Array) -> Sequence[Value]:
+    """Bounds one by one; none at all when Python can't hold one of these moments."""
+    try:
+        return bounds.to_pylist()
+    except (ValueError, OverflowError):
+        return [None] * len(bounds)
+
+
+def which_may_match(predicate: Predicate, ranges: Mapping[Operand, RangeColumns], rows: int) -> _Flags:
+    """False only where no row within the ranges can make the predicate true.
+
+    Args:    ranges: `rows` of each operand; one that is absent may hold anything.
+    Raises:  one of NOT_COMPARABLE.
+    """
+    return _Files(ranges, rows).may_match(without_not(predicate))
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    ranges: Mapping[Operand, RangeColumns]
+    rows: int
+
+    def may_match(self, predicate: Predicate) -> _Flags:
+        match predicate:
+            case And(children):
+                return reduce(np.logical_and, map(self.may_match, children), np.ones(self.rows, np.bool_))
+            case Or(children):
+                return reduce(np.logical_or, map(self.may_match, children), np.zeros(self.rows, np.bool_))
+            case Constant(value):
+                return np.full(self.rows, value is True)
+            case Compare(column, op, value):
+                return self._allowed(column, lambda r: _possible(r, op, value))
+            case In(column, values, _):
+                return self._allowed(column, lambda r: _any_of([_possible(r, "=", value) for value in values], r))
+            case Not(In(column, values, has_null)):
+                if has_null:
+                    return np.zeros(self.rows, np.bool_)
+                return self._allowed(column, lambda r: ~_any_of([~_possible(r, "<>", value) for value in values], r))
+            case IsNull(column):
+                return self._unless(column, lambda r: ~(_flags(r.may_be_null, True) | _flags(r.only_null, True)))
+            case Not(IsNull(column)):
+                return self._unless(column, lambda r: _flags(r.only_null, False))
+            case Like(column, _) as like:
+                return self._allowed(column, lambda r: _prefix_possible(r, like.prefix))
+        return np.ones(self.rows, np.bool_)  # nothing is known
+
+    def _allowed(self, column: Operand, possible: Callable[[RangeColumns], _Flags]) -> _Flags:
+        def never(known: RangeColumns) -> _Flags:
+            return known.only_null.is_valid().to_numpy(zero_copy_only=False) & (
+                _flags(known.only_null, False) | ~possible(known)
+            )
+
+        return self._unless(column, never)
+
+    def _unless(self, column: Operand, never: Callable[[RangeColumns], _Flags]) -> _Flags:
+        known = self.ranges.get(column)
+        return np.ones(self.rows, np.bool_) if known is None else ~never(known)
+
+
+def _any_of(found: Sequence[_Flags], ranges: RangeColumns) -> _Flags:
+    return reduce(np.logical_or, found, np.zeros(len(ranges), np.bool_))
+
+
+def _possible(r: RangeColumns, op: str, value: Value) -> _Flags:
+    """As `_compare_possible` of one range."""
+    if value != value:  # NaN: equal to itself, greater than all others
+        return np.full(len(r), r.may_be_nan if op in ("=", ">=") else op != ">")
+    if r.may_be_nan and op in ("<>", ">", ">="):
+        return np.ones(len(r), np.bool_)
+    low, high, literal = _comparable(r.low), _comparable(r.high), _literal(value, r.low.type)
+    match op:
+        case "=":
+            return _flags(pc.less_equal(low, literal), True) & _flags(pc.greater_equal(high, literal), True)
+        case "<>":
+            return ~(_flags(pc.equal(low, literal), False) & _flags(pc.equal(high, literal), False))
+        case "<":
+            return _flags(pc.less(low, literal), True)
+        case "<=":
+            return _flags(pc.less_equal(low, literal), True)
+        case ">":
+            return _flags(pc.greater(high, literal), True)
+        case _:
+            return _flags(pc.greater_equal(high, literal), True)
+
+
+def _prefix_possible(r: RangeColumns, prefix: str) -> _Flags:
+    if not prefix:
+        return np.ones(len(r), np.bool_)
+    literal = _literal(prefix, r.low.type)
+    begins = _flags(pc.less_equal(r.low, literal), True) | _flags(pc.starts_with(r.low, prefix), True)
+    return _flags(pc.greater_equal(r.high, literal), True) & begins
+
+
+def _comparable(bounds: pa.Array) -> pa.Array:
+    """Floats as the numbers that literals are."""
+    return bounds.cast(pa.float64()) if pa.types.is_floating(bounds.type) else bounds
+
+
+def _literal(value: Value, kind: pa.DataType) -> pa.Scalar:
+    """Exactly this value: Arrow cuts the fraction off where a whole number is to be. Raises one of NOT_COMPARABLE."""
+    if pa.types.is_floating(kind):
+        kind = pa.float64()
+    elif pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)  # as finely as Python has it
+    found = pa.scalar(value, kind)
+    if found.as_py() != value:
+        raise TypeError(f"{value!r} is no {kind}")
+    return found
+
+
+def _flags(answers: pa.Array, missing: bool) -> _Flags:
+    found: _Flags = pc.fill_null(answers, missing).to_numpy(zero_copy_only=False)
+    return found

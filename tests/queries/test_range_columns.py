@@ -1,0 +1,101 @@
+"""Ranges of many files at once: the answers of one range after the other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyhudi.errors import ConfigError
+from pyhudi.model.predicate import Column, Compare, Operand, Predicate, ValueRange, may_match, parse_where
+from pyhudi.queries.filters import bind
+from pyhudi.queries.range_columns import NOT_COMPARABLE, RangeColumns, which_may_match
+from tests.support.sweeps import examples
+from tests.support.values.predicates import PREDICATES, SCHEMA, VALUES
+
+FLOATS = {"f", "g"}
+
+
+def _a_range(name: str) -> st.SearchStrategy[ValueRange | None]:
+    bounds = st.none() | st.sampled_from(VALUES[name])
+    return st.none() | st.builds(ValueRange, bounds, bounds, st.booleans(), st.booleans(), st.just(name in FLOATS))
+
+
+# So many files, each with a range of each column.
+FILES = st.integers(1, 4).flatmap(
+    lambda count: st.fixed_dictionaries(
+        {name: st.lists(_a_range(name), min_size=count, max_size=count) for name in VALUES}
+    )
+)
+
+
+def _columns(name: str, ranges: list[ValueRange | None]) -> RangeColumns:
+    def column(part: str, kind: pa.DataType) -> pa.Array:
+        return pa.array([None if one is None else getattr(one, part) for one in ranges], kind)
+
+    kind = SCHEMA.field(name).type
+    flags = [column(part, pa.bool_()) for part in ("may_be_null", "only_null")]
+    return RangeColumns(column("low", kind), column("high", kind), *flags, name in FLOATS)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(files=FILES, predicate=PREDICATES)
+def test_the_answers_are_those_of_each_file_on_its_own(
+    files: dict[str, list[ValueRange | None]], predicate: Predicate
+) -> None:
+    try:
+        bound = bind(predicate, SCHEMA)
+    except ConfigError:
+        return
+    count = len(files["i"])
+    columns: dict[Operand, RangeColumns] = {Column((name,)): _columns(name, ranges) for name, ranges in files.items()}
+
+    def alone(number: int) -> bool:
+        return may_match(bound, lambda operand: files[operand.path[0]][number] if isinstance(operand, Column) else None)
+
+    try:
+        found = which_may_match(bound, columns, count)
+    except NOT_COMPARABLE:
+        return
+    assert found.tolist() == [alone(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_columns_of_every_type_are_compared(name: str) -> None:
+    low, high = sorted(value for value in VALUES[name] if value == value)[:2]
+    ranges = {Column((name,)): _columns(name, [ValueRange(low, low), ValueRange(high, high), None])}
+    below = Compare(Column((name,)), "<", high)
+    assert which_may_match(bind(below, SCHEMA), ranges, 3).tolist() == [True, False, True]
+
+
+def test_ranges_become_columns_and_ranges_again() -> None:
+    known = [ValueRange(1, 7, may_be_null=False), None, ValueRange(only_null=True)]
+    columns = _columns("i", list(known))
+    assert columns.to_ranges() == known
+    assert columns.take(pa.array([2, None])).to_ranges() == [known[2], None]
+    assert columns.unknown_where(np.array([True, False, False])).to_ranges() == [None, None, known[2]]
+    assert columns.with_each(lambda _: ValueRange(3, None)).to_ranges() == [ValueRange(3), None, ValueRange(3)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(pa.int64(), 1.5), (pa.decimal128(9, 2), Decimal("0.005")), (pa.date32(), datetime(2024, 1, 1, 12))],
+)
+def test_a_literal_that_the_type_cuts_off_is_left_to_the_other_comparison(kind: pa.DataType, value: Any) -> None:
+    nothing, flag = pa.nulls(1, kind), pa.array([False])
+    with pytest.raises(NOT_COMPARABLE):
+        which_may_match(
+            Compare(Column(("c",)), "=", value), {Column(("c",)): RangeColumns(nothing, nothing, flag, flag)}, 1
+        )
+
+
+def test_bounds_of_text_go_by_its_beginning() -> None:
+    ranges = {Column(("s",)): _columns("s", [ValueRange("a", "b"), ValueRange("w1", "w2"), ValueRange("w", "w"), None])}
+    found = which_may_match(bind(parse_where("s LIKE 'w1%'"), SCHEMA), ranges, 4)
+    assert found.tolist() == [False, True, False, True]
