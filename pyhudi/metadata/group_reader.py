@@ -99,7 +99,7 @@ class GroupReader:
 
     def find_keys(self, found: _Found, keys: pa.Array) -> None:
         """Put the records with these keys to what was found."""
-        wanted, texts = sorted_keys(keys), keys.to_pylist()
+        wanted, texts = sorted_keys(keys), [str(key) for key in keys.to_pylist()]
 
         def small(block: LogBlock, number: int) -> bool:
             rows = self._kept_rows(block)

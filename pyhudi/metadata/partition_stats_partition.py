@@ -48,7 +48,8 @@ class PartitionStatsPartition:
         version = data.config.table_version
         columns = kept_columns(data, data.stored_schema(), options) or ()
         view = FileSystemView.load(data)
-        found = {path: (_known(table, path, columns), names_of(view.slices(path))) for path in view.partitions()}
+        known = _known(table, view.partitions(), columns)
+        found = {path: (known[path], names_of(view.slices(path))) for path in view.partitions()}
         records = partition_stats_update(version, columns, found).records
         return split_by_group(partition, records, groups or options.partition_stats_file_groups, version)
 
@@ -72,11 +73,13 @@ class PartitionStatsPartition:
         if has_earlier_writes(data, commit.instant):
             return partition_stats_deletions(version, columns, sorted({*paths, *empty}))
         found: dict[str, tuple[pa.Table, Collection[str]]] = {}
-        for path, names in names_after(data, change).items():
+        after = names_after(data, change)
+        # One lookup for all: each has to look into every file of the partition `column_stats`.
+        known = _known(table, [path for path in after if not _all_of(new.get(path, []), after[path])], columns)
+        for path, names in after.items():
             if names:
-                written = new.get(path, [])
-                known = [] if _all_of(written, names) else [_known(table, path, columns)]
-                found[path] = (concat_records([*known, *written]), names)
+                own = [known[path]] if path in known else []
+                found[path] = (concat_records([*own, *new.get(path, [])]), names)
             else:
                 empty.append(path)
         update = partition_stats_update(version, columns, found)
@@ -89,10 +92,17 @@ def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
     return known.issuperset(names)
 
 
-def _known(table: MetadataTable, path: str, columns: Sequence[str]) -> pa.Table:
-    """The statistics of a partition's files that the metadata table has."""
-    prefixes = [column_stats_prefix(column, stored_partition(path)) for column in columns]
-    records = table.with_prefixes(_COLUMN_STATS, prefixes)
+def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:
+    """Partition path → the statistics of its files that the metadata table has."""
+    prefixes = {column_stats_prefix(column, stored_partition(path)): path for path in paths for column in columns}
+    records = table.with_prefixes(_COLUMN_STATS, list(prefixes))
     rows = records.column(_PAYLOAD).combine_chunks()
     assert isinstance(rows, pa.StructArray)
-    return pa.Table.from_struct_array(rows)
+    known = pa.Table.from_struct_array(rows)
+    if not known.num_rows:
+        return dict.fromkeys(paths, known)
+    length = len(next(iter(prefixes)))  # they are made of hashes, which have one length
+    starts = pc.utf8_slice_codeunits(records.column("key"), 0, length)
+    numbers = pc.index_in(starts, value_set=pa.array(prefixes, pa.string()))
+    owners = pa.array(prefixes.values(), pa.string()).take(numbers.combine_chunks())
+    return {path: known.filter(pc.equal(owners, path)) for path in paths}

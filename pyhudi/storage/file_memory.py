@@ -15,7 +15,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -71,14 +71,10 @@ class FileState(NamedTuple):
         return newest // _MS + (_COARSE_STEP_MS if is_coarse else _STEP_MS) < now_ms
 
 
-class _TellsStates(Protocol):
-    def file_state(self, path: str) -> FileState | None: ...
-
-
 def state_of(storage: Storage, path: str) -> FileState | None:
     """The state of a file; None when there is none, or the store does not tell."""
-    teller: _TellsStates | None = storage if hasattr(storage, "file_state") else None
-    return None if teller is None else teller.file_state(path)
+    ask: Callable[[str], FileState | None] | None = getattr(storage, "file_state", None)
+    return None if ask is None else ask(path)
 
 
 def settled_state(storage: Storage, path: str) -> FileState | None:

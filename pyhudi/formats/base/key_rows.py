@@ -90,7 +90,7 @@ def _sums(texts: pa.Array) -> Hashes:
     starts, lengths = ends[:-1], np.diff(ends)
     if content is None or not lengths.any():
         return lengths.astype(np.uint64)
-    data = np.frombuffer(content, np.uint8)
+    data = buffer_numbers(content, np.uint8, int(ends[-1]))
     factors = np.random.default_rng(_SEED).integers(1, 1 << 63, _FACTORS, dtype=np.uint64)
     sums = lengths.astype(np.uint64)
     if (lengths == lengths[0]).all():

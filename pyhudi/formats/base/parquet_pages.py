@@ -92,8 +92,8 @@ def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, n
 
 def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int) -> _Pages | None:
     """The pages of a column chunk of so many rows; None when their headers do not say it."""
-    has_dictionary = chunk.has_dictionary_page and chunk.dictionary_page_offset is not None
-    position = min(chunk.dictionary_page_offset, chunk.data_page_offset) if has_dictionary else chunk.data_page_offset
+    starts = (chunk.data_page_offset, chunk.dictionary_page_offset if chunk.has_dictionary_page else None)
+    position = min(int(start) for start in starts if start is not None)
     end = position + chunk.total_compressed_size
     dictionary: tuple[int, int] | None = None
     data: list[_Page] = []
@@ -216,7 +216,8 @@ def _positions(ranges: Sequence[tuple[int, int]], wanted: Rows) -> Rows:
     firsts = np.array([first for first, _ in ranges], np.int64)
     starts = np.cumsum([0, *(count for _, count in ranges)])[:-1]
     page = np.searchsorted(firsts, wanted, side="right") - 1
-    return wanted - firsts[page] + starts[page]
+    found: Rows = wanted - firsts[page] + starts[page]
+    return found
 
 
 def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, list[_Page]]], rows: int) -> bytes:

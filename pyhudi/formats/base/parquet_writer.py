@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,11 +45,11 @@ _PAGE_ROWS = 4096  # readers of single rows inflate whole pages; smaller ones ma
 
 
 @cache
-def _page_limits() -> dict[str, int]:
+def _page_limits() -> dict[str, Any]:
     """What limits the rows of a page, where this pyarrow can."""
-    limits = {"max_rows_per_page": _PAGE_ROWS}
+    limits: dict[str, Any] = {"max_rows_per_page": _PAGE_ROWS}
     try:
-        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()  # type: ignore[arg-type]
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()
     except TypeError:  # an older one
         return {}
     return limits
