@@ -3,7 +3,7 @@
     file state     device, inode, size, and both times of a file: other bytes have another one
     kept           what was made of the file in this state; of files that may be changing nothing is kept
 
-A file that is replaced, or written to, has another state, and what was made of the old one is never asked for again.
+A file that is replaced, or written to, has another state, and what was made of the old one is never used again.
 Times of files have steps: two changes within one step would leave the same state. So a file counts as settled, and is
 kept, when its last change is longer ago than a step. Stores that do not tell states are read every time.
 Source: docs/decisions/0015-what-is-kept-of-files.md.
@@ -45,7 +45,7 @@ _MS = 1_000_000  # in ns
 
 _CLOCK = SystemClock()
 
-_ASKED = object()  # in the place of what was asked for once
+_WANTED_ONCE = object()  # in the place of what is made the next time
 
 T = TypeVar("T")
 
@@ -175,13 +175,13 @@ def known_in_state(storage: Storage, path: str, part: Hashable, kind: type[T]) -
 def kept_for_again(
     state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]
 ) -> T | None:
-    """The same for what costs more to make than to do without it once: None when nobody asked for it before."""
+    """The same for what costs more to make than to do without it once: None the first time."""
     key = (state, path, part)
     found = FILES.get(key)
     if found is None:
-        FILES.put(key, _ASKED, 0)
+        FILES.put(key, _WANTED_ONCE, 0)
         return None
-    if found is not _ASKED:
+    if found is not _WANTED_ONCE:
         return found  # type: ignore[return-value]  # by the key it is what `make` makes
     made = make()
     FILES.put(key, made, size_of(made))

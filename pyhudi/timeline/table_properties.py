@@ -30,7 +30,7 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
 _SYSTEM_CLOCK = SystemClock()
-_ENTRY_BYTES = 200  # about what a property takes in memory besides its letters
+_ENTRY_BYTES = 200  # about what a property takes in memory without its letters
 _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
 
 

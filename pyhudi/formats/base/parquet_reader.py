@@ -198,7 +198,7 @@ class ParquetReader:
         return np.concatenate(found)
 
     def _key_rows(self, row_group: int, name: str, rows: int) -> KeyRows | None:
-        """Where values of a column are in a row group, when it is asked for that again and again."""
+        """Where values of a column are in a row group, when that is wanted again and again."""
         if self._state is None or rows > _KEY_ROWS or not has_hashes(self._schema.field(name).type):
             return None
 

@@ -56,4 +56,4 @@ def open_hfile(
         yield found.reader
     finally:
         found.source.close()
-    FILES.put(key, found, found.reader.let_go())
+    FILES.put(key, found, found.reader.forget_bytes())

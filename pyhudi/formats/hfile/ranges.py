@@ -16,7 +16,7 @@ _GAP_BYTES = 128 << 10  # bytes between two wanted blocks that cost less than on
 
 
 class Source(Protocol):
-    """What is asked of an open file."""
+    """What reading takes of an open file."""
 
     def size(self) -> int: ...
 
@@ -69,7 +69,7 @@ class Ranges:
             self._held[1] = 0, b""
             self._held[1] = start, self._direct(start, end - start)
 
-    def let_go(self) -> None:
+    def forget_bytes(self) -> None:
         """Hold nothing but a file that is wholly in its end."""
         self._held[1] = 0, b""
         if len(self._held[0][1]) < self._size_bytes:

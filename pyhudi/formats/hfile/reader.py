@@ -127,9 +127,9 @@ class HFileReader:
                 raise CorruptFile(f"{self._where} at byte {position}: no block of an HFile, found {block.magic!r}.")
             position = block.next_offset
 
-    def let_go(self) -> int:
+    def forget_bytes(self) -> int:
         """Keep no bytes of the file but what lookups need again; about how many these are."""
-        self._ranges.let_go()
+        self._ranges.forget_bytes()
         indexes = (self._first, *self._inner_indexes.values())
         entries = len(self._root) + sum(len(index.rows) for index in indexes if index is not None)
         return self._ranges.held_bytes + _INDEX_ENTRY_BYTES * entries + sum(map(len, self.info.values()))

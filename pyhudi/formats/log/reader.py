@@ -23,7 +23,7 @@ from pyhudi.storage.file_memory import FileState, kept_in_state, settled_state
 __all__ = ["LogBlock", "scan_log"]
 
 _FRAME_BYTES = 500  # about what a frame takes in memory
-_COLUMN_BYTES = 200  # and a column, besides its values
+_COLUMN_BYTES = 200  # and a column, without its values
 
 T = TypeVar("T")
 
