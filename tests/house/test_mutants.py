@@ -8,6 +8,7 @@ import pytest
 
 from mutants import ROOT
 from mutants.changes import Source
+from mutants.coverage_map import places_now
 from mutants.report import judged, share, table
 from mutants.sample import FLOORS, draw, mutant
 from mutants.trials import Mutant, Outcome, Trial
@@ -70,6 +71,7 @@ def test_a_function_answers_something_else_of_its_type(returns: str, broken: str
         'x = f"{a + 1} rows"',
         'x = "a text for people"',
         "x = y",
+        "x = [*zip(a, b, strict=True)]",
     ],
 )
 def test_what_no_test_should_mind_is_left_alone(body: str) -> None:
@@ -138,6 +140,14 @@ def test_equivalent_lines_of_the_page_do_not_count_and_others_that_survive_do() 
         "| merge | 5 | 2 | 1 | 1 | 1 | 75 |",
         "| all | 5 | 2 | 1 | 1 | 1 | 75 |",
     ]
+
+
+def test_what_was_recorded_of_a_module_moves_with_its_lines() -> None:
+    then = "a\nb\nc\nd\n"
+
+    assert places_now(then, then) == {1: [1], 2: [2], 3: [3], 4: [4]}
+    assert places_now(then, "new\na\nb\nmore\nd\n") == {1: [2], 2: [3], 3: range(4, 5), 4: [5]}
+    assert places_now(then, "a\nb\nb2\nb3\nc\n") == {1: [1], 2: [2, 3, 4], 3: [5], 4: range(5, 5)}
 
 
 def test_the_floors_that_are_broken_are_packages() -> None:
