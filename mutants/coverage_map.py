@@ -135,7 +135,7 @@ def move_lines(texts: Mapping[str, tuple[str, str]]) -> None:
 
 
 def places_now(then: str, now: str) -> Mapping[int, Sequence[int]]:
-    """Number of a line as it was → where it stands now, with what was put in after it; a removed one is nowhere."""
+    """Number of a line as it was → where it is now, with what was put in after it; a removed one is nowhere."""
     old, new = then.splitlines(), now.splitlines()
     places: dict[int, Sequence[int]] = {}
     for kind, first, end, first_now, end_now in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

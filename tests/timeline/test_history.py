@@ -266,7 +266,9 @@ def test_a_damaged_file_is_told_by_name(data: bytes) -> None:
         history.times()
 
 
-@pytest.mark.parametrize("text", ['{"files": 1}', '{"files": [{"fileName": "../../x.parquet", "fileLen": 1}]}', "[]"])
+@pytest.mark.parametrize(
+    "text", ["{}", '{"files": 1}', '{"files": [{"fileName": "../../x.parquet", "fileLen": 1}]}', "[]"]
+)
 def test_a_manifest_that_names_anything_else_is_refused(text: str) -> None:
     history = made()
     history.append(rows("1"))
