@@ -58,13 +58,16 @@ def mutant(
 ) -> Mutant:
     """A mutant with the tests that shall notice it: the most specific ones, as many as the limits allow."""
     before, after = source.before_and_after(change)
+    tests = known.tests_of(path, _executed_with(source, change, known.executed(path)))
     chosen: list[str] = []
     took = 0.0
-    for test in known.tests_of(path, _executed_with(source, change, known.executed(path))):
-        if len(chosen) == tests_max or (chosen and took + known.seconds[test] > seconds_max):
-            break
-        chosen.append(test)
-        took += known.seconds[test]
+    for test in tests:
+        # A long one gives way to those after it that are short: several of them notice more.
+        if len(chosen) < tests_max and took + known.seconds[test] <= seconds_max:
+            chosen.append(test)
+            took += known.seconds[test]
+    if not chosen and tests:
+        chosen, took = tests[:1], known.seconds[tests[0]]
     return Mutant(floor, path, change, before, after, tuple(chosen), took)
 
 

@@ -133,8 +133,8 @@ def test_without_rows_there_is_no_file(table: Table) -> None:
     assert list(table.storage.walk("")) == []
 
 
-def test_files_roll_over_at_the_size_limit_and_count_up() -> None:
-    limit = 60_000
+@pytest.mark.parametrize("limit", [60_000, 400_000])
+def test_files_roll_over_at_the_size_limit_and_count_up(limit: int) -> None:
     table = Table(file={"bloom_num_entries": 50, "max_file_size_bytes": limit, "row_group_rows": 1000})
     data = rows(40_000)
     noise = pa.array([uuid.uuid5(uuid.NAMESPACE_OID, str(n)).hex for n in range(len(data))])

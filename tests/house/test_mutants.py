@@ -100,23 +100,36 @@ def test_floors_get_the_same_number_of_lines() -> None:
 
 
 class Known:
-    """A map of two tests."""
+    """A map of three tests, the most specific of which is long."""
 
-    seconds: Mapping[str, float] = {"short": 1.0, "long": 9.0}
+    seconds: Mapping[str, float] = {"long": 9.0, "short": 1.0, "shorter": 0.5}
 
     def tests_of(self, path: str, lines: set[int]) -> list[str]:
-        return ["short", "long"]
+        return [*self.seconds]
 
     def executed(self, path: str) -> set[int]:
         return {1}
 
 
-@pytest.mark.parametrize(("most", "seconds", "chosen"), [(5, 60, 2), (1, 60, 1), (5, 5, 1), (5, 0.1, 1)])
-def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(most: int, seconds: float, chosen: int) -> None:
+@pytest.mark.parametrize(
+    ("most", "seconds", "chosen"),
+    [
+        (5, 60, ("long", "short", "shorter")),
+        (2, 60, ("long", "short")),
+        (5, 9, ("long",)),
+        (5, 5, ("short", "shorter")),
+        (1, 5, ("short",)),
+        (5, 0.1, ("long",)),
+    ],
+)
+def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(
+    most: int, seconds: float, chosen: tuple[str, ...]
+) -> None:
     source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
     one = mutant("merge", PATH, source, source.changes[0], Known(), most, seconds)  # type: ignore[arg-type]
 
-    assert one.tests == ("short", "long")[:chosen]
+    assert one.tests == chosen
+    assert one.seconds == sum(Known.seconds[test] for test in chosen)
 
 
 def trial(outcome: Outcome, before: str) -> Trial:
