@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyhudi.model.filenames import SCHEMA_FOLDER, InstantFileName
 from tests.support.writers.dying import deaths
 from tests.support.writers.every_fault import loaded
 from tests.support.writers.power_plays import ACTIONS, MORE, recorded
@@ -36,3 +37,16 @@ def test_what_a_writer_that_died_left_for_its_duration_goes_with_the_next_write(
         left.upsert(("late", "y", 9, 9))
 
         assert [path for path in left.memory.paths() if path.startswith(FOR_THE_DURATION)] == [], where
+
+
+@pytest.mark.parametrize(("name", "layout"), [("alter", 2), ("alter, version 6", 1)])
+def test_of_a_change_of_columns_the_history_has_three_files_and_the_last_holds_it(name: str, layout: int) -> None:
+    files = recorded(name).storage.contents()
+    made = {path: data for path, data in files.items() if path.startswith(SCHEMA_FOLDER)}
+
+    (alter,) = {InstantFileName.parse(path.rpartition("/")[2], layout).requested_time for path in made}  # type: ignore[union-attr]
+    names = {path.rpartition("/")[2].replace(alter, "T"): data for path, data in made.items()}
+    completed = next(name for name in names if name.endswith(".schemacommit"))
+    assert sorted(names) == sorted(["T.schemacommit.requested", "T.schemacommit.inflight", completed])
+    assert (completed == "T.schemacommit") is (layout == 1)
+    assert [name for name, data in names.items() if data] == [completed]

@@ -12,7 +12,7 @@ import pytest
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.opening import MAX_ROWS, check_outline
-from pyhudi.formats.base.parquet_footer import _Compact, read_footer
+from pyhudi.formats.base.parquet_footer import _Chunk, _Compact, read_footer
 from pyhudi.formats.base.statistics import Ranges, row_groups_that_may_match
 from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
@@ -129,3 +129,29 @@ def test_a_value_of_thrift_is_passed_over_to_its_end(name: str) -> None:
     cursor.skip(kind)
 
     assert cursor.at == len(data)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "fits"),
+    [
+        (_Chunk(1), True),
+        (_Chunk(1, [4, 4]), True),
+        (_Chunk(1, [9, 4]), True),
+        (_Chunk(1, [3, 4]), False),
+        (_Chunk(1, [4, 3]), False),
+        (_Chunk(2, [8, 8]), False),
+        (_Chunk(None), False),
+        (_Chunk(1, is_encrypted=True), False),
+        (_Chunk(1, counts_text=True), False),
+        (_Chunk(1, levels=[1, 2]), True),
+        (_Chunk(1, levels=[0, 2]), True),
+        (_Chunk(1, levels=[1, 0]), True),
+        (_Chunk(1, levels=[2, 2]), False),
+        (_Chunk(1, levels=[1, 1]), False),
+    ],
+)
+def test_a_chunk_is_asked_only_when_what_it_says_fits_its_column(chunk: _Chunk, fits: bool) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), sink)
+
+    assert chunk.fits(pq.read_metadata(sink).schema.column(0)) is fits

@@ -334,3 +334,15 @@ def test_the_archive_of_real_hudi_has_all_states(golden: Golden) -> None:
     for archived in archive_log(storage, meta.config).instants():
         assert set(archived.entries) == {"REQUESTED", "INFLIGHT", "COMPLETED"}
         assert (archived.commit() is not None) == (archived.instant.action in WRITES)
+
+
+def test_a_file_of_several_row_groups_is_merged_row_by_row_once() -> None:
+    history = made()
+    for n in range(10, 14):
+        history.append(rows(f"{n}1", f"{n}2"))
+        history.compact(2, 1 << 30)
+
+    (file,) = history.files()
+    assert file.level == 2
+    read = read_history_file(history.storage, f"{history.folder}/{file.name}")
+    assert read.column("instantTime").to_pylist() == ["101", "102", "111", "112", "121", "122", "131", "132"]
