@@ -9,6 +9,7 @@ import pytest
 from mutants import ROOT
 from mutants.changes import Source
 from mutants.coverage_map import places_now
+from mutants.relevance import interleaved, words, words_of_test
 from mutants.report import judged, share, table
 from mutants.sample import FLOORS, draw, mutant
 from mutants.trials import Mutant, Outcome, Trial
@@ -99,10 +100,14 @@ def test_floors_get_the_same_number_of_lines() -> None:
     assert [drawn.count(floor) for floor in ("merge", "index")] == [4, 3]
 
 
+THIS = "tests/house/test_mutants.py"
+LENGTHS = {"long": 9.0, "short": 1.0, "shorter": 0.5}
+
+
 class Known:
     """A map of three tests, the most specific of which is long."""
 
-    seconds: Mapping[str, float] = {"long": 9.0, "short": 1.0, "shorter": 0.5}
+    seconds: Mapping[str, float] = {f"{THIS}::{name}": took for name, took in LENGTHS.items()}
 
     def tests_of(self, path: str, lines: set[int]) -> list[str]:
         return [*self.seconds]
@@ -128,8 +133,24 @@ def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(
     source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
     one = mutant("merge", PATH, source, source.changes[0], Known(), most, seconds)  # type: ignore[arg-type]
 
-    assert one.tests == chosen
-    assert one.seconds == sum(Known.seconds[test] for test in chosen)
+    assert one.tests == tuple(f"{THIS}::{name}" for name in chosen)
+    assert one.seconds == sum(LENGTHS[test] for test in chosen)
+
+
+def test_tests_that_have_the_words_of_a_line_take_turns_with_the_most_specific_ones() -> None:
+    texts = {"a": "write rows", "b": "write keys", "c[1]": "", "c": "Heartbeat.isExpired of a write", "d": "heartbeats"}
+    tests = ["a", "b", "c[1]", "c[2]", "d"]
+
+    found = interleaved(tests, words("write: if heartbeat.is_expired():"), lambda name: words(texts[name]))
+
+    assert found == ["a", "c[1]", "b", "d", "c[2]"]
+
+
+def test_the_words_of_a_test_are_those_of_its_text() -> None:
+    name = "test_the_words_of_a_test_are_those_of_its_text"
+
+    assert {"word", "text", "partition"} <= words_of_test(f"{THIS}::{name}"), "its name, and partition"
+    assert words("readFooters of_a_FILE x") == {"read", "footer", "file"}
 
 
 def trial(outcome: Outcome, before: str) -> Trial:
