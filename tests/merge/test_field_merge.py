@@ -60,3 +60,14 @@ def test_a_row_that_won_over_another_row_has_the_meta_columns_of_the_later_one(
     merged = FieldMerge(rules).merge(one("older", 2, deletes[0]), one("newer", 1, deletes[1]), Place.LOGS)
 
     assert merged.rows.to_pylist() == [{TIME: stamped, "v": "older"}]
+
+
+@pytest.mark.parametrize("place", Place)
+def test_a_later_delete_wins_by_place_whatever_its_ordering_value(place: Place) -> None:
+    older = version(2, "w")
+    newer = Versions(older.rows, np.array([True]), (pa.array([1], pa.int64()),), {})
+    rules = MergeRules(EVENT, ("ts",), IGNORE_DEFAULTS, later_deletes=frozenset({Place.SLICE}))
+
+    merged = FieldMerge(rules).merge(older, newer, place)
+
+    assert merged.is_delete.tolist() == [place is Place.SLICE]

@@ -346,3 +346,19 @@ def test_a_file_of_several_row_groups_is_merged_row_by_row_once() -> None:
     assert file.level == 2
     read = read_history_file(history.storage, f"{history.folder}/{file.name}")
     assert read.column("instantTime").to_pylist() == ["101", "102", "111", "112", "121", "122", "131", "132"]
+
+
+def test_instants_of_files_that_overlap_come_newest_first() -> None:
+    history = made()
+    for times in (("1", "9"), ("4", "6"), ("2", "3"), ("0",)):
+        history.append(rows(*times))
+
+    assert [i.instant.requested_time for i in history.instants()] == list("9643210")
+
+
+def test_of_an_instant_that_was_archived_twice_the_newest_entry_counts() -> None:
+    log = ArchiveLog(MemoryStorage(), "a")
+    for number in range(1, 12):
+        log.append([[{**entry("1", "COMPLETED"), "stateTransitionTime": str(number)}]], 1)
+
+    assert [i.instant.completion_time for i in log.instants()] == ["11"]
