@@ -362,3 +362,14 @@ def test_of_an_instant_that_was_archived_twice_the_newest_entry_counts() -> None
         log.append([[{**entry("1", "COMPLETED"), "stateTransitionTime": str(number)}]], 1)
 
     assert [i.instant.completion_time for i in log.instants()] == ["11"]
+
+
+def test_other_files_in_the_folder_of_an_archive_and_empty_ones_are_passed_over() -> None:
+    log = ArchiveLog(MemoryStorage(), "a")
+    log.storage.write("a/.commits_.archive.9_1-0-1", b"")
+    log.storage.write("a/notes.txt", b"foreign")
+    log.append([[entry("1", "COMPLETED")]], 1)
+    log.storage.write("a/.commits_.archive.99_1-0-1", b"")
+
+    assert [i.requested_time for i in log.times()] == ["1"]
+    assert log.newest_keys() == frozenset({("1", "clean", "COMPLETED")})
