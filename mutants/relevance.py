@@ -54,11 +54,11 @@ def interleaved(tests: Sequence[str], line: Words, words_of: Callable[[str], Wor
     shared = {function: words_of(function) & line for function in set(functions)}
     counts = Counter(chain.from_iterable(shared.values()))
     score = {f: sum(math.log(len(shared) / counts[word]) for word in common) for f, common in shared.items()}
-    seen: Counter[str] = Counter()
+    met: Counter[str] = Counter()
     ranked: list[tuple[int, float, int]] = []
     for place, function in enumerate(functions):
-        seen[function] += 1
-        ranked.append((seen[function], -score[function], place))
+        met[function] += 1
+        ranked.append((met[function], -score[function], place))
     by_words = (tests[place] for _, _, place in sorted(ranked))
     return [*dict.fromkeys(_in_turn(tests, by_words))]
 
