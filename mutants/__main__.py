@@ -20,6 +20,8 @@ PAGE = ROOT / "docs" / "contributing" / "mutants.md"
 def main() -> int:
     """Exit code: 0 when as many were noticed as `--at-least` says."""
     given = arguments()
+    if given.fresh:
+        coverage_map.forget()
     known = coverage_map.load(given.processes)
     verdicts = judged(PAGE.read_text() if PAGE.exists() else "")
     drawn = draw(given.only or FLOORS, given.count, given.seed)
@@ -56,6 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 2), help="lines at a time")
     parser.add_argument("--at-least", type=float, default=90, help="per cent to notice (default %(default)s)")
     parser.add_argument("--again", action="store_true", help="only those that survived the last run of this seed")
+    parser.add_argument("--fresh", action="store_true", help="record anew which lines the tests execute")
     return parser.parse_args()
 
 

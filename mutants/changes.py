@@ -1,7 +1,7 @@
 """The changes that break a line: one small piece of text of a module replaced by another, found in its syntax tree.
 
-Left alone is what no test should mind: docstrings, texts of errors and warnings, annotations, assertions, f-strings
-(before Python 3.12 their positions are wrong).
+Left alone is what no test should mind: docstrings, texts of errors and warnings, annotations, assertions (the `strict`
+of a `zip` is one), f-strings (before Python 3.12 their positions are wrong).
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class _Finder:
                     yield self._change(test, f"not ({source.of(test)})", "condition negated")
                     yield from self._expression(test)
             elif isinstance(child, ast.keyword):
-                yield from self._expression(child.value)
+                yield from self._expression(child.value) if not _is_assertion(node, child) else ()
             elif isinstance(child, ast.expr) and not _is_type(node, child):
                 yield from self._expression(child)
 
@@ -251,7 +251,7 @@ class _Finder:
         if name == "len":
             yield self._change(node, f"({self._source.of(node)} + 1)", "one more")
         for keyword in node.keywords:
-            if keyword.arg is not None:
+            if keyword.arg is not None and not _is_assertion(node, keyword):
                 value_end = self._source.end(keyword.value)
                 start = value_end - len(self._source.of(keyword.value).encode()) - len(keyword.arg) - 1
                 more = re.match(rb"\s*,", self._source.text[value_end:])
@@ -283,6 +283,12 @@ def _is_text(node: ast.BinOp) -> bool:
     return any(
         isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str)) for s in sides
     )
+
+
+def _is_assertion(node: ast.expr, keyword: ast.keyword) -> bool:
+    """Whether it is the `strict` of a `zip`: that both sides have one length, which no caller can make untrue."""
+    is_zip = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"
+    return is_zip and keyword.arg == "strict"
 
 
 def _is_type(node: ast.expr, child: ast.expr) -> bool:

@@ -1,5 +1,7 @@
 """Which tests execute which lines of PyHudi: recorded once, and again for the test files that changed since.
 
+Where a module changed, what was recorded moves with its lines.
+
 Everything is kept in `.mutants/`, which git ignores.
 """
 
@@ -12,11 +14,14 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
 from pathlib import Path
 
 import coverage
+from coverage.numbits import numbits_to_nums, nums_to_numbits
 
 from mutants import ROOT
 from mutants.recorder import FOLDER_VARIABLE
@@ -29,6 +34,7 @@ ROOMS = (
     "model", "queries", "schema", "services", "sql", "storage", "table", "timeline", "view",
 )  # fmt: skip
 MARKS = "not spark and not judge and not slow and not sweep and not servers"
+PIECE = 16  # files of tests that are recorded by one run
 _LINES, _SECONDS, _FILES = FOLDER / "lines", FOLDER / "seconds.json", FOLDER / "files.json"
 
 
@@ -79,44 +85,86 @@ class CoverageMap:
 
 
 def load(processes: int) -> CoverageMap:
-    """The map of this tree: made anew when a module changed, and for those test files that changed."""
+    """The map of this tree, brought up to date: in pieces, so that a run that is broken off goes on where it was."""
     known: dict[str, str] = json.loads(_FILES.read_text()) if _FILES.exists() else {}
-    now = _fingerprints()
-    sources = {name for name in known.keys() | now.keys() if name.startswith("pyhudi/")}
-    if any(known.get(name) != now.get(name) for name in sources):
-        for file in (_LINES, _SECONDS, _FILES):
-            file.unlink(missing_ok=True)
-        _record([f"tests/{room}" for room in ROOMS], processes)
-    else:
-        changed = [name for name in now.keys() - sources if known.get(name) != now[name]]
-        old = [name for name in known.keys() - sources if known.get(name) != now.get(name)]
-        if changed or old:
-            _keep_but(old)
-            _record(sorted(changed), processes)
-    _FILES.write_text(json.dumps(now))
+    now = _files()
+    move_lines({p: (text, now.get(p, "")) for p, text in known.items() if _is_module(p) and text != now.get(p)})
+    known = {path: held for path, held in known.items() if not _is_module(path) and now.get(path) == held}
+    known |= {path: held for path, held in now.items() if _is_module(path)}
+    _keep_only(known)
+    _FILES.write_text(json.dumps(known))
+    rest = sorted(now.keys() - known.keys())
+    for piece in (rest[first : first + PIECE] for first in range(0, len(rest), PIECE)):
+        _record(piece, processes)
+        _FILES.write_text(json.dumps(known := known | {path: now[path] for path in piece}))
     return CoverageMap(json.loads(_SECONDS.read_text()))
 
 
-def _fingerprints() -> dict[str, str]:
-    """Path → hash, of the modules and of the files of tests."""
+def _files() -> dict[str, str]:
+    """Path → text, of the modules; path → hash, of the files of tests."""
+    modules = {_name(path): path.read_text() for path in (ROOT / "pyhudi").rglob("*.py")}
     tests = [path for room in ROOMS for path in (ROOT / "tests" / room).rglob("test_*.py")]
-    paths = [*(ROOT / "pyhudi").rglob("*.py"), *tests]
-    return {p.relative_to(ROOT).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in paths}
+    return modules | {_name(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in tests}
 
 
-def _keep_but(test_files: Sequence[str]) -> None:
-    """Forget the tests of these files; their lines stay recorded, and count no more."""
-    seconds: dict[str, float] = json.loads(_SECONDS.read_text())
-    kept = {test: took for test, took in seconds.items() if test.partition("::")[0] not in test_files}
-    _SECONDS.write_text(json.dumps(kept))
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _is_module(name: str) -> bool:
+    return name.startswith("pyhudi/")
+
+
+def move_lines(texts: Mapping[str, tuple[str, str]]) -> None:
+    """What was recorded of modules that changed counts for the lines as they are now: path → (text then, text now).
+
+    Tests that executed a line execute what took its place and what was put in after it, or so it is supposed: too many
+    tests are run rather than too few. Those that reach a changed module only now are not known; `--fresh` finds them.
+    """
+    if not texts or not _LINES.exists():
+        return
+    with closing(sqlite3.connect(_LINES)) as lines, lines:
+        for path, (then, now) in texts.items():
+            places = places_now(then, now)
+            (file,) = lines.execute("select id from file where path = ?", (str(ROOT / path),)).fetchone() or (None,)
+            query = "select context_id, numbits from line_bits where file_id = ?"
+            for test, bits in lines.execute(query, (file,)).fetchall():
+                moved = {at for line in numbits_to_nums(bits) for at in places.get(line, ())}
+                row = (nums_to_numbits(moved), file, test)
+                lines.execute("update line_bits set numbits = ? where file_id = ? and context_id = ?", row)
+
+
+def places_now(then: str, now: str) -> Mapping[int, Sequence[int]]:
+    """Number of a line as it was → where it is now, with what was put in after it; a removed one is nowhere."""
+    old, new = then.splitlines(), now.splitlines()
+    places: dict[int, Sequence[int]] = {}
+    for kind, first, end, first_now, end_now in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            places |= {first + n + 1: [first_now + n + 1] for n in range(end - first)}
+        elif kind == "insert" and first in places:
+            places[first] = [*places[first], *range(first_now + 1, end_now + 1)]
+        else:
+            places |= {line + 1: range(first_now + 1, end_now + 1) for line in range(first, end)}
+    return places
+
+
+def _keep_only(known: Mapping[str, str]) -> None:
+    """Forget the tests of other files; their lines stay recorded, and count no more."""
+    seconds: dict[str, float] = json.loads(_SECONDS.read_text()) if _SECONDS.exists() else {}
+    _SECONDS.parent.mkdir(exist_ok=True)
+    _SECONDS.write_text(json.dumps({test: s for test, s in seconds.items() if test.partition("::")[0] in known}))
+
+
+def forget() -> None:
+    """Begin with nothing."""
+    for file in (_LINES, _SECONDS, _FILES):
+        file.unlink(missing_ok=True)
 
 
 def _record(tests: Sequence[str], processes: int) -> None:
-    if not tests:
-        return
     record = FOLDER / "record"
     record.mkdir(parents=True, exist_ok=True)
-    print(f"recording which lines {len(tests)} folders or files of tests execute", file=sys.stderr)
+    print(f"recording which lines {len(tests)} files of tests execute", file=sys.stderr)
     command = [sys.executable, "-m", "pytest", "-p", "mutants.recorder", "-p", "no:cacheprovider", "-q", "-m", MARKS]
     given = os.environ | {FOLDER_VARIABLE: str(record), "PYHUDI_SAMPLE": "1"}  # what `make test` runs
     subprocess.run([*command, "-n", str(processes), "--dist", "worksteal", *tests], cwd=ROOT, env=given, check=False)

@@ -10,6 +10,8 @@ from pathlib import Path
 import coverage
 import pytest
 
+from mutants.sample import FLOORS
+
 FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one set of files for each process
 
 
@@ -24,7 +26,10 @@ class Recorder:
         self._bad: set[str] = set()
         self._folder, self._process = folder, process
         self._coverage = coverage.Coverage(
-            data_file=str(folder / "lines"), data_suffix=process, source_pkgs=["pyhudi"], config_file=False
+            data_file=str(folder / "lines"),
+            data_suffix=process,
+            source_pkgs=[f"pyhudi.{floor}" for floor in FLOORS],
+            config_file=False,
         )
         self._coverage.start()
 

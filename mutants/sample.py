@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mutants import ROOT
 from mutants.changes import Change, Source
+from mutants.relevance import interleaved, words
 from mutants.trials import Mutant
 
 if TYPE_CHECKING:
@@ -56,15 +57,21 @@ def _lines(floor: str) -> Iterator[tuple[str, Source, int]]:
 def mutant(
     floor: str, path: str, source: Source, change: Change, known: CoverageMap, tests_max: int, seconds_max: float
 ) -> Mutant:
-    """A mutant with the tests that shall notice it: the most specific ones, as many as the limits allow."""
+    """A mutant with the tests that shall notice it: in turn the most specific ones and those that have its words, as
+    many as the limits allow.
+    """
     before, after = source.before_and_after(change)
+    executed = known.tests_of(path, _executed_with(source, change, known.executed(path)))
+    tests = interleaved(executed, words(f"{path} {_function_of(source, change)} {before}"))
     chosen: list[str] = []
     took = 0.0
-    for test in known.tests_of(path, _executed_with(source, change, known.executed(path))):
-        if len(chosen) == tests_max or (chosen and took + known.seconds[test] > seconds_max):
-            break
-        chosen.append(test)
-        took += known.seconds[test]
+    for test in tests:
+        # A long one gives way to those after it that are short: several of them notice more.
+        if len(chosen) < tests_max and took + known.seconds[test] <= seconds_max:
+            chosen.append(test)
+            took += known.seconds[test]
+    if not chosen and tests:
+        chosen, took = tests[:1], known.seconds[tests[0]]
     return Mutant(floor, path, change, before, after, tuple(chosen), took)
 
 
@@ -73,6 +80,13 @@ def _executed_with(source: Source, change: Change, executed: set[int]) -> set[in
     if not change.name:
         return {change.line} if change.line in executed else {change.statement}
     return _lines_that_name(source, change.name)
+
+
+def _function_of(source: Source, change: Change) -> str:
+    """The name of the function that a change is in."""
+    functions = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)]
+    around = [node for node in functions if node.lineno <= change.line <= (node.end_lineno or 0)]
+    return max(around, key=lambda node: node.lineno).name if around else ""
 
 
 def _lines_that_name(source: Source, name: str) -> set[int]:

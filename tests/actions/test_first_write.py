@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.actions.first_write import is_written
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, TableExists
+from pyhudi.model.filenames import PROPERTIES_PATH
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.table import write_table
@@ -161,3 +163,11 @@ def test_the_choices_of_a_table_with_a_commit_stand() -> None:
     assert write(table.storage, GOOD, other, "ignore", None) is None
 
     assert table.rows() == [("a", "x", 1, 1)]
+
+
+def test_a_table_that_can_not_be_read_is_somebodys() -> None:
+    storage = MemoryStorage()
+    assert not is_written(storage)
+    storage.write(PROPERTIES_PATH, b"hoodie.table.version=nine\n")
+
+    assert is_written(storage)

@@ -9,6 +9,7 @@ from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch
 from pyhudi.model.instant import State
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
+from tests.support.writers.every_fault import loaded
 
 VERSIONS = ("6", "8", "9")
 
@@ -381,3 +382,14 @@ def test_a_row_without_key_is_named_by_its_number_in_all_that_was_given(table: T
 
     with pytest.raises(KeyGenError, match=r"^Row 4 \(counted from 0"):
         table.write(operation, pa.concat_tables([first, second, nameless]))
+
+
+def test_an_ordering_column_does_not_become_text_by_a_write() -> None:
+    table = loaded("9")
+    late = rows_of(("a", "x", 2, 1))
+    as_text = late.set_column(late.column_names.index("ts"), "ts", late.column("ts").cast(pa.string()))
+
+    with pytest.raises(SchemaMismatch, match=r"'ts'.* an ordering column may only become a wider number"):
+        table.write("upsert", as_text, **{"pyhudi.schema.allow.kind.change": "true"})
+
+    assert table.read().schema.field("ts").type == pa.int64()

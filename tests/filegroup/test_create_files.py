@@ -133,8 +133,8 @@ def test_without_rows_there_is_no_file(table: Table) -> None:
     assert list(table.storage.walk("")) == []
 
 
-def test_files_roll_over_at_the_size_limit_and_count_up() -> None:
-    limit = 60_000
+@pytest.mark.parametrize("limit", [60_000, 400_000])
+def test_files_roll_over_at_the_size_limit_and_count_up(limit: int) -> None:
     table = Table(file={"bloom_num_entries": 50, "max_file_size_bytes": limit, "row_group_rows": 1000})
     data = rows(40_000)
     noise = pa.array([uuid.uuid5(uuid.NAMESPACE_OID, str(n)).hex for n in range(len(data))])
@@ -146,6 +146,8 @@ def test_files_roll_over_at_the_size_limit_and_count_up() -> None:
     assert sum(status.stat.num_writes for status in statuses) == 40_000
     sizes = [status.stat.file_size_in_bytes for status in statuses[:-1]]
     assert all(0.5 * limit < size < 1.5 * limit for size in sizes), sizes
+    rows_of_files = [status.stat.num_writes for status in statuses[1:-1]]
+    assert max(rows_of_files) < 1.1 * min(rows_of_files), "rows are as long as those of the files before"
     seqnos = [row["_hoodie_commit_seqno"] for status in statuses for row in table.rows(str(status.stat.path))]
     assert seqnos == [f"{FIRST}_3_{n}" for n in range(40_000)]
 

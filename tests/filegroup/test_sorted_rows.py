@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pyhudi.errors import ConfigError
 from pyhudi.filegroup.row_order import RowOrder
-from pyhudi.filegroup.sorted_rows import SortedRows
+from pyhudi.filegroup.sorted_rows import SortedRows, joined
 
 CELLS = st.lists(st.tuples(st.integers(-9, 9) | st.none(), st.sampled_from("abcä") | st.none()), max_size=40)
 
@@ -90,3 +90,12 @@ def test_columns_that_have_no_order_are_refused(layout: str) -> None:
     schema = pa.schema([("l", pa.list_(pa.int32())), ("a", pa.int32())])
     with pytest.raises(ConfigError, match=r"sorted by|laid out by"):
         RowOrder(("l", "a"), layout).check(schema)
+
+
+def test_columns_stay_coded_where_all_tables_have_them_so() -> None:
+    coded = pa.table({"text": pa.array(["a", "b"]).dictionary_encode()})
+    plain = pa.table({"text": ["c"]})
+
+    assert joined([coded, coded]).schema == coded.schema
+    assert joined([coded, plain]).column("text").to_pylist() == ["a", "b", "c"]
+    assert joined([coded, plain]).schema == plain.schema

@@ -23,10 +23,11 @@ from pyhudi.formats.hfile import HFileReader, HFileWriter
 from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, INTERMEDIATE, LEAF, encode_block
 from pyhudi.formats.hfile.entries import encode_entry, full_key
 from pyhudi.formats.hfile.hadoop_vint import hadoop_vint, read_hadoop_vint
-from pyhudi.formats.hfile.index import IndexEntry, encode_root_index
-from pyhudi.formats.hfile.trailer import Trailer, encode_file_info
+from pyhudi.formats.hfile.index import IndexEntry, encode_root_index, row_of
+from pyhudi.formats.hfile.trailer import Trailer, decode_file_info, encode_file_info
 from pyhudi.formats.log.envelope import BlockType
 from pyhudi.formats.log.reader import LogBlock, scan_log
+from pyhudi.formats.protobuf import bytes_field, number_field, varint
 from pyhudi.storage.memory import MemoryStorage
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
@@ -291,3 +292,47 @@ def test_a_block_is_full_at_its_size_and_not_before(fitting: int, blocks: int) -
     assert written(entries, codec="none", block_bytes=block_bytes).count(DATA) == blocks
     if fitting > 1:
         assert written(entries, codec="none", block_bytes=block_bytes - 1).count(DATA) > blocks
+
+
+# ---- single pieces
+
+
+def test_an_entry_of_the_file_info_that_is_no_bytes_is_passed_over() -> None:
+    good = bytes_field(1, bytes_field(1, b"a") + bytes_field(2, b"x"))
+    number = bytes_field(1, bytes_field(1, b"n") + number_field(2, 5))
+    nameless = bytes_field(1, number_field(1, 5) + bytes_field(2, b"x"))
+    message = good + number + nameless
+
+    assert decode_file_info(b"PBUF" + varint(len(message)) + message, "x") == {"a": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("key", "says"), [(b"a", "of 1 bytes has no row"), (b"\0\x04abc", "of 5 bytes can't hold a row of 4")]
+)
+def test_an_index_key_that_can_t_hold_its_row_is_refused(key: bytes, says: str) -> None:
+    assert row_of(b"\0\x03abc", "x") == b"abc"
+    assert row_of(b"\0\x02abc", "x") == b"ab"
+    with pytest.raises(CorruptFile, match=f"x: an index key {says}"):
+        row_of(key, "x")
+
+
+def test_large_entries_are_written_before_all_of_them_were_taken() -> None:
+    sink, written_before = io.BytesIO(), []
+
+    def entries() -> Iterator[Entry]:
+        for key in (b"a", b"b", b"c"):
+            written_before.append(len(sink.getvalue()) > 0)
+            yield key, bytes(4 << 20)
+
+    HFileWriter(sink).append(entries())
+
+    assert written_before == [False, False, True]
+
+
+@pytest.mark.parametrize("codec", ["none", "gz"])
+def test_the_index_says_where_each_block_begins_and_ends(codec: str) -> None:
+    reader = opened(written([(b"%03d" % n, bytes(30)) for n in range(9)], block_bytes=100, codec=codec))
+    places = [(entry.offset, entry.size_bytes) for entry in reader._root]
+
+    assert len(places) > 2
+    assert [offset + size for offset, size in places[:-1]] == [offset for offset, _ in places[1:]]

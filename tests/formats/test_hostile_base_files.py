@@ -12,7 +12,7 @@ import pytest
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import open_base_file
 from pyhudi.formats.base.opening import MAX_ROWS, check_outline
-from pyhudi.formats.base.parquet_footer import read_footer
+from pyhudi.formats.base.parquet_footer import _Chunk, _Compact, read_footer
 from pyhudi.formats.base.statistics import Ranges, row_groups_that_may_match
 from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
@@ -110,3 +110,48 @@ def test_a_footer_larger_than_the_first_read_is_read_whole() -> None:
     assert len(footer.thrift) > 64 << 10
     assert footer.metadata.num_columns == 1500
     assert footer.unreadable_chunks == frozenset()
+
+
+VALUES = {
+    "true": (1, b""), "false": (2, b""), "byte": (3, b"\x07"), "short": (4, b"\x07"), "long": (6, b"\xff\x01"),
+    "double": (7, bytes(8)), "text": (8, b"\x02ab"), "set of bytes": (10, b"\x23\x01\x02"),
+    "list of truths": (9, b"\x21\x01\x02"), "long list": (9, b"\xf5\x10" + b"\x07" * 16),
+    "map": (11, b"\x02\x83\x01a\x07\x01b\x08"), "map of truths": (11, b"\x01\x11\x01\x02"), "empty map": (11, b"\0"),
+    "struct": (12, b"\x15\x07\x18\x01a\0"), "list of structs": (9, b"\x2c\x15\x07\0\0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_of_thrift_is_passed_over_to_its_end(name: str) -> None:
+    kind, data = VALUES[name]
+    cursor = _Compact(data + b"behind it")
+
+    cursor.skip(kind)
+
+    assert cursor.at == len(data)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "fits"),
+    [
+        (_Chunk(1), True),
+        (_Chunk(1, [4, 4]), True),
+        (_Chunk(1, [9, 4]), True),
+        (_Chunk(1, [3, 4]), False),
+        (_Chunk(1, [4, 3]), False),
+        (_Chunk(2, [8, 8]), False),
+        (_Chunk(None), False),
+        (_Chunk(1, is_encrypted=True), False),
+        (_Chunk(1, counts_text=True), False),
+        (_Chunk(1, levels=[1, 2]), True),
+        (_Chunk(1, levels=[0, 2]), True),
+        (_Chunk(1, levels=[1, 0]), True),
+        (_Chunk(1, levels=[2, 2]), False),
+        (_Chunk(1, levels=[1, 1]), False),
+    ],
+)
+def test_a_chunk_is_asked_only_when_what_it_says_fits_its_column(chunk: _Chunk, fits: bool) -> None:
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": pa.array([1], pa.int32())}), sink)
+
+    assert chunk.fits(pq.read_metadata(sink).schema.column(0)) is fits

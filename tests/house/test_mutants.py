@@ -8,6 +8,8 @@ import pytest
 
 from mutants import ROOT
 from mutants.changes import Source
+from mutants.coverage_map import places_now
+from mutants.relevance import interleaved, words, words_of_test
 from mutants.report import judged, share, table
 from mutants.sample import FLOORS, draw, mutant
 from mutants.trials import Mutant, Outcome, Trial
@@ -70,6 +72,7 @@ def test_a_function_answers_something_else_of_its_type(returns: str, broken: str
         'x = f"{a + 1} rows"',
         'x = "a text for people"',
         "x = y",
+        "x = [*zip(a, b, strict=True)]",
     ],
 )
 def test_what_no_test_should_mind_is_left_alone(body: str) -> None:
@@ -97,24 +100,57 @@ def test_floors_get_the_same_number_of_lines() -> None:
     assert [drawn.count(floor) for floor in ("merge", "index")] == [4, 3]
 
 
-class Known:
-    """A map of two tests."""
+THIS = "tests/house/test_mutants.py"
+LENGTHS = {"long": 9.0, "short": 1.0, "shorter": 0.5}
 
-    seconds: Mapping[str, float] = {"short": 1.0, "long": 9.0}
+
+class Known:
+    """A map of three tests, the most specific of which is long."""
+
+    seconds: Mapping[str, float] = {f"{THIS}::{name}": took for name, took in LENGTHS.items()}
 
     def tests_of(self, path: str, lines: set[int]) -> list[str]:
-        return ["short", "long"]
+        return [*self.seconds]
 
     def executed(self, path: str) -> set[int]:
         return {1}
 
 
-@pytest.mark.parametrize(("most", "seconds", "chosen"), [(5, 60, 2), (1, 60, 1), (5, 5, 1), (5, 0.1, 1)])
-def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(most: int, seconds: float, chosen: int) -> None:
+@pytest.mark.parametrize(
+    ("most", "seconds", "chosen"),
+    [
+        (5, 60, ("long", "short", "shorter")),
+        (2, 60, ("long", "short")),
+        (5, 9, ("long",)),
+        (5, 5, ("short", "shorter")),
+        (1, 5, ("short",)),
+        (5, 0.1, ("long",)),
+    ],
+)
+def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(
+    most: int, seconds: float, chosen: tuple[str, ...]
+) -> None:
     source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
     one = mutant("merge", PATH, source, source.changes[0], Known(), most, seconds)  # type: ignore[arg-type]
 
-    assert one.tests == ("short", "long")[:chosen]
+    assert one.tests == tuple(f"{THIS}::{name}" for name in chosen)
+    assert one.seconds == sum(LENGTHS[test] for test in chosen)
+
+
+def test_tests_that_have_the_words_of_a_line_take_turns_with_the_most_specific_ones() -> None:
+    texts = {"a": "write rows", "b": "write keys", "c[1]": "", "c": "Heartbeat.isExpired of a write", "d": "heartbeats"}
+    tests = ["a", "b", "c[1]", "c[2]", "d"]
+
+    found = interleaved(tests, words("write: if heartbeat.is_expired():"), lambda name: words(texts[name]))
+
+    assert found == ["a", "c[1]", "b", "d", "c[2]"]
+
+
+def test_the_words_of_a_test_are_those_of_its_text() -> None:
+    name = "test_the_words_of_a_test_are_those_of_its_text"
+
+    assert {"word", "text", "partition"} <= words_of_test(f"{THIS}::{name}"), "its name, and partition"
+    assert words("readFooters of_a_FILE x") == {"read", "footer", "file"}
 
 
 def trial(outcome: Outcome, before: str) -> Trial:
@@ -138,6 +174,14 @@ def test_equivalent_lines_of_the_page_do_not_count_and_others_that_survive_do() 
         "| merge | 5 | 2 | 1 | 1 | 1 | 75 |",
         "| all | 5 | 2 | 1 | 1 | 1 | 75 |",
     ]
+
+
+def test_what_was_recorded_of_a_module_moves_with_its_lines() -> None:
+    then = "a\nb\nc\nd\n"
+
+    assert places_now(then, then) == {1: [1], 2: [2], 3: [3], 4: [4]}
+    assert places_now(then, "new\na\nb\nmore\nd\n") == {1: [2], 2: [3], 3: range(4, 5), 4: [5]}
+    assert places_now(then, "a\nb\nb2\nb3\nc\n") == {1: [1], 2: [2, 3, 4], 3: [5], 4: range(5, 5)}
 
 
 def test_the_floors_that_are_broken_are_packages() -> None:

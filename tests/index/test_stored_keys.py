@@ -12,7 +12,7 @@ import pytest
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
 from pyhudi.index import key_lookup
-from pyhudi.index.stored_keys import Candidate, StoredKeys
+from pyhudi.index.stored_keys import Candidate, StoredKeys, in_shares
 from pyhudi.model.file_group import BaseFile
 from pyhudi.storage.memory import MemoryStorage
 
@@ -62,3 +62,28 @@ def test_keys_are_found_in_whichever_row_group_they_stand(
 
     found = [key for batch in find(TaskContext(0, 0, 0), [Candidate(base)]) for key in batch.column(0).to_pylist()]
     assert found == [f"k{n:02}" for n in wanted if n < 30]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "most", "shares"),
+    [
+        ([], 3, []),
+        ([9, 5, 4], 0, [[9, 5, 4]]),
+        ([9, 5, 4], 1, [[9, 5, 4]]),
+        ([4, 9, 5], 2, [[9], [5, 4]]),
+        ([4, 9, 5, 1], 2, [[9, 1], [5, 4]]),
+        ([4, 9, 5], 7, [[9], [5], [4]]),
+    ],
+)
+def test_files_are_shared_out_by_their_sizes(sizes: list[int], most: int, shares: list[list[int]]) -> None:
+    files = [Candidate(BaseFile(f"p/{n}", "p", f"f{n}", "1", size << 20)) for n, size in enumerate(sizes)]
+
+    assert [[one.size_bytes >> 20 for one in share] for share in in_shares(files, most)] == shares
+
+
+def test_of_many_small_files_each_task_opens_as_many() -> None:
+    files = [Candidate(BaseFile(f"p/{n}", "p", f"f{n}", "1", 0)) for n in range(9)]
+
+    assert [[one.file.path for one in share] for share in in_shares(files, 3)] == [
+        [f"p/{n}" for n in range(first, 9, 3)] for first in range(3)
+    ]

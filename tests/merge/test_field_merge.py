@@ -13,7 +13,7 @@ from pyhudi.merge.versions import Versions
 
 UNREAD = "not read"
 ABSENT = object()
-EVENT = "EVENT_TIME_ORDERING"
+EVENT, TIME = "EVENT_TIME_ORDERING", "_hoodie_commit_time"
 
 
 def version(ts: int, value: object) -> Versions:
@@ -45,3 +45,29 @@ def test_the_winner_s_nothing_stays_where_the_loser_has_nothing_either(
     assert merged.is_older is not None
     assert merged.is_older.tolist() == [winner_is_older and taken is winner]
     assert merged.is_absent("v").tolist() == [winner is ABSENT and loser is ABSENT]
+
+
+@pytest.mark.parametrize(
+    ("deletes", "stamped"), [((False, False), "newer"), ((False, True), "older"), ((True, False), "older")]
+)
+def test_a_row_that_won_over_another_row_has_the_meta_columns_of_the_later_one(
+    deletes: tuple[bool, bool], stamped: str
+) -> None:
+    def one(time: str, ts: int, is_delete: bool) -> Versions:
+        return Versions(pa.table({TIME: [time], "v": [time]}), np.array([is_delete]), (pa.array([ts]),), {})
+
+    rules = MergeRules(EVENT, ("ts",), stamped_by_newer=True)
+    merged = FieldMerge(rules).merge(one("older", 2, deletes[0]), one("newer", 1, deletes[1]), Place.LOGS)
+
+    assert merged.rows.to_pylist() == [{TIME: stamped, "v": "older"}]
+
+
+@pytest.mark.parametrize("place", Place)
+def test_a_later_delete_wins_by_place_whatever_its_ordering_value(place: Place) -> None:
+    older = version(2, "w")
+    newer = Versions(older.rows, np.array([True]), (pa.array([1], pa.int64()),), {})
+    rules = MergeRules(EVENT, ("ts",), IGNORE_DEFAULTS, later_deletes=frozenset({Place.SLICE}))
+
+    merged = FieldMerge(rules).merge(older, newer, place)
+
+    assert merged.is_delete.tolist() == [place is Place.SLICE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pyarrow as pa
@@ -35,3 +36,32 @@ def test_a_decimal_is_compared_with_a_double_from_either_side() -> None:
     decimals, doubles = pa.array([Decimal("1.50"), Decimal("-2.25")]), pa.array([1.25, -2.0])
     assert stored_is_greater([decimals], [doubles]).tolist() == [True, False]
     assert stored_is_greater([doubles], [decimals]).tolist() == [False, True]
+
+
+# What compares with what: types of one of these groups, each with itself and the others.
+GROUPS = [
+    {pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(9, 2), pa.decimal128(20, 5)},
+    {pa.timestamp("ms"), pa.timestamp("us", "UTC")},
+    {pa.string(), pa.large_string()},
+    {pa.date32()},
+    {pa.bool_()},
+    {pa.binary()},
+]
+KINDS = sorted((kind for group in GROUPS for kind in group), key=str)
+
+
+@pytest.mark.parametrize("left", KINDS, ids=str)
+def test_types_compare_with_those_of_their_group_and_with_no_others(left: pa.DataType) -> None:
+    for right in KINDS:
+        pair = [pa.nulls(1, left)], [pa.nulls(1, right)]
+        if any({left, right} <= group for group in GROUPS):
+            assert stored_is_greater(*pair).tolist() == [False]
+        else:
+            with pytest.raises(SchemaMismatch, match=rf"{re.escape(str(left))} and .* can't be compared"):
+                stored_is_greater(*pair)
+
+
+def test_a_null_type_compares_with_each() -> None:
+    for kind in KINDS:
+        assert stored_is_greater([pa.nulls(1)], [pa.nulls(1, kind)]).tolist() == [False]
+        assert stored_is_greater([pa.nulls(1, kind)], [pa.nulls(1)]).tolist() == [False]

@@ -124,3 +124,13 @@ def test_below_version_8_deletes_in_log_files_win_by_place_as_their_ordering_val
     found = merge_rules(TableConfig({**made, **decided}))
 
     assert found.later_deletes == places
+
+
+def test_the_columns_that_a_class_of_debezium_orders_by_are_its_own() -> None:
+    made = new_table_properties(NewTable("t", record_key_fields=("id",), ordering_fields=("ts",), table_version=8))
+
+    made.pop("hoodie.record.merge.strategy.id", None)
+    payload = {"hoodie.compaction.payload.class": f"{PAYLOADS}debezium.MySqlDebeziumAvroPayload"}
+    found = merge_rules(TableConfig({**made, "hoodie.record.merge.mode": "CUSTOM", **payload}))
+
+    assert found.ordering_fields == ("_event_bin_file", "_event_pos")

@@ -47,6 +47,11 @@ def test_savepointed_files_stay_until_the_savepoint_is_gone() -> None:
     call(table, clean_commits_retained="1")
     assert set(names) < set(files(table))
     assert len(files(table)) == 3
+    (cleaned,) = table.meta.timeline.of([ActionKind.CLEAN])
+    plan = table.meta.reader.clean_plan(cleaned)
+    assert plan is not None
+    assert plan.files
+    assert not {name for planned in dict(plan.files).values() for name in planned} & set(names), "not even planned"
 
     table.storage.delete(path)
     update(table, 1)

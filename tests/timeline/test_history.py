@@ -266,7 +266,9 @@ def test_a_damaged_file_is_told_by_name(data: bytes) -> None:
         history.times()
 
 
-@pytest.mark.parametrize("text", ['{"files": 1}', '{"files": [{"fileName": "../../x.parquet", "fileLen": 1}]}', "[]"])
+@pytest.mark.parametrize(
+    "text", ["{}", '{"files": 1}', '{"files": [{"fileName": "../../x.parquet", "fileLen": 1}]}', "[]"]
+)
 def test_a_manifest_that_names_anything_else_is_refused(text: str) -> None:
     history = made()
     history.append(rows("1"))
@@ -332,3 +334,42 @@ def test_the_archive_of_real_hudi_has_all_states(golden: Golden) -> None:
     for archived in archive_log(storage, meta.config).instants():
         assert set(archived.entries) == {"REQUESTED", "INFLIGHT", "COMPLETED"}
         assert (archived.commit() is not None) == (archived.instant.action in WRITES)
+
+
+def test_a_file_of_several_row_groups_is_merged_row_by_row_once() -> None:
+    history = made()
+    for n in range(10, 14):
+        history.append(rows(f"{n}1", f"{n}2"))
+        history.compact(2, 1 << 30)
+
+    (file,) = history.files()
+    assert file.level == 2
+    read = read_history_file(history.storage, f"{history.folder}/{file.name}")
+    assert read.column("instantTime").to_pylist() == ["101", "102", "111", "112", "121", "122", "131", "132"]
+
+
+def test_instants_of_files_that_overlap_come_newest_first() -> None:
+    history = made()
+    for times in (("1", "9"), ("4", "6"), ("2", "3"), ("0",)):
+        history.append(rows(*times))
+
+    assert [i.instant.requested_time for i in history.instants()] == list("9643210")
+
+
+def test_of_an_instant_that_was_archived_twice_the_newest_entry_counts() -> None:
+    log = ArchiveLog(MemoryStorage(), "a")
+    for number in range(1, 12):
+        log.append([[{**entry("1", "COMPLETED"), "stateTransitionTime": str(number)}]], 1)
+
+    assert [i.instant.completion_time for i in log.instants()] == ["11"]
+
+
+def test_other_files_in_the_folder_of_an_archive_and_empty_ones_are_passed_over() -> None:
+    log = ArchiveLog(MemoryStorage(), "a")
+    log.storage.write("a/.commits_.archive.9_1-0-1", b"")
+    log.storage.write("a/notes.txt", b"foreign")
+    log.append([[entry("1", "COMPLETED")]], 1)
+    log.storage.write("a/.commits_.archive.99_1-0-1", b"")
+
+    assert [i.requested_time for i in log.times()] == ["1"]
+    assert log.newest_keys() == frozenset({("1", "clean", "COMPLETED")})

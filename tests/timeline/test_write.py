@@ -16,6 +16,7 @@ from pyhudi.timeline.load import load_timeline
 from pyhudi.timeline.read import TimelineReader
 from pyhudi.timeline.table_properties import create_table
 from pyhudi.timeline.write import TimelineWriter
+from tests.support.storages.power import PowerStorage
 
 T, C = "20250713010535797", "20250713010536405"
 VERSIONS = (6, 8, 9)
@@ -210,3 +211,15 @@ def test_hudi_rs_sees_the_table_and_its_commit(version: int, tmp_path: Path) -> 
     assert (table.table_name, table.table_type, table.timezone.lower()) == ("t", "COPY_ON_WRITE", "utc")
     for key, value in properties.items():
         assert table.hudi_options()[key] == value
+
+
+def test_the_inflight_file_is_gone_from_the_disk_before_its_plan_is_deleted() -> None:
+    properties = new_table_properties(NewTable("t", table_version=9, timezone="UTC"))
+    target = TimelineWriter(PowerStorage(), TableConfig(properties))
+    inflight = target.start(target.request(T, ActionKind.COMMIT), b"")
+
+    target.delete_files(inflight)
+
+    events = target.storage.events[-3:]  # type: ignore[attr-defined]
+    names = [(event.verb, event.path.rpartition("/")[2]) for event in events]
+    assert names == [("delete", f"{T}.inflight"), ("sync", f"{T}.inflight"), ("delete", f"{T}.commit.requested")]

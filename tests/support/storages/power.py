@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -136,6 +136,19 @@ class PowerStorage(MemoryStorage):
         survived._content.files, survived._content.folders = files, folders
         return PowerStorage(survived)
 
+    def after_the_worst_cut(self) -> dict[str, bytes]:
+        """Path → content of a disk that wrote nothing by itself: names that were not synced stand for what they were,
+        and files that were not are empty.
+        """
+        disk = _disk(*self._begin)
+        for event in self.events:
+            _play(event, disk)
+        return dict(_synced(disk, ""))
+
+    def contents(self) -> dict[str, bytes]:
+        """Path → content as programs see it."""
+        return {path: data for path, (data, _) in self._content.files.items()}
+
 
 def _disk(files: dict[str, tuple[bytes, int]], folders: set[str]) -> _Folder:
     root = _Folder()
@@ -221,6 +234,15 @@ def _survive(folder: _Folder, path: str, chance: random.Random, luck: float, int
             _survive(node, below, chance, luck, into)
         elif node is not None:
             files[below] = _content(node, chance, luck), chance.choice(node.modified_ms)
+
+
+def _synced(folder: _Folder, path: str) -> Iterator[tuple[str, bytes]]:
+    for name, (node, *_) in folder.names.items():
+        below = f"{path}/{name}" if path else name
+        if isinstance(node, _Folder):
+            yield from _synced(node, below)
+        elif node is not None:
+            yield below, node.data if node.is_synced else b""
 
 
 def _content(file: _File, chance: random.Random, luck: float) -> bytes:
