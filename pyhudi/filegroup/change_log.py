@@ -89,7 +89,7 @@ class ChangeLog:
             self._flush()
 
     def _flush(self) -> None:
-        changes = pa.concat_tables([self._schema.empty_table(), *self._waiting]).combine_chunks()
+        changes = pa.concat_tables(self._waiting or [self._schema.empty_table()]).combine_chunks()
         batch = pa.RecordBatch.from_arrays([_single(column) for column in changes.columns], schema=self._schema)
         self._file.append(change_block(batch, self._avro, self._instant_time))
         self._waiting, self._waiting_bytes = [], 0

@@ -22,7 +22,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
 from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER
 from pyhudi.session.stream_services import check_services, compacts_beside, serve_beside
-from pyhudi.spark.session import hudi_options, store_options
+from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
@@ -82,9 +82,9 @@ class BatchWriter:
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
         """Write a batch, unless it is in the table."""
-        session = hudi_options(df.sparkSession)
+        session, store = hudi_and_store_options(df.sparkSession, self._options)
         options = WriteOptions.parse(self._options, session, None)
-        storage = open_storage(self._path, store_options(df.sparkSession, self._options))
+        storage = open_storage(self._path, store)
         check_services(storage)
         wait_s = options.stream.retry_interval_s
         for attempt in range(1, max(1, options.stream.retry_count) + 1):

@@ -19,7 +19,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.session.recorded_calls import RecordedCalls, column_names
 from pyhudi.session.stream_sink import write_batches_to
 from pyhudi.spark import capabilities
-from pyhudi.spark.session import hudi_options, store_options
+from pyhudi.spark.session import hudi_and_store_options
 
 if TYPE_CHECKING:
     from pyspark.sql._typing import OptionalPrimitiveType
@@ -67,8 +67,8 @@ class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
         if not capabilities.PRESENT.has_data_sources:
             raise ConfigError(capabilities.NO_DATA_SOURCES)
         given = {key.lower() for key in (*self._options, *options)}
-        session = {**hudi_options(self._owner), **store_options(self._owner, {})}
-        for key, value in session.items():
+        session, store = hudi_and_store_options(self._owner, {})
+        for key, value in {**session, **store}.items():
             if key.lower() not in given:
                 self._real.option(key, value)
         return self._real.load(path, "hudi", schema, **options)

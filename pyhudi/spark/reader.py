@@ -38,7 +38,7 @@ from pyhudi.spark.engine import SparkEngine, literal_path
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.merged import in_two_parts, log_rows_frame, replaced_rows_frame, without_replaced_rows
-from pyhudi.spark.session import files_listed_here, hudi_options, store_options
+from pyhudi.spark.session import files_listed_here, hudi_and_store_options
 from pyhudi.spark.types import relaxed, spark_from_arrow
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
@@ -68,8 +68,9 @@ def read_frame(
     Raises:  TableNotFound, ConfigError for options, SchemaMismatch when `schema` names other types than the table's.
     """
     wanted = _as_struct(spark, schema)
-    storage = open_storage(path, store_options(spark, options))
-    meta, plan = plan_read(storage, options, hudi_options(spark), wanted.names if wanted is not None else None)
+    session, store = hudi_and_store_options(spark, options)
+    storage = open_storage(path, store)
+    meta, plan = plan_read(storage, options, session, wanted.names if wanted is not None else None)
     if wanted is not None:
         _check_types(wanted, plan.schema, path)
     return frame_of_plan(spark, meta, plan)

@@ -13,9 +13,10 @@ from pyhudi.storage.local import LocalStorage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["files_listed_here", "hudi_options", "settings_with_prefix", "store_options"]
+__all__ = ["files_listed_here", "hudi_and_store_options", "hudi_options", "settings_with_prefix", "store_options"]
 
 _PREFIX = "spark."
+_HUDI_PREFIX = "spark.hoodie."
 _STORE_KEYS = "fs."  # Hadoop's keys for where files are
 _HADOOP_PREFIX = "spark.hadoop."
 _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -24,7 +25,7 @@ _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 def hudi_options(spark: SparkSession) -> dict[str, str]:
     """Session-wide Hudi options: `spark.hoodie.*` without the `spark.` in front."""
-    return {key[len(_PREFIX) :]: text for key, text in settings_with_prefix(spark, "spark.hoodie.").items()}
+    return _hudi_options(settings_with_prefix(spark, _HUDI_PREFIX))
 
 
 def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> dict[str, str]:
@@ -32,20 +33,34 @@ def store_options(spark: SparkSession | None, options: Mapping[str, object]) -> 
 
     Args: spark: None where there is no session.
     """
-    session = {} if spark is None else settings_with_prefix(spark, _HADOOP_PREFIX)
+    return _store_options({} if spark is None else settings_with_prefix(spark, _HADOOP_PREFIX), options)
+
+
+def hudi_and_store_options(spark: SparkSession, options: Mapping[str, object]) -> tuple[dict[str, str], dict[str, str]]:
+    """Both at once: a classic session is asked for each of its settings by itself, which takes longer than a plan."""
+    session = settings_with_prefix(spark, _HUDI_PREFIX, _HADOOP_PREFIX)
+    return _hudi_options(session), _store_options(session, options)
+
+
+def _hudi_options(session: Mapping[str, str]) -> dict[str, str]:
+    return {key[len(_PREFIX) :]: text for key, text in session.items() if key.startswith(_HUDI_PREFIX)}
+
+
+def _store_options(settings: Mapping[str, str], options: Mapping[str, object]) -> dict[str, str]:
+    session = {key: text for key, text in settings.items() if key.startswith(_HADOOP_PREFIX)}
     wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items()}
     both = {**wide, **{key: str(value) for key, value in options.items()}}
     return {key: text for key, text in both.items() if key.startswith(_STORE_KEYS)}
 
 
-def settings_with_prefix(spark: SparkSession, prefix: str) -> dict[str, str]:
-    """The session's settings whose keys begin so."""
+def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:
+    """The session's settings whose keys begin in one of these ways."""
     from pyhudi.spark import capabilities  # PySpark is loaded only when there is a session
 
     if capabilities.PRESENT.lists_settings:
-        return {key: text for key, text in spark.conf.getAll.items() if key.startswith(prefix)}
+        return {key: text for key, text in spark.conf.getAll.items() if key.startswith(prefixes)}
     # SQL lists them with stars for the values of keys that sound secret.
-    keys = [str(row["key"]) for row in spark.sql("SET").collect() if str(row["key"]).startswith(prefix)]
+    keys = [str(row["key"]) for row in spark.sql("SET").collect() if str(row["key"]).startswith(prefixes)]
     return {key: spark.conf.get(key) or "" for key in keys}
 
 

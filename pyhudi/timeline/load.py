@@ -34,8 +34,9 @@ def load_timeline(storage: Storage, config: TableConfig) -> Timeline:
 def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
     """The timeline of a listing of its folder."""
     states: dict[tuple[str, ActionKind], Instant] = {}
+    layout_version, zone = config.layout_version, config.timeline_zone
     for entry in entries:
-        instant = None if entry.is_dir else _instant(entry, config)
+        instant = None if entry.is_dir else _instant(entry, layout_version, zone)
         if instant is None:
             continue
         key = (instant.requested_time, instant.action.completed_as)
@@ -48,7 +49,7 @@ def timeline_of(entries: Iterable[FileInfo], config: TableConfig) -> Timeline:
 def is_complete(timeline: Timeline, entries: Iterable[FileInfo]) -> bool:
     """False when instants may be about to leave the folder for the other layout's: requested files go first."""
     commits = timeline.commits()
-    requested = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(".requested")}
+    requested = {entry.name.partition(".")[0] for entry in entries if entry.path.endswith(".requested")}
     return bool(commits) and all(instant.requested_time in requested for instant in commits)
 
 
@@ -76,13 +77,13 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
     )
 
 
-def _instant(entry: FileInfo, config: TableConfig) -> Instant | None:
-    name = InstantFileName.parse(entry.name, config.layout_version)
+def _instant(entry: FileInfo, layout_version: int, zone: tzinfo | None) -> Instant | None:
+    name = InstantFileName.parse(entry.name, layout_version)
     if name is None or name.action is ActionKind.SCHEMACOMMIT:
         return None
     completion_time = name.completion_time
     if name.state is State.COMPLETED and completion_time is None:
-        completion_time = time_of(entry.modified_ms, config.timeline_zone)
+        completion_time = time_of(entry.modified_ms, zone)
     return Instant(name.requested_time, name.action, name.state, completion_time)
 
 

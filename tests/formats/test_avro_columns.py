@@ -97,6 +97,27 @@ def test_rows_encode_to_the_bytes_of_fastavro_and_decode_to_the_same_values(rows
     assert decoded.to_pylist() == _table(rows).to_pylist()
 
 
+@pytest.mark.parametrize("columns", [1, 13, 40])
+def test_numbers_side_by_side_encode_to_the_bytes_of_fastavro_however_many_there_are(columns: int) -> None:
+    numbers = [[(-1) ** n * 3 ** (n * row % 39) for n in range(columns)] for row in range(7)]
+    kinds = [("a", pa.int64()), ("b", pa.float64()), ("c", pa.bool_())]
+    schema = pa.schema([(f"{name}{n}", kind) for n in range(columns) for name, kind in kinds])
+    rows = [
+        {
+            f"{name}{n}": {"a": number, "b": number / 7, "c": number > 0}[name]
+            for n, number in enumerate(row)
+            for name in "abc"
+        }
+        for row in numbers
+    ]
+    avro = avro_from_arrow(schema, "t", with_meta=False)
+    batch = pa.RecordBatch.from_pylist(rows, schema)
+
+    assert AvroEncoder(avro).encode(batch).to_pylist() == _by_fastavro(rows, avro)
+    assert AvroEncoder(avro).encode(batch.slice(3, 2)).to_pylist() == _by_fastavro(rows[3:5], avro)
+    assert AvroEncoder(avro).encode(batch.slice(0, 0)).to_pylist() == []
+
+
 def test_fields_outside_the_wanted_columns_are_walked_over() -> None:
     rows = [{"text": "a" * n, "i": n, **dict.fromkeys(SCHEMA.names[2:])} for n in range(40)]
 

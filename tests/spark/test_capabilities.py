@@ -17,7 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities, exchange
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.routing import numbers_by_partition, routed
-from pyhudi.spark.session import hudi_options, store_options
+from pyhudi.spark.session import hudi_and_store_options, hudi_options, store_options
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
 from tests.support.spark.sessions import FLAVOUR
@@ -89,6 +89,7 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
         spark.conf.set(key, value)
     try:
         options, stores = hudi_options(spark), store_options(spark, {"fs.s3a.endpoint": "here"})
+        both = hudi_and_store_options(spark, {"fs.s3a.endpoint": "here"})
     finally:
         for key in ours:
             spark.conf.unset(key)
@@ -96,6 +97,7 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
     assert options["hoodie.parquet.compression.codec"] == "gzip"
     assert (stores["fs.s3a.secret.key"], stores["fs.s3a.endpoint"]) == ("s3cr3t", "here")
     assert all(key.startswith("fs.") for key in stores)
+    assert both == (options, stores)
 
 
 # ---- whole writes ----------------------------------------------------------------------------------------------------

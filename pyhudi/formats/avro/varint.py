@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pyhudi.errors import CorruptFile
 
-__all__ = ["PADDING_BYTES", "Buffer", "decode_varints", "encode_varints"]
+__all__ = ["PADDING_BYTES", "Buffer", "decode_varints", "encode_varints", "varint_matrix"]
 
 Positions = npt.NDArray[np.int64]
 
@@ -86,12 +86,14 @@ def _long_varints(
     return values, np.where(has_tenth, 10, 9).astype(np.int64)
 
 
-def encode_varints(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
-    """The bytes of all numbers one after the other, and their offsets (one more than there are numbers)."""
+def varint_matrix(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], Positions | None]:
+    """The bytes of each number in a row of their own, and how many there are in it; None where each fills its row."""
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     width = 1
     if len(zigzag):
         width = max(1, -(-int(zigzag.max()).bit_length() // 7))
+    if width == 1:
+        return zigzag.astype(np.uint8)[:, None], None
     matrix = np.empty((len(zigzag), width), dtype=np.uint8)
     rest = zigzag.copy()
     lengths = np.ones(len(zigzag), dtype=np.int64)
@@ -101,8 +103,14 @@ def encode_varints(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8]
         more = rest != 0
         matrix[:, column] = low | (more.astype(np.uint8) << 7)
         lengths += more
-    offsets = np.zeros(len(zigzag) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    if width == 1:
+    return matrix, lengths
+
+
+def encode_varints(values: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32]]:
+    """The bytes of all numbers one after the other, and their offsets (one more than there are numbers)."""
+    matrix, lengths = varint_matrix(values)
+    offsets = np.arange(len(values) + 1, dtype=np.int32)
+    if lengths is None:
         return matrix.ravel(), offsets
-    return matrix[np.arange(width) < lengths[:, None]], offsets
+    np.cumsum(lengths, out=offsets[1:])
+    return matrix[np.arange(matrix.shape[1]) < lengths[:, None]], offsets

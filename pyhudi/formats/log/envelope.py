@@ -94,11 +94,11 @@ def encode_block(block_type: BlockType, header: Mapping[HeaderKey, str], content
     for key, text in header.items():
         value = text.encode()
         entries += [_PAIR.pack(key, len(value)), value]
-    body = b"".join((_TYPE.pack(FORMAT_VERSION, block_type), *entries, _SIZE.pack(len(content)), content, _INT.pack(0)))
-    size = len(body) + _SIZE.size
+    body = (_TYPE.pack(FORMAT_VERSION, block_type), *entries, _SIZE.pack(len(content)), content, _INT.pack(0))
+    size = sum(map(len, body)) + _SIZE.size
     if size > MAX_BLOCK_BYTES:
         raise CorruptFile(f"A log block of {size} bytes can't be written; readers take at most {MAX_BLOCK_BYTES}.")
-    return b"".join((MAGIC, _SIZE.pack(size), body, _SIZE.pack(size + len(MAGIC))))
+    return b"".join((MAGIC, _SIZE.pack(size), *body, _SIZE.pack(size + len(MAGIC))))
 
 
 def scan_frames(source: pa.NativeFile, where: str) -> Iterator[BlockFrame | CorruptRange]:

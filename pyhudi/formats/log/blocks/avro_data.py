@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +49,8 @@ def encode(batch: pa.RecordBatch, schema: str) -> bytes:
     prefixes = pa.Array.from_buffers(pa.binary(), len(records), [None, offsets, pa.py_buffer(lengths)])
     framed = pc.binary_join_element_wise(prefixes, records, pa.scalar(b"", pa.binary()))
     data = framed.buffers()[2]
-    return _HEAD.pack(CONTENT_VERSION, len(records)) + (data.to_pybytes() if data is not None else b"")
+    # Joined as it is, the buffer is copied once; it has Python's buffer protocol, which types can't say.
+    return b"".join((_HEAD.pack(CONTENT_VERSION, len(records)), cast("bytes", data) if data is not None else b""))
 
 
 def _record_bounds(content: bytes, where: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
