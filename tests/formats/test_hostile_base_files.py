@@ -11,8 +11,9 @@ import pytest
 
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import open_base_file
+from pyhudi.formats.base.compact_protocol import CompactReader
 from pyhudi.formats.base.opening import MAX_ROWS, check_outline
-from pyhudi.formats.base.parquet_footer import _Chunk, _Compact, read_footer
+from pyhudi.formats.base.parquet_footer import _Chunk, read_footer
 from pyhudi.formats.base.statistics import Ranges, row_groups_that_may_match
 from pyhudi.model.predicate import Column, may_match, parse_where
 from pyhudi.storage.memory import MemoryStorage
@@ -124,7 +125,7 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_of_thrift_is_passed_over_to_its_end(name: str) -> None:
     kind, data = VALUES[name]
-    cursor = _Compact(data + b"behind it")
+    cursor = CompactReader(data + b"behind it")
 
     cursor.skip(kind)
 

@@ -6,9 +6,9 @@ Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -45,11 +45,11 @@ _PAGE_ROWS = 4096  # readers of single rows inflate whole pages; smaller ones ma
 
 
 @cache
-def _page_limits() -> dict[str, Any]:
+def _page_limits() -> Mapping[str, int]:
     """What limits the rows of a page, where this pyarrow can."""
-    limits: dict[str, Any] = {"max_rows_per_page": _PAGE_ROWS}
+    limits = {"max_rows_per_page": _PAGE_ROWS}
     try:
-        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()
+        pq.ParquetWriter(pa.BufferOutputStream(), pa.schema([]), **limits).close()  # type: ignore[arg-type]
     except TypeError:  # an older one
         return {}
     return limits
@@ -107,7 +107,7 @@ class ParquetWriter:
             self._sink, self._arriving, version="2.6", compression=self._codec, compression_level=self._level,
             use_dictionary=paths,  # type: ignore[arg-type]  # pyarrow takes names, too
             write_statistics=True, data_page_version="1.0", store_schema=False,
-            use_compliant_nested_type=True, **_page_limits(),
+            use_compliant_nested_type=True, **_page_limits(),  # type: ignore[arg-type]
         )  # fmt: skip
         return self._writer
 

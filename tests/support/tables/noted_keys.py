@@ -109,6 +109,8 @@ class NotedKeys(TestTable):
         for key in update.deleted.to_pylist():
             self.places.pop((path, key), None)
         payload = update.records.column("recordIndexMetadata").combine_chunks()
+        if isinstance(payload, pa.DictionaryArray):  # each place once
+            payload = payload.dictionary.take(payload.indices)
         rows = zip(update.records.column("key").to_pylist(), partition_paths(payload), file_ids(payload), strict=True)
         for key, at, file_id in rows:
             self.places[(path, key)] = (at.as_py(), file_id.as_py())
