@@ -74,19 +74,16 @@ def test_a_test_that_no_table_has_keeps_all_its_cases() -> None:
     assert kept_of(mark_sweeps, Case("tests/a.py::test", "a"), Case("tests/a.py::test", "b")) == ["a", "b"]
 
 
-def test_on_connect_a_test_has_one_case_and_files_of_sessions_have_all() -> None:
+def test_on_connect_a_file_has_its_first_case_and_named_ones_and_files_of_sessions_have_all() -> None:
     whole = f"tests/spark/{sorted(on_connect.WHOLE)[0]}.py::test"
-    mark = on_connect.mark_repetitions
+    mark, other = on_connect.mark_repetitions, "tests/spark/test_other.py::test"
 
-    assert kept_of(mark, *(Case("tests/spark/test_other.py::test", case) for case in "abc")) == ["a"]
-    assert kept_of(
-        mark, Case("tests/spark/test_other.py::test", "a", ["sweep"]), Case("tests/spark/test_other.py::test", "b")
-    ) == ["b"]
-    elsewhere = sorted(on_connect.NOT_REPEATED)[0]
-    assert kept_of(mark, Case(f"tests/spark/test_other.py::{elsewhere}", "a")) == []
+    assert kept_of(mark, *(Case(other, case) for case in "abc")) == ["a"]
+    assert kept_of(mark, Case(other, "a", ["sweep"]), Case(other, "b"), Case(f"{other}_more", "c")) == ["b"]
     assert kept_of(mark, *(Case(whole, case) for case in "abc")) == ["a", "b", "c"]
     named, ids = next(iter(on_connect.KEPT.items()))
-    assert kept_of(mark, *(Case(f"tests/spark/test_other.py::{named}", case) for case in ("first", *ids))) == list(ids)
+    cases = [Case(f"tests/spark/test_other.py::{named}", case) for case in ("first", "second", *ids)]
+    assert kept_of(mark, *cases) == ["first", *ids]
 
 
 def test_tests_and_files_that_the_tables_name_are_there() -> None:
@@ -97,5 +94,5 @@ def test_tests_and_files_that_the_tables_name_are_there() -> None:
     spark = "".join(path.read_text() for path in (ROOT / "tests/spark").glob("test_*.py"))
 
     assert missing == []
-    assert [name for name in {*on_connect.KEPT, *on_connect.NOT_REPEATED} if f"def {name}(" not in spark] == []
+    assert [name for name in on_connect.KEPT if f"def {name}(" not in spark] == []
     assert [name for name in on_connect.WHOLE if not (ROOT / f"tests/spark/{name}.py").exists()] == []

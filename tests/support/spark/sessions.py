@@ -12,10 +12,9 @@ FLAVOUR = os.environ.get("PYHUDI_SPARK", "classic")
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
     "spark.ui.enabled": "false",
-    # Java code for each plan takes longer to compile than a few rows take without it: 51 instead of 91 s for
+    # Java code for whole plans takes longer to compile than a few rows take without it: 77 instead of 91 s for
     # tests/spark/test_merge_on_read.py and test_sql_names.py. Tests in processes of their own leave this as it is.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",

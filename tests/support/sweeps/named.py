@@ -94,6 +94,15 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "merge_on_read-6-8",
         "compacted-8-6",
     ),
+    "tests/index/test_large_batches.py::test_a_large_batch_finds_the_keys_that_a_small_one_finds_and_none_comes_to_the_"
+    "planner": (
+        "simple, keys in two places",
+        "global bloom",
+        "bloom",
+        "in memory",
+        "records",
+        "global records, log files",
+    ),
     "tests/metadata/test_compaction.py::test_an_instant_that_is_pending_is_never_in_a_base_file": (
         "6",
         "9",
