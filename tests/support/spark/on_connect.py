@@ -49,12 +49,12 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 
 def mark_repetitions(items: list[pytest.Item]) -> None:
     """Mark the cases that go on Connect the road of another one as `sweep`."""
-    seen = set()
+    begun_files = set()
     for item in items:
         if item.path.stem in WHOLE or item.get_closest_marker("sweep") is not None:
             continue
         test, _, case = item.nodeid.partition("[")
-        is_first = item.path not in seen
-        seen.add(item.path)
+        is_first = item.path not in begun_files
+        begun_files.add(item.path)
         if not is_first and case.removesuffix("]") not in KEPT.get(test.rpartition("::")[2], ()):
             item.add_marker(pytest.mark.sweep)
