@@ -15,7 +15,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import pyarrow as pa
 
@@ -90,7 +90,12 @@ class FileMemory:
     """
 
     def __init__(self, limit_bytes: int = KEPT_BYTES) -> None:
-        self._limit_bytes, self.size_bytes = limit_bytes, 0
+        self._limit_bytes = limit_bytes
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Empty, with a lock of its own: a forked process may have been made while another thread held the old one."""
+        self.size_bytes = 0
         self._kept: OrderedDict[Hashable, tuple[object, int]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -137,13 +142,8 @@ class FileMemory:
 FILES = FileMemory()
 
 
-def _begin_anew() -> None:
-    """A forked process may have been made while another thread held the lock."""
-    FILES.__init__()  # type: ignore[misc]
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=FILES.begin_anew)
 
 
 def kept(storage: Storage, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
@@ -158,7 +158,7 @@ def kept(storage: Storage, path: str, part: Hashable, make: Callable[[], T], siz
 def kept_in_state(state: FileState, path: str, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
     """The same for a file that is known to have this state, as an open one may be."""
     key = (state, path, part)
-    found: T | None = FILES.get(key)  # type: ignore[assignment]  # by the key it is what `make` makes
+    found = cast("T | None", FILES.get(key))  # by the key it is what `make` makes
     if found is None:
         found = make()
         FILES.put(key, found, size_of(found))
@@ -182,7 +182,7 @@ def kept_for_again(
         FILES.put(key, _WANTED_ONCE, 0)
         return None
     if found is not _WANTED_ONCE:
-        return found  # type: ignore[return-value]  # by the key it is what `make` makes
+        return cast("T", found)  # by the key it is what `make` makes
     made = make()
     FILES.put(key, made, size_of(made))
     return made

@@ -26,7 +26,7 @@ from pyhudi.storage.file_memory import FileState
 from pyhudi.storage.file_size import READ_BYTES_MAX, check_size
 from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, inside, is_temporary
-from pyhudi.storage.regular_files import open_input, open_output, open_to_read, status_or_none
+from pyhudi.storage.regular_files import open_input, open_output, open_to_read, opened_status, status_or_none
 from pyhudi.storage.synced import FileToSync, folders_of, sync_all, sync_descriptor
 
 __all__ = ["LocalStorage", "with_sync"]
@@ -154,8 +154,8 @@ class LocalStorage:
     def file_state(self, path: str) -> FileState | None:
         """What tells whether a file has the bytes that it had before (`storage/file_memory.py`)."""
         with self._translated(path):
-            status = status_or_none(self._local(path))
-        return None if status is None or not stat.S_ISREG(status.st_mode) else FileState.of(status)
+            status = opened_status(self._local(path))
+        return None if status is None else FileState.of(status)
 
     def delete(self, path: str) -> bool:
         with self._translated(path):

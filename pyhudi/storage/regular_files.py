@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyhudi.errors import StorageError
 
-__all__ = ["check_regular", "open_input", "open_output", "open_to_read", "status_or_none"]
+__all__ = ["check_regular", "open_input", "open_output", "open_to_read", "opened_status", "status_or_none"]
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _TO_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
@@ -76,6 +76,23 @@ def status_or_none(path: str) -> os.stat_result | None:
         if error.errno in _NOWHERE:
             return None
         raise
+
+
+def opened_status(path: str) -> os.stat_result | None:
+    """Of a regular file, told by opening it: NFS then looks at the server, where the status of a path may be one that
+    the client remembers. None where there is no regular file.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+    except OSError as error:
+        if error.errno in _NOWHERE:
+            return None
+        raise
+    try:
+        status = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _checked(descriptor: int, path: str) -> int:
