@@ -3,7 +3,7 @@
 Each wrapper is a small picklable value. It turns Spark's batches (time stamps labelled with the session's zone,
 sometimes large strings) into batches of exactly the declared schema, hands them to the work together with a
 TaskContext, and turns the answer into what Spark expects. An error of the family is spelled into the exception's text,
-because only text survives the way back (`pyhudi.spark.failures` reads it).
+because only text survives the way back (`pyhudi.spark.failures` reads it). `in_worker` is around the work of each.
 
 Workers import this module and nothing above it: imports stay light.
 """
@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark import TaskContext as SparkTaskContext
 
 from pyhudi.engine.base import ColumnWork, FanOutWork, GroupWork, StreamWork, TaskContext, TaskT
-from pyhudi.spark.failures import spelled_out
+from pyhudi.spark.worker_process import in_worker
 
 __all__ = [
     "AppendTask",
@@ -66,7 +66,7 @@ class StreamTask:
     outgoing: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with spelled_out():
+        with in_worker():
             arrived = (conform(batch, self.incoming) for batch in batches)
             for batch in self.work(task_context(), arrived):
                 yield conform(batch, self.outgoing)
@@ -82,7 +82,7 @@ class GroupTask:
     outgoing: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with spelled_out():
+        with in_worker():
             context = task_context()
             for slot, runs in groupby(self._runs(batches), key=_slot_of):
                 for batch in self.work(context, slot, (run for _, run in runs)):
@@ -112,7 +112,7 @@ class FanOutTask(Generic[TaskT]):
     outgoing: pa.Schema
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with spelled_out():
+        with in_worker():
             context = task_context()
             for batch in batches:
                 for task in batch.column("task"):
@@ -129,7 +129,7 @@ class PickledTasks(Generic[TaskT]):
     tasks: tuple[tuple[bytes, ...], ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with spelled_out():
+        with in_worker():
             context = task_context()
             for batch in batches:
                 for number in cast("list[int]", batch.column(0).to_pylist()):
@@ -150,7 +150,7 @@ class ColumnTask:
     outgoing: pa.Schema
 
     def run(self, rows: pa.StructArray) -> pa.Array:
-        with spelled_out():
+        with in_worker():
             # Without columns the struct has one stand-in child: it carries the number of rows.
             batch = pa.RecordBatch.from_struct_array(rows)
             answer = conform(self.work(task_context(), conform(batch, self.incoming)), self.outgoing)
@@ -170,7 +170,7 @@ class AppendTask:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = pa.schema([*(self.incoming.field(name) for name in self.kept), *self.outgoing])
-        with spelled_out():
+        with in_worker():
             for arrived in batches:
                 batch = conform(arrived, self.incoming)
                 answer = conform(self.work(task_context(), batch.select(list(self.columns))), self.outgoing)
