@@ -215,7 +215,7 @@ class _Groups:
         for batch in batches:
             if self.moved:
                 batch = batch.filter(pc.not_equal(batch.column(PARTITION_PATH), batch.column(LOCATION_PARTITION)))
-            groups = pa.Table.from_batches([batch]).group_by(self.schema.names).aggregate([])
+            groups = pa.Table.from_batches([batch]).group_by(self.schema.names, use_threads=False).aggregate([])
             # A row of this loop is a file group, not a record.
             found |= {(row[LOCATION_PARTITION], row[LOCATION]) for row in groups.to_pylist()}
         columns = [pa.array([group[at] for group in sorted(found)], pa.string()) for at in (0, 1)]

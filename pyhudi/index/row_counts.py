@@ -38,7 +38,10 @@ class CountRows:
         for batch in batches:
             sized = pc.binary_length(batch.column(RECORD_KEY)) if self.key_bytes else pa.repeat(0, batch.num_rows)
             table = pa.Table.from_arrays([*(batch.column(c) for c in self.columns), sized], [*self.columns, "bytes"])
-            groups = table.group_by(list(self.columns)).aggregate([("bytes", "count"), ("bytes", "sum")])
+            # Batches are too small for threads to pay.
+            groups = table.group_by(list(self.columns), use_threads=False).aggregate(
+                [("bytes", "count"), ("bytes", "sum")]
+            )
             columns = [groups.column(c).to_pylist() for c in self.columns]
             counted = cast("list[int]", groups.column("bytes_count").to_pylist())
             summed = cast("list[int]", groups.column("bytes_sum").to_pylist())

@@ -9,6 +9,8 @@ from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 
 __all__ = ["counted", "located"]
 
+_MANY = 1 << 16  # rows; threads take longer to begin than fewer rows take to count
+
 
 def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
     """`rows` with the columns of the hit of their key and partition, null where there is none.
@@ -32,5 +34,6 @@ def located(rows: pa.Table, hits: pa.Table) -> pa.Table | None:
 
 def counted(rows: pa.Table) -> dict[tuple[str, str | None], int]:
     """How many rows there are for each partition and file id (None: rows with new keys)."""
-    groups = rows.group_by([PARTITION_PATH, LOCATION]).aggregate([([], "count_all")])
+    threads = len(rows) > _MANY
+    groups = rows.group_by([PARTITION_PATH, LOCATION], use_threads=threads).aggregate([([], "count_all")])
     return {(row[PARTITION_PATH], row[LOCATION]): row["count_all"] for row in groups.to_pylist()}

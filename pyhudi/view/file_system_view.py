@@ -121,12 +121,15 @@ def listed_partitions(
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
         while waiting or folders:
-            while folders and len(waiting) < _LISTED_AHEAD:
-                path = folders.popleft()
-                waiting[pool.submit(storage.list, path)] = path
-            for done in wait(waiting, return_when=FIRST_COMPLETED).done:
-                path = waiting.pop(done)
-                entries = done.result()
+            if len(folders) == 1 and not waiting:  # nothing to do meanwhile: other threads would only cost time
+                listed = [(path := folders.popleft(), storage.list(path))]
+            else:
+                while folders and len(waiting) < _LISTED_AHEAD:
+                    path = folders.popleft()
+                    waiting[pool.submit(storage.list, path)] = path
+                done = wait(waiting, return_when=FIRST_COMPLETED).done
+                listed = [(waiting.pop(future), future.result()) for future in done]
+            for path, entries in listed:
                 if descend:
                     for entry in entries:
                         if entry.is_dir and entry.path != ".hoodie":

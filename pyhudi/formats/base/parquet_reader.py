@@ -37,6 +37,7 @@ AVRO_SCHEMA_KEY = "parquet.avro.schema"
 T = TypeVar("T")
 
 _LARGE_ROW_GROUP_BYTES = 64 << 20  # without compression
+_SMALL_ROW_GROUP_BYTES = 1 << 20  # likewise: handing its columns to threads takes longer than decoding them
 _PAGE_BUFFER_BYTES = 1 << 20
 
 _FOOTER_COPIES = 3  # in memory: the bytes, and what pyarrow makes of them
@@ -177,11 +178,12 @@ class ParquetReader:
         self, file: pq.ParquetFile, row_group: int, names: list[str], batch_rows: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows of one row group, batch by batch, each with the number of its first row there."""
-        first = 0
-        for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names):
+        first, group = 0, file.metadata.row_group(row_group)
+        is_large = group.total_byte_size > _SMALL_ROW_GROUP_BYTES
+        for batch in file.iter_batches(batch_rows, row_groups=[row_group], columns=names, use_threads=is_large):
             yield first, self._typed(batch.select(names))
             first += len(batch)
-        self._check_rows(first, file.metadata.row_group(row_group).num_rows)
+        self._check_rows(first, group.num_rows)
 
     def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
         found = [np.zeros(0, np.int64)]
