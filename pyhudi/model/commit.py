@@ -68,6 +68,11 @@ class WriteStat:
     total_log_read_time_ms: int = 0  # compaction results only; layout 2 only
 
     @property
+    def changed_rows(self) -> int:
+        """Rows that this write changed in the file; all of its rows where it does not tell them from copied ones."""
+        return self.num_update_writes + self.num_inserts + self.num_deletes or self.num_writes
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """All files that the write made in this file group: the data file, and its change logs."""
         return (*(() if self.path is None else (self.path,)), *(self.cdc_stats or ()))

@@ -97,6 +97,7 @@ class _Ranged:
             spec = slice_spec(meta, full, self.query, history=history)
             whole = WholeSlices(meta.storage, commits.checkpoint)
             merge = replace(spec, blocks=replace(spec.blocks, instants=found.instants), whole=whole)
+        most_rows = self.requested.options.driver_rows
         return ReadPlan(
             schema,
             wanted,
@@ -112,6 +113,7 @@ class _Ranged:
             merge=merge,
             newest_commit=_newest(meta),
             checkpoint=commits.checkpoint,
+            driver_rows=most_rows if found.rows <= most_rows else 0,
         )
 
     def _full_scan(self, meta: MetaClient, commits: CommitsInRange, written_by: frozenset[str] | None) -> ReadPlan:

@@ -29,12 +29,14 @@ __all__ = ["FilesOfCommits", "files_of_commits"]
 class FilesOfCommits:
     """`slices`: the files that hold the rows, as slices. `instants`: requested times of the writes, no table services.
 
-    `missing`: paths that are not there any more, with the newest write that named each.
+    `missing`: paths that are not there any more, with the newest write that named each. `rows`: how many rows these
+    writes say they changed, each of them by itself; other writers may leave that out.
     """
 
     slices: tuple[FileSlice, ...]
     instants: frozenset[str]
     missing: Mapping[str, Instant]
+    rows: int = 0
 
 
 @dataclass(slots=True)
@@ -50,10 +52,12 @@ def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMet
     groups: dict[FileGroupId, _Group] = {}
     named: dict[str, Instant] = {}
     data: set[str] = set()
+    rows = 0
     for instant, body in writes:
         replaced = _replaced(instant, body)
         if not is_service(instant, body, meta):
             data.add(instant.requested_time)
+            rows += sum(stat.changed_rows for stat in body.stats())
             _take_out(groups, replaced)
             _add(groups, named, instant, body.stats())
         elif body.operation_type == OperationType.CLUSTER:
@@ -65,7 +69,7 @@ def files_of_commits(meta: MetaClient, writes: Sequence[tuple[Instant, CommitMet
     missing = {path: named[path] for path, size in sizes.items() if size is None}
     there = {path: size for path, size in sizes.items() if size is not None}
     slices = (_slice(group, files, there) for group, files in sorted(groups.items()))
-    return FilesOfCommits(tuple(s for s in slices if s is not None), frozenset(data), missing)
+    return FilesOfCommits(tuple(s for s in slices if s is not None), frozenset(data), missing, rows)
 
 
 def _replaced(instant: Instant, body: CommitMetadata) -> set[FileGroupId]:

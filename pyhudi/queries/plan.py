@@ -58,6 +58,7 @@ class ReadPlan:
     `key_field`: the one column of which keys are made, where equal values make equal keys and others different ones.
     `checkpoint`: of an incremental query, the begin of the one that goes on from here.
     `changes`: how slices are read, when a query asks for changes.
+    `driver_rows`: whoever plans the query may read all of it at once, if that is no more than so many rows.
     """
 
     schema: pa.Schema
@@ -79,6 +80,7 @@ class ReadPlan:
     newest_commit: str | None = None
     checkpoint: str | None = None
     changes: ChangeReading | None = field(default=None, repr=False)
+    driver_rows: int = 0
 
     @property
     def size_bytes(self) -> int:

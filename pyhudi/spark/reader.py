@@ -35,6 +35,7 @@ from pyhudi.queries.snapshot import read_slice
 from pyhudi.schema.casts import cast
 from pyhudi.spark.columns import column, quoted
 from pyhudi.spark.engine import SparkEngine, literal_path
+from pyhudi.spark.few_rows import few_rows
 from pyhudi.spark.file_shapes import BY_PYTHON, FileShape, shapes_of
 from pyhudi.spark.filters import to_spark
 from pyhudi.spark.merged import in_two_parts, log_rows_frame, replaced_rows_frame, without_replaced_rows
@@ -104,6 +105,9 @@ def frame_of_plan(spark: SparkSession, meta: MetaClient, plan: ReadPlan) -> Data
     engine = SparkEngine(spark)
     if not plan.slices:
         return engine.from_arrow(plan.schema.empty_table())
+    few = few_rows(engine, meta.storage, plan)
+    if few is not None:
+        return few
     plan = told_of_damage(as_engine(engine), plan)
     if plan.changes is not None:
         return _read_by_python(engine, meta.storage, plan, plan.slices)

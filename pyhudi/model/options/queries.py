@@ -64,6 +64,15 @@ class IncrementalOptions:
         choices=("FAIL", "BLOCK", "USE_TRANSITION_TIME"),
         scopes=ON_READ,
     )
+    driver_rows: int = option(
+        "hoodie.pyhudi.incremental.driver.max.rows",
+        10_000,  # some 3 MB, which are in the driver's memory as long as the DataFrame is
+        "On a local master without Connect, an incremental query of a copy-on-write table whose commits say that they "
+        "wrote no more rows than this reads them when it is loaded, if their files have at most 64 MB. Such a "
+        "DataFrame has no `_metadata` column. With 0, Spark always reads the files, when rows are fetched.",
+        scopes=ON_READ,
+        minimum=0,
+    )
 
     @property
     def returns_changes(self) -> bool:
