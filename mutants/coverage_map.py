@@ -27,11 +27,11 @@ from mutants import ROOT
 from mutants.recorder import FOLDER_VARIABLE
 
 FOLDER = ROOT / ".mutants"
-# Rooms of fast tests. Left out: tests of the source itself, those that need Spark or servers, and the sweeps of faults
-# and concurrency, which take longer than all others together.
+# Rooms of fast tests. Left out: tests of the source itself, those that need Spark or servers, and those of concurrency,
+# whose writers are processes of their own.
 ROOMS = (
-    "actions", "contracts", "filegroup", "formats", "golden", "index", "java", "keygen", "locks", "merge", "metadata",
-    "model", "queries", "schema", "services", "sql", "storage", "table", "timeline", "view",
+    "actions", "contracts", "faults", "filegroup", "formats", "golden", "index", "java", "keygen", "locks", "merge",
+    "metadata", "model", "queries", "schema", "services", "sql", "storage", "table", "timeline", "view",
 )  # fmt: skip
 MARKS = "not spark and not judge and not slow and not sweep and not servers"
 PIECE = 16  # files of tests that are recorded by one run
