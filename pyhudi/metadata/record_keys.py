@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,7 @@ ALL_PARTITIONS_KEY = "__all_partitions__"
 NON_PARTITIONED = "."  # partition path of a table without partitions, in `files` and in the keys of statistics
 PARTITION_STATS_MARK = "__partition_stat__"  # in keys of an expression index's statistics of whole partitions
 
+_NAMES = 4096  # columns and partitions whose hashes are kept: keys of many files begin with the same ones
 _SEED = 0xFFFFFFFFDABADABA
 _NULL = "\x00"
 _SEPARATOR = "$"
@@ -128,6 +130,7 @@ def _secondary_prefixes(keys: pa.Array) -> pa.Array:
     return pc.fill_null(pc.struct_field(found, "prefix"), keys)
 
 
+@lru_cache(maxsize=_NAMES)
 def _hash64(text: str) -> str:
     return base64.b64encode(xxhash.xxh64(text.encode(), seed=_SEED).digest()).decode()
 
