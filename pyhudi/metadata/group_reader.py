@@ -22,6 +22,7 @@ from pyhudi.filegroup.log_damage import scan_slice
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.hfile import GATHER_BYTES, Entries, HFileReader, gathered, open_hfile
 from pyhudi.formats.hfile.key_column import sorted_keys
+from pyhudi.formats.hfile.prefixes import ranges_of
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.rows_by_key import RowsByKey
@@ -56,7 +57,9 @@ class GroupReader:
 
     def all(self) -> pa.Table:
         """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
-        return self._read(lambda reader: reader.scan(), None)
+        found = _Found((KEY, TYPE, *self.payloads))
+        self._find(found, lambda reader: reader.scan(), None)
+        return found.table(self._nothing())
 
     def runs(self) -> Iterator[pa.Table]:
         """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
@@ -89,25 +92,29 @@ class GroupReader:
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The records whose keys begin with one of the prefixes; of deleted keys there may be others, too."""
-        wanted = [prefix.encode() for prefix in prefixes]
-        return self._read(lambda reader: reader.prefix_columns(wanted), None)
-
-    def _read(self, take: _Take, keys: pa.Array | None) -> pa.Table:
         found = _Found((KEY, TYPE, *self.payloads))
-        self._find(found, take, keys)
+        wanted = [keys.first for keys in ranges_of(prefix.encode() for prefix in prefixes)]
+        texts = [prefix.decode() for prefix in wanted]
+        small = self._from_memory(found, lambda rows: rows.with_prefixes(texts))
+        self._find(found, lambda reader: reader.prefix_columns(wanted), None, small)
         return found.table(self._nothing())
 
     def find_keys(self, found: _Found, keys: pa.Array) -> None:
         """Put the records with these keys to what was found."""
         wanted, texts = sorted_keys(keys), [str(key) for key in keys.to_pylist()]
+        small = self._from_memory(found, lambda rows: rows.with_keys(texts))
+        self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
+
+    def _from_memory(self, found: _Found, take: Callable[[RowsByKey], pa.Table]) -> Callable[[LogBlock, int], bool]:
+        """Puts what is wanted of a small block, whose records stay in memory, to what was found; False for others."""
 
         def small(block: LogBlock, number: int) -> bool:
             rows = self._kept_rows(block)
             if rows is not None:
-                found.add_rows(rows.with_keys(texts), number)
+                found.add_rows(take(rows), number)
             return rows is not None
 
-        self._find(found, lambda reader: reader.lookup_columns(wanted), keys, small)
+        return small
 
     def _find(
         self,

@@ -8,6 +8,7 @@ docs/formats/metadata-table.md, "Statistics of partitions".
 from __future__ import annotations
 
 import decimal
+from collections.abc import Mapping
 from typing import Literal, TypeAlias, cast
 
 import pyarrow as pa
@@ -15,8 +16,9 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.column_stats import stats_schema, unscaled_bytes
 
-__all__ = ["filtered", "joined_stats"]
+__all__ = ["PARTITION", "filtered", "joined_stats"]
 
+PARTITION = "partition"
 _How: TypeAlias = Literal["min", "max", "sum", "count_distinct"]
 _COUNTS = ("valueCount", "nullCount", "totalSize", "totalUncompressedSize")
 _BOUNDS = ("minValue", "maxValue")
@@ -28,23 +30,25 @@ _NUMBER_TYPE = pa.decimal128(38, 0)
 _DECIMAL, _NO_TYPE = 10, 1  # ordinals of value types
 
 
-def joined_stats(table_version: int, stats: pa.Table, files: int, partition_path: str) -> pa.Table:
-    """A row for each column of which all files tell something, in the columns of `stats_schema`.
+def joined_stats(table_version: int, stats: pa.Table, partitions: Mapping[str, int]) -> pa.Table:
+    """A row for each partition and column of which all its files tell something, in the columns of `stats_schema`.
 
-    Args: stats: of the partition's files, a row for each file and column; files: how many files it has.
+    Args: stats: a row for each file and column, with the number of its partition as `PARTITION`; partitions: paths, in
+          order of their numbers → how many files each has.
     """
     schema = stats_schema(table_version)
     if table_version >= 9:  # those from before an upgrade have dates and decimals in other members
         stats = filtered(stats, stats.column("valueType").is_valid())
     flat = _flat(stats)
-    found = flat.group_by("columnName", use_threads=False).aggregate(_aggregations(flat.column_names))
+    found = flat.group_by([PARTITION, "columnName"], use_threads=False).aggregate(_aggregations(flat.column_names))
     is_one = pc.and_(_same(found, "form"), pc.and_(_same(found, "ordinal"), _same(found, "info")))
+    files = pa.array(partitions.values(), pa.int64()).take(found.column(PARTITION))
     found = found.filter(pc.and_(pc.equal(found.column("fileName_count_distinct"), files), is_one))
-    found = found.sort_by("columnName")
+    found = found.sort_by([(PARTITION, "ascending"), ("columnName", "ascending")])
     rows = found.num_rows
     is_known = pc.equal(found.column("has_values_sum"), found.column("is_known_sum")).combine_chunks()
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        "fileName": pa.repeat(partition_path, rows),
+        "fileName": pa.array(partitions, pa.string()).take(found.column(PARTITION)),
         "columnName": found.column("columnName"),
         **{name: _bound(found, name, schema.field(name).type, is_known) for name in _BOUNDS},
         **{name: found.column(f"{name}_sum") for name in _COUNTS},
@@ -90,7 +94,7 @@ def _flat(stats: pa.Table) -> pa.Table:
     ordinals: pa.Array = pa.nulls(len(stats), pa.int32()) if kinds is None else pc.struct_field(kinds, "typeOrdinal")
     is_said = pc.fill_null(pc.not_equal(ordinals, _NO_TYPE), False)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
-        name: stats.column(name) for name in ("fileName", "columnName", *_COUNTS)
+        name: stats.column(name) for name in (PARTITION, "fileName", "columnName", *_COUNTS)
     }
     columns["ordinal"] = pc.if_else(is_said, ordinals, pa.scalar(None, pa.int32()))
     info = pa.nulls(len(stats), pa.string()) if kinds is None else pc.struct_field(kinds, "additionalInfo")

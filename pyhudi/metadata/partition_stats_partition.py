@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -94,7 +95,11 @@ def _all_of(stats: Sequence[pa.Table], names: Collection[str]) -> bool:
 
 def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str]) -> Mapping[str, pa.Table]:
     """Partition path → the statistics of its files that the metadata table has."""
-    prefixes = {column_stats_prefix(column, stored_partition(path)): path for path in paths for column in columns}
+    prefixes = {
+        column_stats_prefix(column, stored_partition(path)): number
+        for number, path in enumerate(paths)
+        for column in columns
+    }
     records = table.with_prefixes(_COLUMN_STATS, list(prefixes))
     rows = records.column(_PAYLOAD).combine_chunks()
     assert isinstance(rows, pa.StructArray)
@@ -103,6 +108,8 @@ def _known(table: MetadataTable, paths: Collection[str], columns: Sequence[str])
         return dict.fromkeys(paths, known)
     length = len(next(iter(prefixes)))  # they are made of hashes, which have one length
     starts = pc.utf8_slice_codeunits(records.column("key"), 0, length)
-    numbers = pc.index_in(starts, value_set=pa.array(prefixes, pa.string()))
-    owners = pa.array(prefixes.values(), pa.string()).take(numbers.combine_chunks())
-    return {path: known.filter(pc.equal(owners, path)) for path in paths}
+    owners = np.array(list(prefixes.values()))[pc.index_in(starts, pa.array(prefixes, pa.string())).to_numpy()]
+    order = np.argsort(owners, kind="stable")
+    ends = np.searchsorted(owners[order], np.arange(len(paths) + 1)).tolist()
+    known = known.take(pa.array(order))
+    return {path: known.slice(ends[number], ends[number + 1] - ends[number]) for number, path in enumerate(paths)}

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from binascii import b2a_base64
 from collections.abc import Iterable
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +46,10 @@ ALL_PARTITIONS_KEY = "__all_partitions__"
 NON_PARTITIONED = "."  # partition path of a table without partitions, in `files` and in the keys of statistics
 PARTITION_STATS_MARK = "__partition_stat__"  # in keys of an expression index's statistics of whole partitions
 
+_NAMES = 4096  # columns and partitions whose hashes are kept: keys of many files begin with the same ones
 _SEED = 0xFFFFFFFFDABADABA
+_MD5_CHARACTERS = 24
+_PADDING = b"\x00\x00"  # 16 bytes and 2 are 24 characters, of which the last two say nothing
 _NULL = "\x00"
 _SEPARATOR = "$"
 _PREFIX_END = r"^(?:[^\\$]|\\.)*\$"  # up to the first separator that is not escaped
@@ -82,14 +87,16 @@ def bloom_filter_key(partition: str, file_name: str) -> str:
 
 def file_keys(partitions: Iterable[str], file_names: Iterable[str]) -> list[str]:
     """What the keys of a column's statistics in these files end with, behind `column_stats_prefix` of the column."""
-    known: dict[str, str] = {}
-    found = []
+    starts, digests = list[str](), list[bytes]()
+    last, start, md5 = None, "", partial(hashlib.md5, usedforsecurity=False)
     for partition, name in zip(partitions, file_names, strict=True):
-        start = known.get(partition)
-        if start is None:
-            start = known[partition] = _hash64(partition)
-        found.append(start + _md5(name))
-    return found
+        if partition != last:  # files of a partition follow one another
+            last, start = partition, _hash64(partition)
+        starts.append(start)
+        digests.append(md5(name.encode()).digest() + _PADDING)
+    texts = b2a_base64(b"".join(digests), newline=False).decode()
+    ends = range(0, len(texts), _MD5_CHARACTERS)
+    return [start + texts[at : at + _MD5_CHARACTERS - 2] + "==" for start, at in zip(starts, ends, strict=True)]
 
 
 def secondary_key_prefix(value: str | None) -> str:
@@ -128,6 +135,7 @@ def _secondary_prefixes(keys: pa.Array) -> pa.Array:
     return pc.fill_null(pc.struct_field(found, "prefix"), keys)
 
 
+@lru_cache(maxsize=_NAMES)
 def _hash64(text: str) -> str:
     return base64.b64encode(xxhash.xxh64(text.encode(), seed=_SEED).digest()).decode()
 

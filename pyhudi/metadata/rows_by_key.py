@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -16,18 +17,20 @@ _KEY_BYTES = 200  # about what a key takes in memory
 
 @dataclass(frozen=True, slots=True)
 class RowsByKey:
-    """`rows`: with the column `key`; `places`: the first row of each key."""
+    """`rows`: with the column `key`, ascending by the keys' bytes; `keys`: those; `places`: the first row of each."""
 
     rows: pa.Table
+    keys: Sequence[str]
     places: Mapping[str, int]
 
     @classmethod
     def of(cls, rows: pa.Table) -> RowsByKey:
-        """Args: rows: with the column `key`, without nulls."""
+        """Args: rows: with the column `key`, without nulls, ascending by it."""
+        keys = [str(key) for key in rows.column("key").to_pylist()]
         places: dict[str, int] = {}
-        for row, key in enumerate(rows.column("key").to_pylist()):
-            places.setdefault(str(key), row)
-        return cls(rows.combine_chunks(), places)
+        for row, key in enumerate(keys):
+            places.setdefault(key, row)
+        return cls(rows.combine_chunks(), keys, places)
 
     def size_bytes(self) -> int:
         """About what they take in memory."""
@@ -37,3 +40,13 @@ class RowsByKey:
         """The rows with these keys."""
         found = [self.places[key] for key in keys if key in self.places]
         return self.rows.take(pa.array(sorted(found), pa.int64())) if found else self.rows.slice(0, 0)
+
+    def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
+        """The rows whose keys begin with one of the prefixes, which ascend, none beginning with another one."""
+        keys, rows, row = self.keys, list[int](), 0
+        for prefix in prefixes:
+            row = bisect_left(keys, prefix, row)
+            while row < len(keys) and keys[row].startswith(prefix):
+                rows.append(row)
+                row += 1
+        return self.rows.take(pa.array(rows, pa.int64())) if rows else self.rows.slice(0, 0)

@@ -6,7 +6,7 @@ Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.column_stats import stats_rows, stats_schema
-from pyhudi.metadata.joined_stats import filtered, joined_stats
+from pyhudi.metadata.group_reader import concat_records
+from pyhudi.metadata.joined_stats import PARTITION, filtered, joined_stats
 from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.record_keys import (
     bloom_filter_key,
@@ -37,6 +38,7 @@ __all__ = [
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
+_ROWS_AT_ONCE = 50_000  # statistics that are joined together: some tens of MB
 _NOT_KNOWN = -1  # counts in a record that says that its file was deleted
 
 
@@ -105,15 +107,41 @@ def partition_stats_update(
         key: the key of a column's statistics in a partition.
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
-    for path, (stats, files) in partitions.items():
-        live = filtered(stats, pc.is_in(stats.column("fileName"), pa.array(sorted(files), pa.string())))
-        rows = joined_stats(table_version, live, len(files), path)
-        rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string())))
-        names = rows.column("columnName").to_pylist()
-        own = pa.array([key(str(name), path) for name in names], pa.string())
-        parts.append(_records(table_version, own, RecordType.PARTITION_STATS, rows))
-        keys += [key(name, path) for name in columns if name not in set(names)]
+    for some in _together(partitions):
+        live = _live(partitions, some)
+        rows = joined_stats(table_version, live, {path: len(partitions[path][1]) for path in some})
+        rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string()))).combine_chunks()
+        owners = zip(rows.column("fileName").to_pylist(), rows.column("columnName").to_pylist(), strict=True)
+        own = {(str(path), str(name)): key(str(name), str(path)) for path, name in owners}
+        texts = pa.array(own.values(), pa.string())
+        parts.append(_records(table_version, texts, RecordType.PARTITION_STATS, rows))
+        keys += [key(name, path) for path in some for name in columns if (path, name) not in own]
     return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
+
+
+def _together(partitions: Mapping[str, tuple[pa.Table, Collection[str]]]) -> Iterator[list[str]]:
+    """Paths of partitions that are joined at once: to join the statistics of a few files takes as long as to join those
+    of hundreds."""
+    held, rows = list[str](), 0
+    for path, (stats, _) in partitions.items():
+        held.append(path)
+        rows += stats.num_rows
+        if rows >= _ROWS_AT_ONCE:
+            yield held
+            held, rows = [], 0
+    if held:
+        yield held
+
+
+def _live(partitions: Mapping[str, tuple[pa.Table, Collection[str]]], paths: Sequence[str]) -> pa.Table:
+    """The statistics of files that these partitions have, with the number of its partition in each row."""
+    own = [partitions[path][0] for path in paths]
+    numbers = pa.array(np.repeat(np.arange(len(paths)), [stats.num_rows for stats in own]))
+    stats = concat_records(own).append_column(PARTITION, numbers)
+    texts = pa.array([str(number) for number in range(len(paths))], pa.string()).take(numbers)
+    named = pc.binary_join_element_wise(texts, stats.column("fileName").combine_chunks(), "/")
+    wanted = [f"{number}/{name}" for number, path in enumerate(paths) for name in partitions[path][1]]
+    return filtered(stats, pa.chunked_array([pc.is_in(named, pa.array(wanted, pa.string()))]))
 
 
 def partition_stats_deletions(

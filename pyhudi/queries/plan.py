@@ -35,6 +35,7 @@ from pyhudi.queries.skipping import Skipped, without_skipped
 from pyhudi.schema.internal import InternalSchema, load_schema_history
 from pyhudi.shown_text import is_text
 from pyhudi.timeline.archived_timeline import load_archived_timeline
+from pyhudi.view.collector_pause import collector_paused
 from pyhudi.view.committed_logs import with_committed_bytes
 from pyhudi.view.consistent_read import read_consistently
 from pyhudi.view.file_system_view import FileSystemView
@@ -127,18 +128,8 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])
 
-    slices: list[ReadSlice] = []
-    pruned: list[str] = []
-    for partition in view.partitions():
-        if not may_match(predicate, partition_ranges(meta.config, partition, full)):
-            pruned.append(partition)
-            continue
-        from_path = path_values(meta.config, partition, wanted)
-        parsed = parsed_path_values(meta.config, partition, wanted)
-        if query.query_type == "snapshot":
-            slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
-        else:
-            slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
+    with collector_paused():
+        slices, pruned = _slices(meta, query, view, predicate, full, wanted)
     if query.query_type == "snapshot":
         slices = _with_committed_bytes(meta, slices, instant_time)
     is_newest = instant_time is None and query.query_type == "snapshot"
@@ -159,7 +150,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         history,
         partitions_total=len(partitions),
         partitions_read=len(partitions) - len(pruned),
-        files_total=len(view.all_base_files()),
+        files_total=view.count_base_files(),
         pruned_partitions=tuple(pruned),
         merge=slice_spec(meta, full, query, as_of=instant_time, history=history)
         if any(read.merges for read in slices)
@@ -170,6 +161,24 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
         key_field=sole_key_field(meta.config, full),
         listed_by_metadata=listed is not None,
     )
+
+
+def _slices(
+    meta: MetaClient, query: Query, view: FileSystemView, predicate: Predicate, full: pa.Schema, wanted: pa.Schema
+) -> tuple[list[ReadSlice], list[str]]:
+    """What is read of the partitions whose path can pass; paths of the others."""
+    slices, pruned = list[ReadSlice](), list[str]()
+    for partition in view.partitions():
+        if not may_match(predicate, partition_ranges(meta.config, partition, full)):
+            pruned.append(partition)
+            continue
+        from_path = path_values(meta.config, partition, wanted)
+        parsed = parsed_path_values(meta.config, partition, wanted)
+        if query.query_type == "snapshot":
+            slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
+        else:
+            slices += [ReadSlice.of_base_file(base_file, from_path, parsed) for base_file in view.base_files(partition)]
+    return slices, pruned
 
 
 def _with_committed_bytes(meta: MetaClient, reads: Sequence[ReadSlice], instant_time: str | None) -> list[ReadSlice]:

@@ -25,6 +25,7 @@ from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.folder_links import FolderLinks
 from pyhudi.view.archived_times import ArchivedTimes
+from pyhudi.view.collector_pause import collector_paused
 
 __all__ = [
     "LISTING_THREADS",
@@ -73,7 +74,8 @@ class FileSystemView:
         if listed is None:
             listed = dict(listed_partitions(meta.storage, partitions))
         rules = Visibility.of(meta, as_of)
-        groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
+        with collector_paused():
+            groups = {path: rules.file_groups(path, listed[path]) for path in sorted(listed)}
         return cls(groups, as_of)
 
     def partitions(self) -> tuple[str, ...]:
@@ -96,6 +98,14 @@ class FileSystemView:
                     found.append(file_slice.base_file)
                     break
         return tuple(found)
+
+    def count_base_files(self) -> int:
+        """How many `all_base_files` are."""
+        return sum(
+            any(file_slice.base_file is not None for file_slice in group.slices)
+            for groups in self.groups.values()
+            for group in groups
+        )
 
     def all_slices(self) -> tuple[FileSlice, ...]:
         """`slices` of every partition, partition by partition."""
@@ -181,12 +191,14 @@ class Visibility:
         """The visible groups among the files of one partition folder."""
         bases: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
+        start = len(partition_path) + 1 if partition_path else 0
         for info in files:
-            if (base := base_file_parts(info.name)) is not None:
+            name = info.path[start:]
+            if (base := base_file_parts(name)) is not None:
                 file_id, _, instant_time, _ = base
                 if self.is_visible(instant_time):
                     bases[file_id].append(BaseFile(info.path, partition_path, file_id, instant_time, info.size_bytes))
-            elif (log := LogFileName.parse(info.name)) is not None:
+            elif (log := LogFileName.parse(name)) is not None:
                 logs[log.file_id].append(_log_file(log, info, partition_path))
         groups = []
         for file_id in sorted(bases.keys() | logs.keys() if logs else bases):

@@ -58,9 +58,8 @@ class KeyColumn(Sequence[bytes]):
         """The rows, ascending, of those of the wanted keys that are here; of equal keys the first."""
         if len(wanted) <= _FEW:
             return self._rows_of_few(wanted)
-        lengths = self.ends - self.starts
-        length = int(lengths[0]) if len(lengths) else 0
-        if length > 0 and (lengths == length).all():
+        length = self._one_length()
+        if length:
             return self._rows_of_one_length(wanted, length)
         found = pc.index_in(wanted.array(), self.array())
         return np.sort(found.drop_null().to_numpy()).astype(np.int64)
@@ -83,6 +82,18 @@ class KeyColumn(Sequence[bytes]):
         inside = rows < len(mine)
         rows, theirs = rows[inside], theirs[inside]
         return np.sort(rows[mine[rows] == theirs]).astype(np.int64)
+
+    def places_of(self, texts: Sequence[bytes]) -> Places | None:
+        """How many of the keys are smaller than each of the texts; None where only a search one by one can tell."""
+        length = self._one_length()
+        if not length or max(map(len, texts), default=0) > length:  # padded keys would be equal to longer texts
+            return None
+        return np.searchsorted(self._side_by_side(length), np.array(texts, f"S{length}")).astype(np.int64)
+
+    def _one_length(self) -> int:
+        """The length of all keys; 0 where they differ, or there are none."""
+        lengths = self.ends - self.starts
+        return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
 
     def _side_by_side(self, length: int) -> npt.NDArray[np.bytes_]:
         if not len(self.starts):
