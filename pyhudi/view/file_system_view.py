@@ -13,38 +13,22 @@ docs/formats/timeline.md, "What a reader sees".
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.file_group import BaseFile, FileGroup, FileGroupId, FileSlice, LogFile
 from pyhudi.model.filenames import BaseFileName, LogFileName, base_file_parts
 from pyhudi.model.instant import ActionKind, Instant
-from pyhudi.storage.base import FileInfo, Storage
-from pyhudi.storage.folder_links import FolderLinks
+from pyhudi.storage.base import FileInfo
 from pyhudi.view.archived_times import ArchivedTimes
 from pyhudi.view.collector_pause import collector_paused
+from pyhudi.view.partition_listing import listed_partitions
 
-__all__ = [
-    "LISTING_THREADS",
-    "FileSystemView",
-    "Visibility",
-    "is_partition_metadata",
-    "listed_partitions",
-    "load_replaced_groups",
-]
+__all__ = ["FileSystemView", "Visibility", "load_replaced_groups"]
 
-LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
-_LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow taker
-_PARTITION_METADATA = ".hoodie_partition_metadata"
 _CDC_SUFFIX = ".cdc"
-
-
-def is_partition_metadata(name: str) -> bool:
-    """True for the file that makes a folder a partition, in its text, Parquet or ORC form."""
-    return name in (_PARTITION_METADATA, f"{_PARTITION_METADATA}.parquet", f"{_PARTITION_METADATA}.orc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,39 +98,6 @@ class FileSystemView:
     def all_base_files(self) -> tuple[BaseFile, ...]:
         """`base_files` of every partition, partition by partition."""
         return tuple(b for partition in self.groups for b in self.base_files(partition))
-
-
-# ---- listing ---------------------------------------------------------------------------------------------------------
-
-
-def listed_partitions(
-    storage: Storage, partitions: Iterable[str] | None = None
-) -> Iterator[tuple[str, list[FileInfo]]]:
-    """Partition paths with their files, each as soon as it is listed; `partitions` None: all that there are.
-
-    Folders are listed side by side; `.hoodie` at the root is never entered. Raises StorageError for links in a circle.
-    """
-    descend, links = partitions is None, FolderLinks(storage.root)
-    folders = deque(("",) if partitions is None else dict.fromkeys(partitions))
-    with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
-        waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
-        while waiting or folders:
-            if len(folders) == 1 and not waiting:  # nothing to do meanwhile: other threads would only cost time
-                listed = [(path := folders.popleft(), storage.list(path))]
-            else:
-                while folders and len(waiting) < _LISTED_AHEAD:
-                    path = folders.popleft()
-                    waiting[pool.submit(storage.list, path)] = path
-                done = wait(waiting, return_when=FIRST_COMPLETED).done
-                listed = [(waiting.pop(future), future.result()) for future in done]
-            for path, entries in listed:
-                if descend:
-                    for entry in entries:
-                        if entry.is_dir and entry.path != ".hoodie":
-                            links.follow(entry)
-                            folders.append(entry.path)
-                if any(is_partition_metadata(entry.name) for entry in entries):
-                    yield path, [entry for entry in entries if not entry.is_dir]
 
 
 # ---- which files count, and where ------------------------------------------------------------------------------------
