@@ -1,12 +1,13 @@
 """Write statuses as Arrow rows: tasks answer in rows, the planner reads them back.
 
 The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. What indexes need to know
-of the file travels as Arrow's own stream, compressed.
+of the file travels as Arrow's own stream, compressed where it is large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +29,7 @@ STATUS_SCHEMA = pa.schema(
     ]
 )
 _KEY = "key"
+_SMALL_BYTES = 16 << 10  # statistics of some tens of columns: to begin compressing their many buffers takes longest
 _STAT = msgspec.json.Decoder(WriteStat)
 
 
@@ -64,7 +66,9 @@ def _stream(table: pa.Table | None) -> bytes | None:
     if table is None:
         return None
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+    codec: Literal["zstd"] | None = "zstd" if table.nbytes > _SMALL_BYTES else None
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)  # a task is one of many already
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
@@ -72,7 +76,7 @@ def _stream(table: pa.Table | None) -> bytes | None:
 def _table(stream: bytes | None) -> pa.Table | None:
     if stream is None:
         return None
-    with pa.ipc.open_stream(stream) as reader:
+    with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
         return reader.read_all()
 
 

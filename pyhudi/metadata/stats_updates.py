@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,7 +39,7 @@ __all__ = [
 StatsKey: TypeAlias = Callable[[str, str], str]  # column, partition path → key
 
 _STATS = MetadataKind.COLUMN_STATS.payloads[0]
-_ROWS_AT_ONCE = 50_000  # statistics that are joined together: some tens of MB
+_ROWS_AT_ONCE = 50_000  # statistics that are worked on together: some tens of MB
 _NOT_KNOWN = -1  # counts in a record that says that its file was deleted
 
 
@@ -48,10 +49,11 @@ def column_stats_update(table_version: int, stats: Mapping[str, Sequence[pa.Tabl
     Args: stats: partition path → statistics of its files, as `WriteStatus.column_stats` and `stats_of_file` have them.
     """
     parts = [nothing_known(table_version)]
-    for partition_path, tables in stats.items():
-        if tables:
-            rows = pa.concat_tables(tables).combine_chunks()
-            parts.append(_records(table_version, _keys(rows, partition_path), RecordType.COLUMN_STATS, rows))
+    for some in _together({path: pa.concat_tables(tables) for path, tables in stats.items() if tables}):
+        rows = pa.concat_tables(some.values()).combine_chunks()
+        owners = np.repeat(np.arange(len(some)), [table.num_rows for table in some.values()])
+        keys = _keys(rows, owners, [stored_partition(path) for path in some])
+        parts.append(_records(table_version, keys, RecordType.COLUMN_STATS, rows))
     return PartitionUpdate(pa.concat_tables(parts), nothing_deleted())
 
 
@@ -107,8 +109,8 @@ def partition_stats_update(
         key: the key of a column's statistics in a partition.
     """
     parts, keys = [nothing_known(table_version, MetadataKind.PARTITION_STATS)], []
-    for some in _together(partitions):
-        live = _live(partitions, some)
+    for some in _together({path: found for path, (found, _) in partitions.items()}):
+        live = _live(partitions, list(some))
         rows = joined_stats(table_version, live, {path: len(partitions[path][1]) for path in some})
         rows = rows.filter(pc.is_in(rows.column("columnName"), pa.array(columns, pa.string()))).combine_chunks()
         owners = zip(rows.column("fileName").to_pylist(), rows.column("columnName").to_pylist(), strict=True)
@@ -119,16 +121,16 @@ def partition_stats_update(
     return PartitionUpdate(pa.concat_tables(parts), pa.array(keys, pa.string()))
 
 
-def _together(partitions: Mapping[str, tuple[pa.Table, Collection[str]]]) -> Iterator[list[str]]:
-    """Paths of partitions that are joined at once: to join the statistics of a few files takes as long as to join those
-    of hundreds."""
-    held, rows = list[str](), 0
-    for path, (stats, _) in partitions.items():
-        held.append(path)
-        rows += stats.num_rows
+def _together(stats: Mapping[str, pa.Table]) -> Iterator[dict[str, pa.Table]]:
+    """Partitions that are worked on at once: it takes as long for the statistics of a few files as for those of
+    hundreds."""
+    held, rows = dict[str, pa.Table](), 0
+    for path, table in stats.items():
+        held[path] = table
+        rows += table.num_rows
         if rows >= _ROWS_AT_ONCE:
             yield held
-            held, rows = [], 0
+            held, rows = {}, 0
     if held:
         yield held
 
@@ -160,19 +162,22 @@ def nothing_known(table_version: int, kind: MetadataKind = MetadataKind.COLUMN_S
     return record_fields(table_version, kind).empty_table()
 
 
-def _keys(rows: pa.Table, partition_path: str) -> pa.Array:
-    """A key for each row."""
-    partition = stored_partition(partition_path)
-    hashed = {}
-    for column, make in (
-        ("columnName", column_stats_prefix),
-        ("fileName", lambda name: bloom_filter_key(partition, name)),
-    ):
-        coded = rows.column(column).combine_chunks().dictionary_encode()
-        assert isinstance(coded, pa.DictionaryArray)
-        texts = pa.array([make(str(text)) for text in coded.dictionary.to_pylist()], pa.string())
-        hashed[column] = texts.take(coded.indices)
-    return pc.binary_join_element_wise(hashed["columnName"], hashed["fileName"], "")
+def _keys(rows: pa.Table, owners: npt.NDArray[np.int64], partitions: Sequence[str]) -> pa.Array:
+    """A key for each row. `owners`: the number of its partition in `partitions`."""
+    columns, files = (_encoded(rows.column(name)) for name in ("columnName", "fileName"))
+    prefixes = pa.array([column_stats_prefix(str(text)) for text in columns.dictionary.to_pylist()], pa.string())
+    names = files.dictionary.to_pylist()
+    found, numbers = np.unique(owners * max(1, len(names)) + files.indices.to_numpy(), return_inverse=True)
+    pairs = [divmod(code, len(names)) for code in found.tolist()]
+    of_files = [bloom_filter_key(partitions[owner], str(names[number])) for owner, number in pairs]
+    hashed = pa.array(of_files, pa.string()).take(pa.array(numbers))
+    return pc.binary_join_element_wise(prefixes.take(columns.indices), hashed, "")
+
+
+def _encoded(texts: pa.ChunkedArray) -> pa.DictionaryArray:
+    coded = texts.combine_chunks().dictionary_encode()
+    assert isinstance(coded, pa.DictionaryArray)
+    return coded
 
 
 def _records(table_version: int, keys: pa.Array, record_type: RecordType, rows: pa.Table) -> pa.Table:

@@ -19,7 +19,14 @@ from pyhudi.errors import CorruptFile, SchemaMismatch
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter, gathered
 from pyhudi.formats.hfile.block_cache import BlockCache
-from pyhudi.formats.hfile.entries import _of_one_length, _one_by_one, decode_entries, encode_entry
+from pyhudi.formats.hfile.entries import (
+    _of_one_length,
+    _one_by_one,
+    decode_entries,
+    decode_together,
+    encode_entry,
+    joined,
+)
 from pyhudi.formats.hfile.key_column import sorted_keys
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
@@ -140,6 +147,27 @@ def test_neighbouring_blocks_are_fetched_by_one_read_and_distant_ones_are_left_o
     assert len(source.reads) == 2
 
 
+def test_blocks_grow_with_a_large_file() -> None:
+    entries = [(b"key-%06d" % n, bytes(1 << 10)) for n in range(70_000)]
+    sizes = [len(block.body) for block in opened(written(entries))._scanned()]
+    assert max(sizes[:1000]) <= 32 << 10
+    assert max(sizes) > 60 << 10
+    assert 1000 < len(sizes) < 2000
+    keys = pa.array([key for key, _ in entries[::100]])
+    assert pairs(opened(written(entries)).lookup_columns(keys)) == entries[::100]
+
+
+def test_an_entry_over_the_end_of_its_block_is_damage_also_among_many_blocks() -> None:
+    entries = [(b"key-%04d" % n, b"v" * 100) for n in range(100)]
+    whole = b"".join(encode_entry(*entry) for entry in entries)
+    middle = 50 * len(encode_entry(*entries[0]))
+    bodies = [whole[:middle], whole[middle:]]
+    found = decode_together(bodies)
+    assert found is not None
+    assert pairs([found]) == entries == pairs([joined([decode_entries(body, "x") for body in bodies])])
+    assert decode_together([whole[: middle + 70], whole[middle + 70 :]]) is None
+
+
 def test_a_key_before_the_first_reads_no_block() -> None:
     reader, source = counted(written(ENTRIES, block_bytes=1 << 16))
     assert list(reader.lookup([b"a"])) == []
@@ -238,7 +266,7 @@ def test_columns_and_pairs_make_the_same_bytes_in_whatever_portions(codec: str, 
     writer.close()
     assert sink.getvalue() == whole
     assert pairs(opened(whole).scan()) == entries
-    bodies = [len(part.content) for part in opened(whole).scan()]
+    bodies = [len(block.body) for block in opened(whole)._scanned()]
     assert all(size <= block_bytes for size in bodies) or block_bytes == 1
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,10 +26,12 @@ __all__ = [
     "MAX_KEY_BYTES",
     "Entries",
     "decode_entries",
+    "decode_together",
     "encode_entries",
     "encode_entry",
     "full_key",
     "gathered",
+    "joined",
 ]
 
 MAX_KEY_BYTES = 32767
@@ -160,6 +162,34 @@ def decode_entries(content: bytes, where: str) -> Entries:
         if entries is not None:
             return entries
     return _one_by_one(content, where)
+
+
+def decode_together(bodies: Sequence[bytes]) -> Entries | None:
+    """The entries of several data blocks one after the other; None where only one by one they can be taken apart."""
+    content = b"".join(bodies)
+    if not _COLUMNS_FROM_BYTES <= len(content) <= _COLUMNS_TO_BYTES:
+        return None
+    entries = _of_one_length(content)
+    if entries is None:
+        return None
+    first = np.cumsum([0, *map(len, bodies[:-1])])
+    begins = np.isin(first, entries.key_starts - _LENGTHS.size)  # else an entry goes over the end of its block
+    return entries if begins.all() else None
+
+
+def joined(parts: Sequence[Entries]) -> Entries:
+    """The entries of several data blocks one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    first = np.cumsum([0, *(len(part.content) for part in parts[:-1])])
+
+    def places(name: str) -> Places:
+        return np.concatenate([getattr(part, name) + at for part, at in zip(parts, first, strict=True)])
+
+    return Entries(
+        b"".join(part.content for part in parts),
+        places("key_starts"), places("key_ends"), places("value_starts"), places("value_ends"),
+    )  # fmt: skip
 
 
 def _of_one_length(content: bytes) -> Entries | None:

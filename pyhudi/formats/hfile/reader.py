@@ -29,7 +29,7 @@ from pyhudi.formats.hfile.block import (
     read_block,
 )
 from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache, Blocks
-from pyhudi.formats.hfile.entries import Entries, decode_entries
+from pyhudi.formats.hfile.entries import Entries, decode_entries, decode_together, joined
 from pyhudi.formats.hfile.index import BlockIndex, IndexEntry, decode_inner_index, decode_root_index
 from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
@@ -42,6 +42,7 @@ __all__ = ["HFileReader"]
 _KEPT_BLOCKS = (
     32  # of one lookup, where readers share a memory: more would take the place of what lookups of few keys ask for
 )
+_TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin takes as long as a small block does
 _INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
 # Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
@@ -113,7 +114,11 @@ class HFileReader:
         return None if entry is None else self._block(entry.offset, META).body
 
     def scan(self) -> Iterator[Entries]:
-        """All entries in the order of their keys, data block by data block. Raises CorruptFile."""
+        """All entries in the order of their keys, some data blocks at a time. Raises CorruptFile."""
+        for blocks in _together(self._scanned()):
+            yield self._entries_of(blocks)
+
+    def _scanned(self) -> Iterator[Block]:
         trailer = self._trailer
         if trailer.entry_count == 0 or trailer.first_data_offset < 0:
             return
@@ -122,7 +127,7 @@ class HFileReader:
             self._read_ahead(position)
             block = self._block(position, None, trailer.load_on_open_offset)
             if block.magic == DATA:
-                yield self._entries(block)
+                yield block
             elif block.magic not in (LEAF, INTERMEDIATE, META):
                 raise CorruptFile(f"{self._where} at byte {position}: no block of an HFile, found {block.magic!r}.")
             position = block.next_offset
@@ -135,7 +140,7 @@ class HFileReader:
         return self._ranges.held_bytes + _INDEX_ENTRY_BYTES * entries + sum(map(len, self.info.values()))
 
     def lookup_columns(self, keys: pa.Array | pa.ChunkedArray | KeyColumn) -> Iterator[Entries]:
-        """The entries with these keys, in the order of the bytes, one part for each data block that has some.
+        """The entries with these keys, in the order of the bytes, in parts.
 
         A few keys are asked of the file's bloom filter first, where reading it costs less than reading their blocks.
         Args:    keys: text or binary, in any order, some twice; nulls are not looked up; or `sorted_keys` of them.
@@ -146,11 +151,23 @@ class HFileReader:
         hopeful = self._hopeful(wanted, shares)
         if len(hopeful) < len(wanted):
             wanted, shares = hopeful, self._shares(hopeful)
-        blocks = self._data_blocks([share.place for share in shares])
-        for share, entries in zip(shares, blocks, strict=True):
+        if len(shares) > _KEPT_BLOCKS:
+            parts = self._many(shares)
+        else:
+            parts = zip(shares, self._data_blocks([share.place for share in shares]), strict=True)
+        for share, entries in parts:
             rows = entries.key_column.rows_of(wanted[share.first : share.end])
             if len(rows):
                 yield entries.select(rows)
+
+    def _many(self, shares: Sequence[_Share]) -> Iterator[tuple[_Share, Entries]]:
+        """The entries of many blocks, some blocks at a time, with the keys that these may have. None of them is kept:
+        they would take the place of what look-ups of few keys ask for."""
+        done = 0
+        for blocks in _together(self._read_blocks([share.place for share in shares])):
+            run = shares[done : done + len(blocks)]
+            done += len(blocks)
+            yield _Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
 
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of those of the keys that are there, in the order of the bytes. Raises CorruptFile."""
@@ -262,12 +279,20 @@ class HFileReader:
         for number, place in enumerate(places):
             entries = self._cache.get(place.offset)
             if entries is None:
-                if not self._ranges.holds(place.offset, sum(place)):
-                    self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
-                entries = self._entries(self._block(place.offset, DATA))
+                entries = self._entries(self._read_block(places, number))
                 if len(places) <= self._places_kept:
                     self._cache.put(place.offset, entries)
             yield entries
+
+    def _read_blocks(self, places: Sequence[BlockPlace]) -> Iterator[Block]:
+        return (self._read_block(places, number) for number in range(len(places)))
+
+    def _read_block(self, places: Sequence[BlockPlace], number: int) -> Block:
+        """One of the blocks at these places; the next ones are fetched with it."""
+        place = places[number]
+        if not self._ranges.holds(place.offset, sum(place)):
+            self._ranges.fetch(place.offset, min(run_end(places, number), self._end))
+        return self._block(place.offset, DATA)
 
     def _read_ahead(self, position: int) -> None:
         """Have the block at a position in memory, and the next ones with it."""
@@ -281,9 +306,29 @@ class HFileReader:
     def _entries(self, block: Block) -> Entries:
         return decode_entries(block.body, f"{self._where} at byte {block.offset}")
 
+    def _entries_of(self, blocks: Sequence[Block]) -> Entries:
+        """The entries of data blocks that ascend, taken apart together where that is quicker."""
+        together = decode_together([block.body for block in blocks]) if len(blocks) > 1 else None
+        if together is not None:
+            return together
+        return joined([self._entries(block) for block in blocks])
+
     def _block(self, offset: int, expected: bytes | None, limit: int | None = None) -> Block:
         limit = self._end if limit is None else min(limit, self._end)
         return read_block(self._ranges, offset, limit, self._trailer.codec, self._where, expected=expected)
+
+
+def _together(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """The blocks in their order, some at a time."""
+    held, held_bytes = list[Block](), 0
+    for block in blocks:
+        if held and held_bytes + len(block.body) > _TOGETHER_BYTES:
+            yield held
+            held, held_bytes = [], 0
+        held.append(block)
+        held_bytes += len(block.body)
+    if held:
+        yield held
 
 
 def _pairs(parts: Iterable[Entries]) -> Iterator[tuple[bytes, bytes]]:

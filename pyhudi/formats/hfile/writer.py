@@ -27,7 +27,11 @@ __all__ = ["HFileWriter"]
 
 _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
 _KEY_OVERHEAD = 12
-_RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs that are brought into columns at once
+_RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs that are brought into columns, and entries encoded, at once
+# A look-up of a key reads a block, an open file has the places of all its blocks in memory: small blocks for the first
+# tens of MB, and of a large file so many that their number grows by its logarithm. Hudi's have 1 MiB.
+_LEAST_BLOCK_BYTES, _LARGEST_BLOCK_BYTES = 32 << 10, 1 << 20
+_BLOCKS_BITS = 10  # a block has at least as many bytes as those before it have KiB
 
 
 class Sink(Protocol):
@@ -40,21 +44,22 @@ class HFileWriter:
     """One HFile being written.
 
     Args: sink: with `write`; info: entries of the file info in addition to those that every file has, such as `schema`;
-          codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this;
+          codec: "gz" or "none"; block_bytes: a data block is closed before an entry would take it past this, None: past
+          32 KiB, and more in the later parts of a large file;
           created_ms: when the file was made; bloom_filter: of a base file: takes all keys, and is in the file
           with the least and the greatest of them.
     """
 
     def __init__(
-        self, sink: Sink, *, info: Mapping[str, bytes] | None = None, codec: str = "gz", block_bytes: int = 1 << 20,
-        created_ms: int = 0, bloom_filter: BloomFilter | None = None,
+        self, sink: Sink, *, info: Mapping[str, bytes] | None = None, codec: str = "gz",
+        block_bytes: int | None = None, created_ms: int = 0, bloom_filter: BloomFilter | None = None,
     ) -> None:  # fmt: skip
         self._sink, self._info, self._codec = sink, dict(info or {}), CODECS[codec]
         self._block_bytes, self._created_ms = block_bytes, created_ms
         self._bloom_filter, self._least = bloom_filter, b""
         self._position = self._count = self._key_bytes = self._value_bytes = self._body_bytes = 0
         self._last: bytes | None = None
-        self._waiting: list[bytes] = []
+        self._waiting: list[memoryview] = []
         self._waiting_bytes = 0
         self._first_waiting = b""
         self._index: list[IndexEntry] = []
@@ -82,28 +87,39 @@ class HFileWriter:
         ends = np.cumsum(key_lengths + value_lengths + ENTRY_OVERHEAD)
         start = 0
         while start < len(keys):
-            start = self._add_run(keys, values, ends, start)
+            before = int(ends[start - 1]) if start else 0
+            end = max(int(np.searchsorted(ends, before + _RUN_BYTES, "right")), start + 1)
+            self._add_run(keys[start:end], values[start:end], ends[start:end] - before)
+            start = end
         self._least = _bytes_at(keys, 0) if self._last is None else self._least
         self._last = _bytes_at(keys, len(keys) - 1)
         self._count += len(keys)
         self._key_bytes += int(key_lengths.sum()) + len(keys) * _KEY_OVERHEAD
         self._value_bytes += int(value_lengths.sum())
 
-    def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places, start: int) -> int:
-        """Put entries from `start` on into the open data block until it is full; where the next one starts."""
-        before = int(ends[start - 1]) if start else 0
-        room = self._block_bytes - self._waiting_bytes
-        end = int(np.searchsorted(ends, before + room, "right"))
-        if end <= start and self._waiting:
-            self._flush()
-            return start
-        end = max(end, start + 1)  # an entry that is larger than a block has one of its own
-        if not self._waiting:
-            self._first_waiting = _bytes_at(keys, start)
-        run = slice(start, end)
-        self._waiting.append(encode_entries(keys[run], values[run]).to_pybytes())
-        self._waiting_bytes += int(ends[end - 1]) - before
-        return end
+    def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places) -> None:
+        """Put entries into data blocks. `ends`: where each of them ends in the run."""
+        content = memoryview(encode_entries(keys, values))
+        start = before = 0
+        while start < len(keys):
+            end = int(np.searchsorted(ends, before + self._block_room(), "right"))
+            if end <= start and self._waiting:
+                self._flush()
+                continue
+            end = max(end, start + 1)  # an entry that is larger than a block has one of its own
+            if not self._waiting:
+                self._first_waiting = _bytes_at(keys, start)
+            behind = int(ends[end - 1])
+            self._waiting.append(content[before:behind])
+            self._waiting_bytes += behind - before
+            start, before = end, behind
+
+    def _block_room(self) -> int:
+        """How many bytes the open data block still takes."""
+        if self._block_bytes is not None:
+            return self._block_bytes - self._waiting_bytes
+        of_file = max(_LEAST_BLOCK_BYTES, self._body_bytes >> _BLOCKS_BITS)
+        return min(of_file, _LARGEST_BLOCK_BYTES) - self._waiting_bytes
 
     def _check(self, keys: pa.Array, values: pa.Array) -> None:
         if len(keys) != len(values) or keys.null_count or values.null_count:
