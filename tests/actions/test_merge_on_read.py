@@ -362,3 +362,15 @@ def test_by_event_time_rows_without_ordering_value_are_refused_as_hudi_can_not_r
 
     assert not table.logs()
     assert table.rows() == [("a", "x", 1, 10)]
+
+
+@pytest.mark.parametrize("version", ["8", "9"])  # below 8 a bucket begins with a base file
+def test_a_log_file_that_begins_a_bucket_counts_its_rows_as_new(version: str) -> None:
+    table = MergeOnRead(version, **BUCKETS)
+    table.upsert(("a", "x", 1, 10), ("b", "x", 1, 20), ("c", "x", 1, 30))
+    table.upsert(("a", "x", 2, 11), ("b", "x", 2, 21))
+    found = []
+    for instant in table.meta.timeline.commits():
+        (stat,) = table.meta.commits.metadata(instant).stats()
+        found.append((stat.num_writes, stat.num_update_writes, stat.num_inserts, stat.num_deletes))
+    assert found == [(3, 0, 3, 0), (2, 2, 0, 0)]

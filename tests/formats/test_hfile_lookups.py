@@ -301,3 +301,10 @@ def test_keys_to_look_up_are_sorted_by_bytes_and_distinct_whatever_their_type() 
         assert list(sorted_keys(column)) == [b"", b"a", b"b", "é".encode()]
     assert list(sorted_keys(pa.array(["x", "a", "b"])[1:])) == [b"a", b"b"]
     assert list(sorted_keys(pa.array([], pa.string()))) == []
+
+
+def test_a_meta_block_has_no_block_of_its_kind_before_it() -> None:
+    """Java follows this number from block to block."""
+    data = written(ENTRIES[:50], bloom=BloomFilter(50, 1e-3))
+    at = data.index(b"METABLKc")
+    assert int.from_bytes(data[at + 16 : at + 24], "big", signed=True) == -1

@@ -128,6 +128,14 @@ def test_of_the_files_none_is_opened(index_type: str, monkeypatch: pytest.Monkey
         tagged(table.meta, rows, "SIMPLE", LocalEngine())
 
 
+def test_the_other_kind_of_record_index_is_named_and_the_files_are_read() -> None:
+    table = table_of()
+    rows = live_rows(table.meta)
+    with pytest.warns(RecordIndexIgnored, match="it lacks file groups for each partition"):
+        found = tagged(table.meta, rows, PARTITIONED, LocalEngine())
+    assert found == tagged(table.meta, rows, "SIMPLE", LocalEngine())
+
+
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
 @pytest.mark.parametrize("fault", ["stale", "damaged", "another table's", "none"])
 def test_a_record_index_that_is_not_to_be_trusted_loses_and_doubles_no_row(fault: str, engine: type) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pyhudi.errors import ConfigError, TableError
+from pyhudi.errors import ConfigError, CorruptFile, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan
 from pyhudi.model.instant import ActionKind, State
@@ -16,7 +16,7 @@ from pyhudi.services.cluster import clustering
 from pyhudi.services.cluster.staleness import StalePlan
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS
-from tests.support.tables.small import Row, TestTable
+from tests.support.tables.small import Row, TestTable, rows_of
 
 META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "id", "v")
 
@@ -311,3 +311,12 @@ def test_unsorted_rows_of_any_slices_come_through_in_row_groups_of_the_usual_siz
     after = table.read().column("id").combine_chunks()
     assert len(after) == sum(counts)
     assert after.sort().equals(before.sort())
+
+
+def test_an_overwrite_in_the_place_of_a_clustering_is_named() -> None:
+    table = made("9", "COPY_ON_WRITE")
+    table.write("insert_overwrite", rows_of(("a", "x", 9, 9)))
+    overwrite = table.meta.timeline.last_commit()
+    assert overwrite is not None
+    with pytest.raises(CorruptFile, match=f"{overwrite.requested_time}.*found an overwrite"):
+        clustering.Clustering().read(overwrite, table.meta)

@@ -141,3 +141,10 @@ def test_a_partition_with_damaged_metadata_stays_and_the_others_expire(content: 
         result = expire(table, 99, management_strategy_type="KEEP_BY_CREATION_TIME")
     assert paths(result) == ["y"]
     assert table.rows() == [("a", "x", 2, 2)]
+
+
+def test_one_young_file_group_keeps_a_partition_of_old_ones() -> None:
+    table = aged()
+    on_day(table, 24).bulk_insert(("c", "y", 1, 3))
+    assert not paths(expire(table, 30))
+    assert paths(expire(table, 35)) == ["x"]

@@ -19,6 +19,7 @@ from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.small import DEFAULTS, TestTable, rollback_write, rows_of
+from tests.support.tables.undone import restored, saved
 from tests.support.tables.versioned import all_reads, copy_on_write, merge_on_read, take_to
 
 
@@ -207,17 +208,21 @@ def test_a_change_of_real_hudi_that_died_half_way_is_left_to_real_hudi(source: i
         assert table.storage.stat(entry.path) is not None
 
 
-def test_leftovers_of_a_call_that_died_do_not_stand_in_the_way_of_the_next_one() -> None:
+@pytest.mark.parametrize("undo", ["rollback", "restore"])
+def test_leftovers_of_a_call_that_died_do_not_stand_in_the_way_of_the_next_one(undo: str) -> None:
     """Even when what they are of was rolled back since."""
     table = copy_on_write("6")
+    times = [instant.requested_time for instant in table.meta.timeline.commits()]
+    saved(table, times[-2])
     before = {entry.path: table.storage.read(entry.path) for entry in table.storage.list(".hoodie") if not entry.is_dir}
     take_to(table.storage, 8)
     for path, data in before.items():
         if path.rpartition("/")[2][0].isdigit():
             table.storage.write(path, data)
-    last = table.meta.timeline.last_commit()
-    assert last is not None
-    rollback_write(table.storage, last.requested_time, WriteOptions.parse(DEFAULTS), table.engine)
+    if undo == "rollback":
+        rollback_write(table.storage, times[-1], WriteOptions.parse(DEFAULTS), table.engine)
+    else:
+        restored(table, times[-2])
     rows = table.rows()
 
     take_to(table.storage, 8)
