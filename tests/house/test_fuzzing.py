@@ -18,6 +18,7 @@ from tests.support.source import ROOT, modules
 # Decoders that no target calls by name: why they need none.
 CALLED_BY_OTHERS = {
     "decode_inner_index": "HFileReader", "decode_root_index": "HFileReader", "decode_entries": "HFileReader",
+    "decode_together": "HFileReader",
     "decode_varints": "AvroDecoder", "decode_stat": "decode_commit", "parse_as_of": "a caller's own value",
     "parse_instant_time": "a caller's own value",
     "read_history_file": "LsmHistory", "parse_where": "the target where", "parse_json": "each decoder of JSON",
