@@ -145,6 +145,6 @@ def test_a_partition_with_damaged_metadata_stays_and_the_others_expire(content: 
 
 def test_one_young_file_group_keeps_a_partition_of_old_ones() -> None:
     table = aged()
-    on_day(table, 24).bulk_insert(("c", "y", 1, 3))
+    on_day(table, 24).upsert(("c", "y", 1, 3), parquet_small_file_limit="0")
     assert not paths(expire(table, 30))
     assert paths(expire(table, 35)) == ["x"]

@@ -385,6 +385,14 @@ MERGE INTO t USING (SELECT 1 AS id, 'A' AS name, CAST(2 AS BIGINT) AS ts, 'z' AS
 SELECT id, name, ts, dt FROM t ORDER BY id, dt;
 -- expect: [{"id": 1, "name": "A", "ts": 2, "dt": "z"}, {"id": 2, "name": "b", "ts": 1, "dt": "y"}, {"id": 3, "name": "C", "ts": 2, "dt": "y"}]
 
+-- case: merge that inserts a key which another partition has
+-- differs: Hudi goes by the key, whatever ON says, and does nothing with a row that no clause is for.
+CREATE TABLE t (id INT, name STRING, ts BIGINT, dt STRING) USING hudi PARTITIONED BY (dt) TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts', hoodie.index.type = 'GLOBAL_SIMPLE', hoodie.simple.index.update.partition.path = 'false');
+INSERT INTO t VALUES (1, 'a', 1, 'x'), (2, 'b', 1, 'y');
+MERGE INTO t USING (SELECT 1 AS id, 'n' AS name, CAST(2 AS BIGINT) AS ts, 'y' AS dt) s ON t.name = s.name WHEN NOT MATCHED THEN INSERT *;
+SELECT id, name, ts, _hoodie_partition_path FROM t ORDER BY id;
+-- expect: [{"id": 1, "name": "n", "ts": 2, "_hoodie_partition_path": "dt=x"}, {"id": 2, "name": "b", "ts": 1, "_hoodie_partition_path": "dt=y"}]
+
 -- case: merge of rows that the source does not have
 -- differs: Hudi passes over NOT MATCHED BY SOURCE.
 CREATE TABLE t (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES (primaryKey = 'id', preCombineField = 'ts');
