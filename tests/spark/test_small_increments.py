@@ -117,21 +117,12 @@ def test_more_rows_than_the_option_says_are_sparks(enabled: Any, tmp_path: Path)
     assert frame.count() == 4
 
 
-def test_large_files_are_not_read_when_they_are_loaded(
-    enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("bound", "most_bytes"), [("_FILES_BYTES", 1_000), ("_ROWS_BYTES", 100)])
+def test_large_files_and_rows_of_many_bytes_are_sparks(
+    bound: str, most_bytes: int, enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, begin = updated(tmp_path)
-    monkeypatch.setattr(few_rows, "_FILES_BYTES", 1_000)
-
-    frame = load(enabled, table, begin)
-
-    assert not is_of_the_driver(frame)
-    assert frame.count() == 3
-
-
-def test_rows_of_many_bytes_are_sparks(enabled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table, begin = updated(tmp_path)
-    monkeypatch.setattr(few_rows, "_ROWS_BYTES", 100)
+    monkeypatch.setattr(few_rows, bound, most_bytes)
 
     frame = load(enabled, table, begin)
 
