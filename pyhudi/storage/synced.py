@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import pyarrow as pa
 
-__all__ = ["FileToSync", "folders_of", "sync_all", "sync_descriptor"]
+__all__ = ["FileToSync", "begin_sync", "folders_of", "sync_all", "sync_descriptor"]
 
 # Whoever waits for the disk needs no processor, and syncs that run side by side share one write of its journal.
 _SYNCS_AT_ONCE = 16
@@ -27,16 +27,27 @@ _TO_SYNC = os.O_RDONLY if os.name != "nt" else os.O_RDWR | getattr(os, "O_BINARY
 
 
 class FileToSync(pa.OSFile):
-    """A sink whose bytes begin their way to the disk when it is closed, while other files of the commit are written.
+    """A sink whose bytes begin their way to the disk while the rest of the commit is written: when it is closed, and
+    when its writer says so (`begin_sync`).
 
     So its sync finds less to do. Where the system has no such call, the sync does it all.
     Source: sync_file_range(2).
     """
 
-    def close(self) -> None:
+    def begin_sync(self) -> None:
+        """What is written so far begins its way to the disk; waits for nothing, and tells of no error."""
         if not self.closed and (begin := _write_behind()) is not None:
             begin(self.fileno(), 0, 0, _WRITE_NOW)  # whatever it answers: the sync will tell of errors
+
+    def close(self) -> None:
+        self.begin_sync()
         super().close()
+
+
+def begin_sync(sink: pa.NativeFile) -> None:
+    """To be called by writers of large files after each part of it. Nothing, where the sink is not synced later."""
+    if isinstance(sink, FileToSync):
+        sink.begin_sync()
 
 
 @functools.cache

@@ -15,6 +15,8 @@ import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import StorageError
+from pyhudi.formats.base.base import BaseFileOptions, Footer
+from pyhudi.formats.base.parquet import ParquetFormat
 from pyhudi.meta_client import MetaClient
 from pyhudi.storage import LocalStorage, MemoryStorage, synced, with_sync
 
@@ -144,6 +146,23 @@ def test_a_file_that_is_closed_begins_its_way_to_the_disk(
         sink.close()  # what the writers of formats do; leaving the block closes once more
     assert begun == ([b"content"] if sync else [])
     assert (tmp_path / "a" / "b").read_bytes() == b"content"
+
+
+def test_each_row_group_of_a_base_file_begins_its_way_to_the_disk_when_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(
+        synced, "_write_behind", lambda: lambda descriptor, *_: sizes.append(os.fstat(descriptor).st_size)
+    )
+    writer = ParquetFormat.create(LocalStorage(tmp_path), "f.parquet", ROWS.schema, BaseFileOptions())
+    for written in (1, 2):
+        writer.write(ROWS)
+        assert len(sizes) == written
+
+    size = writer.close(Footer())
+
+    assert 0 < sizes[0] < sizes[1] < sizes[2] == size == (tmp_path / "f.parquet").stat().st_size
 
 
 def test_a_system_that_can_begin_no_write_writes_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

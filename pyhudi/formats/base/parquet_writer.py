@@ -23,6 +23,7 @@ from pyhudi.formats.base.parquet_reader import AVRO_SCHEMA_KEY, ParquetReader
 from pyhudi.formats.column_ranges import ColumnRange
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
+from pyhudi.storage.synced import begin_sync
 
 __all__ = ["ParquetWriter"]
 
@@ -88,6 +89,7 @@ class ParquetWriter:
             ]
             rows = pa.Table.from_arrays(columns, schema=self._arriving).unify_dictionaries()
             writer.write_table(rows, row_group_size=max(1, len(rows)))
+            begin_sync(self._sink)
         self._nan_columns.update(nan_columns(rows, self._watched))
 
     def _start(self, table: pa.Table | None) -> pq.ParquetWriter:
