@@ -87,7 +87,8 @@ def table(spark: SparkSession, folder: Path, kind: str, source: DataFrame) -> Pa
 
 def named(spark: SparkSession, path: Path) -> None:
     spark.sql(f"DROP TABLE IF EXISTS {path.name}")
-    spark.sql(f"CREATE TABLE {path.name} USING hudi LOCATION '{path}'")
+    quiet = ", ".join(f"'{key}' = '{value}'" for key, value in QUIET.items())  # as the DataFrame's writes have it
+    spark.sql(f"CREATE TABLE {path.name} USING hudi LOCATION '{path}' TBLPROPERTIES ({quiet})")
 
 
 def digest(spark: SparkSession, path: Path) -> Any:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -58,35 +58,63 @@ _OF_SPARK = frozenset({"owner", "provider", "location", "external"})
 _CLOCK = SystemClock()
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a name is looked for. `is_qualified`: the name says its database, so no temporary view is meant."""
+
+    name: TableName
+    database: str
+    table: str
+    is_qualified: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.database.lower(), self.table.lower()
+
+
 class SparkCatalog:
     """The catalog of one session. Source: docs/decisions/0014-names-live-in-sparks-catalog.md."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._known: dict[tuple[str, str], tuple[float, CatalogEntry | None]] = {}  # tables, and views that last
+        self._known: dict[tuple[str, str], tuple[float, CatalogEntry]] = {}  # tables, and views that last
         self._lock = threading.Lock()
 
     def find(self, name: TableName) -> CatalogEntry | None:
+        return self.find_all([name])[name.parts]
+
+    def find_all(self, names: Iterable[TableName]) -> dict[tuple[str, ...], CatalogEntry | None]:
+        """What is there under each of these names, by the name's parts, in one question for each database."""
+        found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        unknown: dict[str, list[_Place]] = {}
+        for name in names:
+            place = self._place(name)
+            found[name.parts] = entry = None if place is None else self._remembered(place)
+            if place is not None and entry is None:
+                unknown.setdefault(place.database.lower(), []).append(place)
+        for places in unknown.values():
+            found |= self._look_up(places)
+        return found
+
+    def _place(self, name: TableName) -> _Place | None:
+        """Where a name is looked for; None for one that no table of ours has."""
         parts = name.parts
         if len(parts) == 3 and parts[0].lower() == _SESSION_CATALOG:
             parts = parts[1:]
         if len(parts) > 2 or not all(_PLAIN.fullmatch(part) for part in parts):
             return None
-        there = self._there(parts)
-        if there is None:
-            return None
-        database = parts[0] if len(parts) == 2 else self._spark.catalog.currentDatabase()
-        if there.isTemporary:
-            return self._look_up(name, database, parts[-1], is_qualified=len(parts) == 2)
-        key = (database.lower(), parts[-1].lower())
-        now = _CLOCK.monotonic_s()
+        if len(parts) == 2:
+            return _Place(name, parts[0], parts[1], is_qualified=True)
+        return _Place(name, self._spark.catalog.currentDatabase(), parts[0], is_qualified=False)
+
+    def _remembered(self, place: _Place) -> CatalogEntry | None:
+        """What a name meant a moment ago, unless it is gone or means a temporary view now."""
         with self._lock:
-            at, entry = self._known.get(key, (-_REMEMBERED_S, None))
-        if now - at >= _REMEMBERED_S:
-            entry = self._look_up(name, database, parts[-1], is_qualified=True)
-            with self._lock:
-                self._known[key] = (now, entry)
-        return None if entry is None else replace(entry, name=name)
+            at, entry = self._known.get(place.key, (-_REMEMBERED_S, None))
+        if entry is None or _CLOCK.monotonic_s() - at >= _REMEMBERED_S:
+            return None
+        there = self._there((place.database, place.table) if place.is_qualified else (place.table,))
+        return None if there is None or there.isTemporary else replace(entry, name=place.name)
 
     def _there(self, parts: tuple[str, ...]) -> Table | None:
         """What Spark finds under a name, before it looks at what that is; None for nothing."""
@@ -180,17 +208,27 @@ class SparkCatalog:
         finally:
             self.forget_all()
 
-    def _look_up(self, name: TableName, database: str, table: str, *, is_qualified: bool) -> CatalogEntry | None:
+    def _look_up(self, places: Sequence[_Place]) -> dict[tuple[str, ...], CatalogEntry | None]:
+        """What the catalog says of names of one database; of tables, and of views that last, it is remembered."""
+        now = _CLOCK.monotonic_s()
+        names = literal("|".join(sorted({place.table.lower() for place in places})))
         try:
-            rows = spark_sql(
-                self._spark, f"SHOW TABLE EXTENDED IN {quoted(database)} LIKE {literal(table.lower())}"
-            ).collect()
-        except PySparkException:  # no such database
-            return None
-        found = {bool(row["isTemporary"]): row for row in rows if row["tableName"].lower() == table.lower()}
-        if True in found and not is_qualified:
-            return _entry(name, found[True])
-        return _entry(name, found[False]) if False in found else None
+            rows = spark_sql(self._spark, f"SHOW TABLE EXTENDED IN {quoted(places[0].database)} LIKE {names}").collect()
+        except PySparkException:  # no such database, or an entry that Spark can't describe
+            apart = [self._look_up([place]) for place in places] if len(places) > 1 else []
+            return {parts: entry for one in apart for parts, entry in one.items()}
+        rows_by_name = {(row["tableName"].lower(), bool(row["isTemporary"])): row for row in rows}
+        found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        for place in places:
+            temporary = None if place.is_qualified else rows_by_name.get((place.table.lower(), True))
+            lasting = rows_by_name.get((place.table.lower(), False))
+            if temporary is not None:
+                found[place.name.parts] = _entry(place.name, temporary)
+            elif lasting is not None:
+                found[place.name.parts] = entry = _entry(place.name, lasting)
+                with self._lock:
+                    self._known[place.key] = (now, entry)
+        return found
 
 
 def _entry(name: TableName, row: Row) -> CatalogEntry:

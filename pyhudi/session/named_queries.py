@@ -57,6 +57,7 @@ def with_names(
         _refuse_view_of_ours(session, text, tokens)
     frames: dict[str, DataFrame] = {}
     edits: list[_Edit] = []
+    session.catalog.expect(reference.name for reference in found if reference.arguments is None)
     for reference in found:
         frame = _frame(spark, session, reference, depth)
         if frame is None:

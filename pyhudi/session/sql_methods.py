@@ -12,6 +12,7 @@ from pyhudi.session.named_queries import READS, with_names
 from pyhudi.session.spark_calls import spark_sql, spark_table
 from pyhudi.session.spark_sql import SparkSqlSession, as_frame
 from pyhudi.spark.failures import translated
+from pyhudi.spark.session import settings_read_once
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.session import TableName
 from pyhudi.sql.statement import is_known, parse_statement
@@ -36,17 +37,18 @@ def hudi_aware_sql(
         ours = is_known(sqlQuery)
     except (ConfigError, TypeError):  # Spark says what is wrong with it
         return spark_sql(self, sqlQuery, args, **kwargs)
-    session = SparkSqlSession(self)
     try:
-        if ours:
-            text, named = _named_parameters(sqlQuery, args)
-            session = SparkSqlSession(self, named, kwargs)
-            statement = parse_statement(text, session)
-            if statement is not None:
-                with translated():
-                    return as_frame(statement.run(session))
-        if word in READS:
-            return with_names(self, session, sqlQuery, args, kwargs)
+        with settings_read_once(self):
+            session = SparkSqlSession(self)
+            if ours:
+                text, named = _named_parameters(sqlQuery, args)
+                session = SparkSqlSession(self, named, kwargs)
+                statement = parse_statement(text, session)
+                if statement is not None:
+                    with translated():
+                        return as_frame(statement.run(session))
+            if word in READS:
+                return with_names(self, session, sqlQuery, args, kwargs)
         return spark_sql(self, sqlQuery, args, **kwargs)
     finally:
         if word in _CHANGES_NAMES and not only_lists:
@@ -65,11 +67,12 @@ def frame_of_name(spark: SparkSession, text: str) -> DataFrame | None:
     if name is None:
         return None
     session = SparkSqlSession(spark)
-    if session.find_table(name) is None:
-        entry = session.catalog.find(name) if name.path is None else None
-        if entry is None or entry.view_text is None:
-            return None
-    return as_frame(session.query(f"SELECT * FROM {text}"))
+    with settings_read_once(spark):
+        if session.find_table(name) is None:
+            entry = session.catalog.find(name) if name.path is None else None
+            if entry is None or entry.view_text is None:
+                return None
+        return as_frame(session.query(f"SELECT * FROM {text}"))
 
 
 def name_of(text: str) -> TableName | None:

@@ -1,11 +1,12 @@
 """Names as one statement finds them: each is looked up once, however many of its pieces Spark evaluates.
 
-A look into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces.
+A look into the catalog costs as much as a small query, and a MERGE INTO names its source in three of its pieces. Names
+that a statement is seen to have are looked up together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
@@ -21,10 +22,16 @@ class StatementNames:
     def __init__(self, catalog: SparkCatalog) -> None:
         self._catalog = catalog
         self._found: dict[tuple[str, ...], CatalogEntry | None] = {}
+        self._expected: dict[tuple[str, ...], TableName] = {}
+
+    def expect(self, names: Iterable[TableName]) -> None:
+        self._expected |= {name.parts: name for name in names if name.parts not in self._found}
 
     def find(self, name: TableName) -> CatalogEntry | None:
         if name.parts not in self._found:
-            self._found[name.parts] = self._catalog.find(name)
+            together = {**self._expected, name.parts: name}
+            self._expected = {}
+            self._found |= self._catalog.find_all(together.values())
         return self._found[name.parts]
 
     def is_of_the_statement(self, view: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from pyhudi.actions.result import WriteResult
-from pyhudi.spark.session import store_options
+from pyhudi.spark.session import settings_read_once, store_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.table.writes import write
@@ -36,5 +36,7 @@ def write_frame(
     Raises:  errors of the family; before anything is written for wrong options, columns, modes and paths. Overwriting
         is not atomic: it removes the old table first, and a crash from then on leaves no table or a smaller one.
     """
-    storage = table if isinstance(table, Storage) else open_storage(table, store_options(df.sparkSession, options))
-    return write(storage, df, options, mode, df.sparkSession, partition_by, is_named=False)
+    spark = df.sparkSession
+    with settings_read_once(spark):
+        storage = table if isinstance(table, Storage) else open_storage(table, store_options(spark, options))
+        return write(storage, df, options, mode, spark, partition_by, is_named=False)

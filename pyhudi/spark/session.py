@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,14 @@ from pyhudi.storage.local import LocalStorage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["files_listed_here", "hudi_and_store_options", "hudi_options", "settings_with_prefix", "store_options"]
+__all__ = [
+    "files_listed_here",
+    "hudi_and_store_options",
+    "hudi_options",
+    "settings_read_once",
+    "settings_with_prefix",
+    "store_options",
+]
 
 _PREFIX = "spark."
 _HUDI_PREFIX = "spark.hoodie."
@@ -55,13 +64,56 @@ def _store_options(settings: Mapping[str, str], options: Mapping[str, object]) -
 
 def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:
     """The session's settings whose keys begin in one of these ways."""
-    from pyhudi.spark import capabilities  # PySpark is loaded only when there is a session
+    read = _READ.get()
+    settings = read if read is not None and read.spark is spark else _Settings(spark)
+    return settings.with_prefix(*prefixes)
 
-    if capabilities.PRESENT.lists_settings:
-        return {key: text for key, text in spark.conf.getAll.items() if key.startswith(prefixes)}
-    # SQL lists them with stars for the values of keys that sound secret.
-    keys = [str(row["key"]) for row in spark.sql("SET").collect() if str(row["key"]).startswith(prefixes)]
-    return {key: spark.conf.get(key) or "" for key in keys}
+
+@contextmanager
+def settings_read_once(spark: SparkSession) -> Iterator[None]:
+    """While this lasts, all that this thread wants of a session's settings comes of one look at them.
+
+    For a call of the user's, which is to see the settings as they are at one moment. A classic session takes some five
+    round trips to the JVM for each setting that it has, and a write alone looks at them three times.
+    """
+    read = _READ.get()
+    if read is not None and read.spark is spark:
+        yield
+        return
+    token = _READ.set(_Settings(spark))
+    try:
+        yield
+    finally:
+        _READ.reset(token)
+
+
+class _Settings:
+    """The settings of a session as they were when they were wanted first."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+
+    def with_prefix(self, *prefixes: str) -> dict[str, str]:
+        from pyhudi.spark import capabilities  # PySpark is loaded only when there is a session
+
+        if capabilities.PRESENT.lists_settings:
+            return {key: text for key, text in self._all.items() if key.startswith(prefixes)}
+        return {key: self._value(key) for key in self._keys if key.startswith(prefixes)}
+
+    @cached_property
+    def _all(self) -> Mapping[str, str]:
+        return self.spark.conf.getAll
+
+    @cached_property
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(str(row["key"]) for row in self.spark.sql("SET").collect())
+
+    def _value(self, key: str) -> str:
+        # SQL lists them with stars for the values of keys that sound secret.
+        return self.spark.conf.get(key) or ""
+
+
+_READ: ContextVar[_Settings | None] = ContextVar("settings of the session, read once", default=None)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -43,6 +43,9 @@ class FolderCatalog:
         if location is None or not HudiTable.exists(location, storage_options=self._storage_options):
             return None
         return CatalogEntry(name, is_hudi=True, location=location, is_managed=location == self._place(name))
+
+    def expect(self, names: Iterable[TableName]) -> None:
+        """Nothing is gained here by looking names up together."""
 
     def place_of(self, name: TableName) -> str:
         """The folder of a new table. Raises ConfigError when the session has no folder for tables."""

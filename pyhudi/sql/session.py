@@ -6,7 +6,7 @@ texts; tables of ours have in them the names that `view_of` gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NewType, Protocol
@@ -91,6 +91,10 @@ class SqlCatalog(Protocol):
 
     def find(self, name: TableName) -> CatalogEntry | None:
         """What is there under this name; None when there is nothing, or only a temporary view without a text."""
+        ...
+
+    def expect(self, names: Iterable[TableName]) -> None:
+        """Names that `find` gets next, so that they can be looked up together."""
         ...
 
     def place_of(self, name: TableName) -> str:

@@ -17,7 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities, exchange
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.routing import numbers_by_partition, routed
-from pyhudi.spark.session import hudi_and_store_options, hudi_options, store_options
+from pyhudi.spark.session import hudi_and_store_options, hudi_options, settings_read_once, store_options
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
 from tests.support.spark.sessions import FLAVOUR
@@ -98,6 +98,25 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
     assert (stores["fs.s3a.secret.key"], stores["fs.s3a.endpoint"]) == ("s3cr3t", "here")
     assert all(key.startswith("fs.") for key in stores)
     assert both == (options, stores)
+
+
+@pytest.mark.parametrize("present", [capabilities.PRESENT, WITHOUT], ids=["present", "without"])
+def test_settings_that_are_read_once_are_those_of_the_first_look(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, present: Capabilities
+) -> None:
+    if FLAVOUR == "connect" and present is WITHOUT and capabilities.PRESENT.lists_settings:
+        pytest.skip("a server of this version does not give every single setting; all of them are listed there")
+    monkeypatch.setattr(capabilities, "PRESENT", present)
+    key = "spark.hoodie.parquet.compression.codec"
+    try:
+        with settings_read_once(spark):
+            before = hudi_options(spark)
+            spark.conf.set(key, "gzip")
+            with settings_read_once(spark):
+                assert hudi_options(spark) == before
+        assert hudi_options(spark) == {**before, key.removeprefix("spark."): "gzip"}
+    finally:
+        spark.conf.unset(key)
 
 
 # ---- whole writes ----------------------------------------------------------------------------------------------------

@@ -164,3 +164,34 @@ def table_of_one_row(tmp_path_factory: pytest.TempPathFactory) -> str:
     place = str(tmp_path_factory.mktemp("refused") / "t")
     write(place, [(1, 1, "x")])
     return place
+
+
+class Planned(pyhudi.DuckDbSession):
+    """A session that notes the queries it is given."""
+
+    def query(self, text: str) -> SqlFrame:
+        self.asked = [*getattr(self, "asked", []), text]
+        return super().query(text)
+
+
+@pytest.mark.parametrize(
+    ("source", "queries"),
+    [
+        ("SELECT 1::INTEGER AS id, 9::BIGINT AS a, 'x' AS dt", 1),
+        ("SELECT 1::INTEGER AS id, 9::INTEGER AS a, 'x' AS dt", 2),
+        ("SELECT 1::INTEGER AS id, 9::BIGINT AS A, 'x' AS dt", 2),
+        ("SELECT 1::INTEGER AS id, 9::BIGINT AS a, 'x' AS dt, true AS more", 2),
+    ],
+    ids=["the table's columns", "another type", "other capitals", "one more column"],
+)
+def test_a_merge_of_the_tables_own_columns_plans_its_source_once(tmp_path: Path, source: str, queries: int) -> None:
+    place = str(tmp_path / "t")
+    write(place, [(1, 1, "x"), (2, 2, "x")], **{"hoodie.table.ordering.fields": "a"})
+    session = Planned(tables={"t": place})
+    session.sql(
+        f"MERGE INTO t USING ({source}) AS s ON t.id = s.id AND t.dt = s.dt "
+        "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+    )
+
+    assert rows_of(place) == [(1, 9, "x"), (2, 2, "x")]
+    assert len(session.asked) == queries

@@ -20,13 +20,14 @@ from pyhudi.model.keys import META_COLUMNS
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.column_texts import quoted
 from pyhudi.sql.dml.changed_rows import ChangeQuery, change
-from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_text
+from pyhudi.sql.dml.merge_by_key import query_by_key, upsert_rows
 from pyhudi.sql.dml.merge_clauses import MergeClause, MergeSource, read_clauses, read_source
 from pyhudi.sql.dml.merge_on import bindings_of
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen, describe
 from pyhudi.sql.dml.scope import Scope, read_target
 from pyhudi.sql.dml.target import Target, cast
 from pyhudi.sql.our_table import options_of
+from pyhudi.sql.references import references
 from pyhudi.sql.session import NO_ROWS, NamedTable, SqlFrame, SqlSession
 from pyhudi.sql.tokens import SqlToken
 
@@ -47,10 +48,11 @@ class MergeStatement:
 
     def run(self, session: SqlSession) -> SqlFrame:
         """Run it as one commit; it returns no rows, as in Hudi."""
-        columns = session.columns_of(session.query(f"SELECT * FROM {self.source.text}"))
-        rows = upsert_text(self._described(Target(self.named), columns), session)
+        source = session.query(f"SELECT * FROM {self.source.text}")
+        columns = session.columns_of(source)
+        rows = upsert_rows(self._described(Target(self.named), columns), source, session)
         if rows is not None:
-            session.write(self.named, session.query(rows), "upsert", options_of(session, self.named))
+            session.write(self.named, rows, "upsert", options_of(session, self.named))
         else:
             change(session, self.named, "MERGE", lambda target: self._query(self._described(target, columns), session))
         return session.frame_from(NO_ROWS)
@@ -164,6 +166,7 @@ def parse_merge(text: str, tokens: Sequence[SqlToken], session: SqlSession) -> M
     """A MERGE INTO; None when its table is not one of Hudi's."""
     reader = Reader(text, tokens)
     reader.expect("MERGE INTO")
+    session.catalog.expect(reference.name for reference in references(text, tokens))
     target = read_target(reader, session, "USING")
     if target is None:
         return None

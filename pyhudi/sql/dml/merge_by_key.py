@@ -21,10 +21,10 @@ from pyhudi.sql.dml.merge_on import same_words
 from pyhudi.sql.dml.merge_values import Described, by_clause, chosen
 from pyhudi.sql.dml.target import cast
 from pyhudi.sql.our_table import options_of
-from pyhudi.sql.session import SqlSession
+from pyhudi.sql.session import SqlFrame, SqlSession
 from pyhudi.sql.tokens import dotted_at
 
-__all__ = ["query_by_key", "upsert_text"]
+__all__ = ["query_by_key", "upsert_rows"]
 
 _GLOBAL_WORDS = ("GLOBAL", "RECORD")  # of names of indexes that may find a key in another partition
 
@@ -47,10 +47,12 @@ def query_by_key(merge: Described, session: SqlSession) -> ChangeQuery | None:
     return ChangeQuery(None, lambda _: text, clauses, Computed(is_placed=False))
 
 
-def upsert_text(merge: Described, session: SqlSession) -> str | None:
+def upsert_rows(merge: Described, source: SqlFrame, session: SqlSession) -> SqlFrame | None:
     """The rows of a MERGE INTO that is nothing but an upsert by ordering values; None for another one.
 
     Both stars or their like, for all columns and without conditions: the rows in the files need not be read then.
+
+    Args: source: all of the source's columns; where the table has the same ones there is no query to be planned anew.
     """
     target = merge.target
     by_clause_kind = {clause.does: number for number, clause in enumerate(merge.clauses) if clause.condition is None}
@@ -66,8 +68,19 @@ def upsert_text(merge: Described, session: SqlSession) -> str | None:
     everything = set(target.schema.names)
     if not same or {*updated, *target.fixed} != everything or set(inserted) != everything:
         return None
+    if _is_source(inserted, merge):
+        return source
     texts = (f"{text} AS {quoted(name)}" for name, text in inserted.items())
-    return f"SELECT {', '.join(texts)} FROM {merge.source.text}"
+    return session.query(f"SELECT {', '.join(texts)} FROM {merge.source.text}")
+
+
+def _is_source(values: Mapping[str, str], merge: Described) -> bool:
+    """Whether these values are the source's columns as they are, and all of them."""
+    columns, schema = merge.columns, merge.target.schema
+    if sorted(columns.names) != sorted(values) or any(columns.field(n).type != schema.field(n).type for n in values):
+        return False
+    own = {name: cast(f"({quoted(merge.source.alias, name)}\n)", schema.field(name)) for name in columns.names}
+    return values == own
 
 
 def _fits(merge: Described) -> bool:

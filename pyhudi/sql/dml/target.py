@@ -51,9 +51,14 @@ class Target:
     @cached_property
     def schema(self) -> pa.Schema:
         """The data columns, partition columns last, as Spark's catalog has them."""
-        schema, last = self.named.table.schema, set(self.partitions)
-        first = [field for field in schema if field.name not in last]
-        return pa.schema([*first, *(schema.field(name) for name in self.partitions)])
+        last = set(self.partitions)
+        first = [field for field in self._stored if field.name not in last]
+        return pa.schema([*first, *(self._stored.field(name) for name in self.partitions)])
+
+    @cached_property
+    def _stored(self) -> pa.Schema:
+        """The data columns in the table's own order."""
+        return self.named.table.schema
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -63,7 +68,7 @@ class Target:
     @cached_property
     def partitions(self) -> tuple[str, ...]:
         """The partition fields that are columns."""
-        names = set(self.named.table.schema.names)
+        names = set(self._stored.names)
         return tuple(name for name in self.config.partition_fields if name in names)
 
     @cached_property
