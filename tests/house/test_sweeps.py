@@ -48,12 +48,16 @@ def test_each_value_is_in_a_case_that_is_kept_and_the_last_of_equal_cases_is() -
     assert kept_of(mark_sweeps, *cases) == ["6-b", "8-a", "9-b"]
 
 
-def test_parts_of_a_tuple_are_values_and_other_objects_go_by_their_place() -> None:
+def test_parts_of_a_tuple_are_values_and_other_objects_are_told_apart_by_what_they_are() -> None:
     tables = [Case(TEST, f"{v}-{n}", table=(v, n)) for v in ("old", "new") for n in ("x", "y", "z")]
     assert kept_of(mark_sweeps, *tables) == ["old-y", "new-x", "new-z"]
 
     objects = [Case(TEST, name, what=[name]) for name in ("a", "bb", "ccc")]
     assert kept_of(mark_sweeps, *objects) == ["a", "bb", "ccc"]
+
+    one, other = object(), object()
+    repeated = [Case(TEST, f"{n}-{v}", what=what, v=v) for n, what in (("one", one), ("other", other)) for v in "xyz"]
+    assert kept_of(mark_sweeps, *repeated) == ["one-y", "other-x", "other-z"]
 
 
 def test_a_slow_case_is_not_counted_on_for_its_values() -> None:

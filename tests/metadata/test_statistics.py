@@ -6,6 +6,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -39,18 +40,15 @@ from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.storage import open_storage
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.golden.folder import SHARED, Golden
+from tests.support.golden.metadata_tables import places_with
 
 STATS = "ColumnStatsMetadata"
 VERSIONS = (6, 8, 9)
 
 
 def _places(partition: str) -> list[Any]:
-    found = []
-    for place in sorted((*(SHARED / "golden").glob("*/*.zip"), *(SHARED / "fixtures" / "hudi-tables").glob("*.zip"))):
-        with zipfile.ZipFile(place) as archive:
-            if any(f"/.hoodie/metadata/{partition}/" in name for name in archive.namelist()):
-                found.append(pytest.param(place, id=f"{place.parent.name}-{place.stem}"))
-    return found
+    tables = (SHARED / "golden").glob("*/*.zip"), (SHARED / "fixtures" / "hudi-tables").glob("*.zip")
+    return places_with(f"{partition}/", chain(*tables))
 
 
 def _open(place: Path, folder: Path, partition: str) -> MetadataTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -65,13 +66,15 @@ def found(table: TestTable, where: str, *, use_metadata: bool = True, **more: An
     ],
 )
 def test_only_file_groups_that_have_one_of_the_keys_are_opened(where: str, keys: list[str], opened: int) -> None:
-    rows, slices = found(TABLE, where)
+    rows, slices = found(one_table(), where)
     assert [key for key, _ in rows] == keys
     assert slices == opened
-    assert rows == found(TABLE, where, use_metadata=False)[0]
+    assert rows == found(one_table(), where, use_metadata=False)[0]
 
 
-TABLE = table_of()
+@cache
+def one_table() -> TestTable:
+    return table_of()
 
 
 def test_keys_of_several_fields_are_made_as_the_table_makes_them() -> None:
@@ -115,7 +118,7 @@ def test_an_index_that_is_newer_than_the_table_as_it_was_loaded_is_not_asked() -
 
 
 def test_too_many_keys_are_not_looked_up() -> None:
-    meta = TABLE.meta
+    meta = one_table().meta
     schema = read_schema(meta, None)
     many = ", ".join(f"'{n}'" for n in range(500))
     few = bind(parse_where(f"id IN ({many})"), schema)
@@ -141,9 +144,10 @@ WHERE = st.recursive(
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(where=WHERE)
 def test_whatever_is_asked_the_rows_are_those_of_a_query_without_the_index(where: str) -> None:
-    assert found(CHANGED, where)[0] == found(CHANGED, where, use_metadata=False)[0]
+    assert found(changed(), where)[0] == found(changed(), where, use_metadata=False)[0]
 
 
+@cache
 def changed() -> TestTable:
     """Some keys are in log files, some were deleted there, some are back."""
     table = MergeOnRead(**{key.removeprefix("hoodie.").replace(".", "_"): text for key, text in ON.items()})
@@ -152,9 +156,6 @@ def changed() -> TestTable:
     table.delete(("k01", "p1"), ("k02", "p0"))
     table.upsert(("k02", "p0", 5, 22), ("k03", "p1", 5, 33))
     return table
-
-
-CHANGED = changed()
 
 
 def test_all_rows_of_a_key_in_several_file_groups_are_found_unless_keys_are_said_to_be_unique() -> None:

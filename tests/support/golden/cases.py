@@ -6,6 +6,7 @@ import json
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,14 @@ class Query:
 
 def golden_names(table_type: str) -> list[tuple[str, str]]:
     """(Hudi version, name) of the golden tables of a type, "cow" or "mor"; [] without the shared folder."""
-    found = []
-    for path in sorted((SHARED / "golden").glob("*/*.zip")):
-        if json.loads(path.with_suffix(".json").read_text()).get("type") == table_type:
-            found.append((path.parent.name, path.stem))
-    return found
+    return [table for table, kind in _kinds_of_golden_tables().items() if kind == table_type]
+
+
+@cache  # every file of tests about golden tables asks when it is collected
+def _kinds_of_golden_tables() -> dict[tuple[str, str], str | None]:
+    paths = sorted((SHARED / "golden").glob("*/*.zip"))
+    read = {path: json.loads(path.with_suffix(".json").read_text()) for path in paths}
+    return {(path.parent.name, path.stem): description.get("type") for path, description in read.items()}
 
 
 def given_up(name: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,15 @@ from pyhudi.storage import open_storage
 
 def places_with(prefix: str, places: Iterable[Path]) -> list[Any]:
     """As parameters of a test: the zipped tables with a metadata table that has a partition whose name begins so."""
-    found = []
-    for place in sorted(places):
-        with zipfile.ZipFile(place) as archive:
-            if any(f"/.hoodie/metadata/{prefix}" in name for name in archive.namelist()):
-                found.append(pytest.param(place, id=f"{place.parent.name}-{place.stem}"))
-    return found
+    folder = f"/.hoodie/metadata/{prefix}"
+    found = [place for place in sorted(places) if any(folder in name for name in _metadata_files(place))]
+    return [pytest.param(place, id=f"{place.parent.name}-{place.stem}") for place in found]
+
+
+@cache  # tests of several partitions ask for the same tables when they are collected
+def _metadata_files(place: Path) -> list[str]:
+    with zipfile.ZipFile(place) as archive:
+        return [name for name in archive.namelist() if "/.hoodie/metadata/" in name]
 
 
 def opened(place: Path, folder: Path) -> MetadataTable | None:

@@ -8,7 +8,7 @@ the same lines of PyHudi as all cases do; the contributing page about tests says
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import pytest
 
@@ -63,13 +63,15 @@ def _with_each_value(cases: list[pytest.Item]) -> Iterable[pytest.Item]:
 
 
 def _values(item: pytest.Item) -> Iterable[tuple[str, object]]:
-    """(parameter, value), of a short tuple each of its parts. What is no text or small number goes by its place."""
-    callspec = item.callspec  # type: ignore[attr-defined]
-    for name, value in callspec.params.items():
+    """(parameter, value), of a short tuple each of its parts. What is no text or small number is known by its identity:
+    what pytest has as its index is that of the case.
+    """
+    params: Mapping[str, object] = item.callspec.params  # type: ignore[attr-defined]
+    for name, value in params.items():
         if isinstance(value, tuple) and len(value) <= 4 and all(map(_is_plain, value)):
             yield from ((f"{name} {number}", part) for number, part in enumerate(value))
         else:
-            yield name, value if _is_plain(value) else callspec.indices[name]
+            yield name, value if _is_plain(value) else f"object {id(value)}"
 
 
 def _is_plain(value: object) -> bool:
