@@ -12,6 +12,7 @@ import pytest
 from tests.support.source import ROOT
 from tests.support.spark import on_connect
 from tests.support.sweeps import mark_sweeps
+from tests.support.sweeps.by_file import BY_FILE
 from tests.support.sweeps.each_value import EACH_VALUE
 from tests.support.sweeps.golden import COVERING
 from tests.support.sweeps.named import NAMED
@@ -26,8 +27,7 @@ class Case:
         self.nodeid = f"{test}[{case}]" if case else test
         self.path = Path(test.partition("::")[0])
         self.marks = set(marks)
-        indices = dict.fromkeys(params, len(case))
-        self.callspec = SimpleNamespace(params=params, indices=indices)
+        self.callspec = SimpleNamespace(params=params)
 
     def add_marker(self, mark: Any) -> None:
         self.marks.add(mark.name)
@@ -66,7 +66,7 @@ def test_a_slow_case_is_not_counted_on_for_its_values() -> None:
     assert kept_of(mark_sweeps, *cases)[0] == "a"
 
 
-@pytest.mark.parametrize("table", [NAMED, COVERING], ids=["named", "covering"])
+@pytest.mark.parametrize("table", [NAMED, BY_FILE, COVERING], ids=["named", "by file", "covering"])
 def test_cases_that_are_named_are_kept_and_a_test_that_lost_their_names_keeps_all(table: dict[str, Any]) -> None:
     name, ids = next(iter(table.items()))
 
@@ -91,7 +91,8 @@ def test_on_connect_a_file_has_its_first_case_and_named_ones_and_files_of_sessio
 
 
 def test_tests_and_files_that_the_tables_name_are_there() -> None:
-    wanted = {*NAMED, *EACH_VALUE, *COVERING}
+    wanted = {*NAMED, *EACH_VALUE, *BY_FILE, *COVERING}
+    assert len(wanted) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE, COVERING))), "a test is in two tables"
     missing = [
         name for name in wanted if f"def {name.partition('::')[2]}(" not in (ROOT / name.partition("::")[0]).read_text()
     ]

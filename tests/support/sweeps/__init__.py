@@ -1,8 +1,8 @@
 """Long tests of many cases: which cases `make test` runs; the others have the marker `sweep`.
 
 `make sweeps` runs all of them, and with Spark `make sparks`. Cases are left out where they share nearly all of the
-code, and saved half a second of processor time at least. What is kept is in the tables of this package, and executes
-the same lines of PyHudi as all cases do; the contributing page about tests says how that is seen.
+code. What is kept is in the tables of this package, and executes the same lines of PyHudi as all cases do; the
+contributing page about tests says how that is seen.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import pytest
 
+from tests.support.sweeps.by_file import BY_FILE
 from tests.support.sweeps.each_value import EACH_VALUE
 from tests.support.sweeps.golden import COVERING
 from tests.support.sweeps.named import NAMED
@@ -43,7 +44,7 @@ def _kept(name: str, cases: list[pytest.Item]) -> set[pytest.Item]:
     if name in EACH_VALUE:
         fast = [item for item in cases if item.get_closest_marker("slow") is None]
         return {*_with_each_value(fast), *_named(EACH_VALUE[name], cases)}
-    return _named(NAMED.get(name) or COVERING.get(name, ()), cases)
+    return _named(NAMED.get(name) or BY_FILE.get(name) or COVERING.get(name, ()), cases)
 
 
 def _named(ids: Collection[str], cases: Iterable[pytest.Item]) -> set[pytest.Item]:

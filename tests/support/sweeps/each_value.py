@@ -12,7 +12,6 @@ __all__ = ["EACH_VALUE"]
 
 # Test → ids of more cases that are kept.
 EACH_VALUE: Mapping[str, tuple[str, ...]] = {
-    "tests/actions/test_alter.py::test_changes_and_writes_take_turns": ("COPY_ON_WRITE-6",),
     "tests/actions/test_clustering_updates.py::test_a_change_of_its_file_groups_is_refused_by_name": (
         "upsert-COPY_ON_WRITE-6",
     ),
@@ -95,23 +94,12 @@ EACH_VALUE: Mapping[str, tuple[str, ...]] = {
         "1.2.0-g2_savepoint_restore",
     ),
     "tests/index/test_large_batches.py::test_what_an_index_says_of_rows_by_file_group_is_so": (),
-    "tests/metadata/test_compaction.py::test_a_compacted_metadata_table_of_hudi_has_the_records_that_it_had": (
-        "0.15.0-mdt_all_cow",
-        "1.0.2-mdt_all_cow",
-    ),
     "tests/metadata/test_damage.py::test_readers_go_without_it_and_the_next_write_builds_it_anew": (
         "base file missing-6",
     ),
     "tests/metadata/test_log_compaction.py::test_a_metadata_table_that_is_log_compacted_stays_right": (),
     "tests/metadata/test_log_compaction.py::test_what_a_log_compaction_has_taken_in_can_be_rolled_back": (),
     "tests/queries/test_changes.py::test_every_operation_is_told_with_the_rows_before_and_after": (),
-    "tests/queries/test_incremental.py::test_tables_of_real_hudi_return_what_real_hudi_returns": (
-        "0.15.0-g2_savepoint_restore",
-        "0.15.0-history_a_mor",
-        "0.15.0-g2_compaction_pending",
-        "1.0.2-g2_compaction_executed",
-        "0.15.0-g2_clustering_pending",
-    ),
     "tests/services/test_clustering.py::test_groups_that_do_not_fit_into_memory_are_sorted_all_the_same": (),
     "tests/services/test_clustering.py::test_rows_and_their_meta_columns_stay_while_file_groups_become_one": (),
     "tests/services/test_index_building.py::test_what_writers_do_between_reading_the_table_and_the_end_is_in_the_"

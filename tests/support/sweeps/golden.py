@@ -196,21 +196,6 @@ COVERING: Mapping[str, tuple[str, ...]] = {
         "1.0.2-skipping_a_cow",
         "1.2.0-skipping_a_cow",
     ),
-    "tests/index/test_large_batches.py::test_a_large_batch_finds_the_keys_that_a_small_one_finds_and_none_comes_t"
-    "o_the_planner": (
-        "simple",
-        "bloom",
-        "simple, no stored keys",
-        "simple, ORC",
-        "simple, keys in two places",
-        "simple, inserts of known keys",
-        "global bloom",
-        "global records",
-        "global records, log files",
-        "records",
-        "records, log files",
-        "in memory",
-    ),
     "tests/queries/test_two_parts.py::test_the_parts_of_real_hudi_s_slices_make_the_whole": (
         "0.15.0-g2_bucket_consistent",
         "0.15.0-g2_compaction_pending",

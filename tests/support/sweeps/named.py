@@ -112,11 +112,6 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "8-COPY_ON_WRITE",
         "9-MERGE_ON_READ",
     ),
-    "tests/metadata/test_maintenance.py::test_every_action_keeps_all_partitions_up": (
-        "6-COPY_ON_WRITE",
-        "8-MERGE_ON_READ",
-        "9-MERGE_ON_READ",
-    ),
     "tests/metadata/test_record_index.py::test_every_action_keeps_the_record_index_up": (
         "6-COPY_ON_WRITE",
         "8-MERGE_ON_READ",
@@ -128,19 +123,8 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "8-COPY_ON_WRITE",
         "9-MERGE_ON_READ",
     ),
-    "tests/metadata/test_secondary_index.py::test_secondary_indexes_are_the_pairs_of_the_rows_after_any_history": (
-        "8-MERGE_ON_READ-0",
-        "9-COPY_ON_WRITE-1",
-        "9-MERGE_ON_READ-0",
-    ),
     "tests/metadata/test_services.py::test_a_metadata_table_that_is_compacted_cleaned_and_archived_stays_right": (
         "9-COPY_ON_WRITE",
-    ),
-    "tests/metadata/test_taken_back.py::test_a_restore_over_a_compaction_builds_the_same_partitions_anew": (
-        "6-COPY_ON_WRITE-1",
-        "8-MERGE_ON_READ-100",
-        "9-MERGE_ON_READ-1",
-        "9-MERGE_ON_READ-100",
     ),
     "tests/queries/test_expression_skipping.py::test_an_expression_index_leaves_out_files_and_no_rows": (
         "9-MERGE_ON_READ",
