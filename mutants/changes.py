@@ -1,16 +1,18 @@
 """The changes that break a line: one small piece of text of a module replaced by another, found in its syntax tree.
 
-Left alone is what no test should mind: docstrings, texts of errors and warnings, annotations, assertions (the `strict`
-of a `zip` is one), f-strings (before Python 3.12 their positions are wrong).
+Left alone is what no test should mind: docstrings, texts of errors and warnings, annotations, assertions, f-strings
+(before Python 3.12 their positions are wrong), and what `unnoticeable` names.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+from mutants.unnoticeable import ROUND_NUMBERS, compares_round_number, is_left_out, name_of, steers_sharing_out
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
@@ -146,10 +148,15 @@ class _Finder:
         self._statement: ast.stmt = ast.Pass(lineno=1, col_offset=0)
         self._constant = ""
 
+    @property
+    def _is_round(self) -> bool:
+        """Whether the statement gives a round number its value."""
+        return any(name_of(target) in ROUND_NUMBERS for target in targets_of(self._statement))
+
     def found(self) -> Iterator[Change]:
         """Changes in the bodies of functions, and in numbers and texts that the module names."""
         for node in self._source.tree.body:
-            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            target = next(iter(targets_of(node)), None)
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(target, ast.Name) and node.value:
                 self._statement, self._constant = node, target.id
                 yield from self._expression(node.value) if target.id != "__all__" else ()
@@ -194,7 +201,7 @@ class _Finder:
         elif isinstance(node, ast.Expr) and isinstance(node.value, (ast.Yield, ast.YieldFrom)):
             yield self._change(node, f"if False: {self._source.of(node)}", "statement removed")
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Delete)):
-            targets = node.targets if not isinstance(node, ast.AugAssign) else []
+            targets = targets_of(node) if not isinstance(node, ast.AugAssign) else ()
             if not any(isinstance(target, (ast.Name, ast.Tuple)) for target in targets):
                 yield self._change(node, "pass", "statement removed")
         elif isinstance(node, (ast.Continue, ast.Break)):
@@ -211,7 +218,9 @@ class _Finder:
 
     def _expression(self, node: ast.expr) -> Iterator[Change]:
         source = self._source
-        if isinstance(node, ast.JoinedStr):
+        if isinstance(node, ast.JoinedStr) or steers_sharing_out(node):
+            return
+        if isinstance(node, ast.Compare) and compares_round_number(node):
             return
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             words = _COMPARISONS[type(node.ops[0])]
@@ -227,7 +236,8 @@ class _Finder:
         elif isinstance(node, ast.IfExp):
             yield self._change(node.test, f"not ({source.of(node.test)})", "condition negated")
         elif isinstance(node, ast.Constant):
-            yield from (self._change(node, new, "constant changed") for new in _other_values(node.value))
+            if not (self._is_round and isinstance(node.value, (int, float))):
+                yield from (self._change(node, new, "constant changed") for new in _other_values(node.value))
         elif isinstance(node, ast.Call):
             yield from self._call(node)
             if _MESSAGES.search(source.of(node.func)):
@@ -239,19 +249,19 @@ class _Finder:
                     yield self._change(test, f"not ({source.of(test)})", "condition negated")
                     yield from self._expression(test)
             elif isinstance(child, ast.keyword):
-                yield from self._expression(child.value) if not _is_assertion(node, child) else ()
+                yield from self._expression(child.value) if not is_left_out(node, child) else ()
             elif isinstance(child, ast.expr) and not _is_type(node, child):
                 yield from self._expression(child)
 
     def _call(self, node: ast.Call) -> Iterator[Change]:
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = name_of(node.func)
         if name in _FUNCTIONS:
             end = self._source.end(node.func)
             yield self._between(end - len(name), end, _FUNCTIONS[name], "function swapped", node.lineno)
         if name == "len":
             yield self._change(node, f"({self._source.of(node)} + 1)", "one more")
         for keyword in node.keywords:
-            if keyword.arg is not None and not _is_assertion(node, keyword):
+            if keyword.arg is not None and not is_left_out(node, keyword):
                 value_end = self._source.end(keyword.value)
                 start = value_end - len(self._source.of(keyword.value).encode()) - len(keyword.arg) - 1
                 more = re.match(rb"\s*,", self._source.text[value_end:])
@@ -265,6 +275,13 @@ class _Finder:
         new, times = re.subn(edge + re.escape(words[0]).replace(r"\ ", r"\s+") + edge, words[1], between)
         if times == 1 and "#" not in between:
             yield self._between(start, end, new, kind, right.lineno)
+
+
+def targets_of(node: ast.stmt) -> Sequence[ast.expr]:
+    """What a statement gives a value to, or deletes."""
+    if isinstance(node, (ast.Assign, ast.Delete)):
+        return node.targets
+    return (node.target,) if isinstance(node, (ast.AnnAssign, ast.AugAssign)) else ()
 
 
 def _other_values(value: object) -> list[str]:
@@ -283,12 +300,6 @@ def _is_text(node: ast.BinOp) -> bool:
     return any(
         isinstance(s, ast.JoinedStr) or (isinstance(s, ast.Constant) and isinstance(s.value, str)) for s in sides
     )
-
-
-def _is_assertion(node: ast.expr, keyword: ast.keyword) -> bool:
-    """Whether it is the `strict` of a `zip`: that both sides have one length, which no caller can make untrue."""
-    is_zip = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip"
-    return is_zip and keyword.arg == "strict"
 
 
 def _is_type(node: ast.expr, child: ast.expr) -> bool:

@@ -24,6 +24,7 @@ import coverage
 from coverage.numbits import numbits_to_nums, nums_to_numbits
 
 from mutants import ROOT
+from mutants.reach import FLOORS
 from mutants.recorder import FOLDER_VARIABLE
 
 FOLDER = ROOT / ".mutants"
@@ -45,15 +46,13 @@ class CoverageMap:
     seconds: Mapping[str, float]
     _found: dict[str, dict[int, list[str]]] = field(default_factory=dict)
 
-    def tests_of(self, path: str, lines: Iterable[int]) -> list[str]:
+    def tests_of(self, lines: Mapping[str, Iterable[int]]) -> list[str]:
         """The tests that execute any of these lines, the most specific first: those that execute the fewest lines.
 
-        Of each test function one case comes before any other case of it.
+        `lines`: path of a module → numbers. Of each test function one case comes before any other case of it.
         """
-        if path not in self._found:
-            self._found[path] = self._data.contexts_by_lineno(str(ROOT / path))
-        of_line = self._found[path]
-        tests = {test for line in lines for test in of_line.get(line, ()) if test in self.seconds}
+        found = [self._tests(path).get(line, ()) for path, numbers in lines.items() for line in numbers]
+        tests = {test for some in found for test in some if test in self.seconds}
         ranks: dict[str, int] = {}
         ranked: list[tuple[int, int, str]] = []
         for test in sorted(tests, key=lambda name: (self._sizes.get(name, 0), name)):
@@ -64,8 +63,13 @@ class CoverageMap:
 
     def executed(self, path: str) -> set[int]:
         """The lines of a module that any test executes."""
-        self.tests_of(path, ())
-        return {line for line, tests in self._found[path].items() if any(test in self.seconds for test in tests)}
+        return {line for line, tests in self._tests(path).items() if any(test in self.seconds for test in tests)}
+
+    def _tests(self, path: str) -> Mapping[int, Sequence[str]]:
+        """Number of a line → the tests that execute it."""
+        if path not in self._found:
+            self._found[path] = self._data.contexts_by_lineno(str(ROOT / path))
+        return self._found[path]
 
     @cached_property
     def _data(self) -> coverage.CoverageData:
@@ -84,8 +88,11 @@ class CoverageMap:
         return sizes
 
 
-def load(processes: int) -> CoverageMap:
-    """The map of this tree, brought up to date: in pieces, so that a run that is broken off goes on where it was."""
+def load(processes: int, *, unfinished: bool = False) -> CoverageMap:
+    """The map of this tree, brought up to date: in pieces, so that a run that is broken off goes on where it was.
+
+    `unfinished`: nothing more is recorded.
+    """
     known: dict[str, str] = json.loads(_FILES.read_text()) if _FILES.exists() else {}
     now = _files()
     move_lines({p: (text, now.get(p, "")) for p, text in known.items() if _is_module(p) and text != now.get(p)})
@@ -93,7 +100,7 @@ def load(processes: int) -> CoverageMap:
     known |= {path: held for path, held in now.items() if _is_module(path)}
     _keep_only(known)
     _FILES.write_text(json.dumps(known))
-    rest = sorted(now.keys() - known.keys())
+    rest = () if unfinished else sorted(now.keys() - known.keys(), key=_of_these_floors_first)
     for piece in (rest[first : first + PIECE] for first in range(0, len(rest), PIECE)):
         _record(piece, processes)
         _FILES.write_text(json.dumps(known := known | {path: now[path] for path in piece}))
@@ -105,6 +112,11 @@ def _files() -> dict[str, str]:
     modules = {_name(path): path.read_text() for path in (ROOT / "pyhudi").rglob("*.py")}
     tests = [path for room in ROOMS for path in (ROOT / "tests" / room).rglob("test_*.py")]
     return modules | {_name(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in tests}
+
+
+def _of_these_floors_first(name: str) -> tuple[bool, str]:
+    """The order of files of tests: those of a floor's own room say most of it."""
+    return name.split("/")[1] not in FLOORS, name
 
 
 def _name(path: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import coverage
 import pytest
 
-from mutants.sample import FLOORS
+from mutants.reach import FLOORS
 
 FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one set of files for each process
 

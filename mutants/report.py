@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from mutants.trials import Mutant, Outcome, Trial
 
-EQUIVALENT = "equivalent"  # a verdict of the page; mutants that have it don't count
+# Verdicts of the page on changes that no test can notice, or none should; mutants that have one are counted apart.
+LEFT_OUT = ("equivalent", "performance only", "measurement", "second defence")
 _JUDGED = re.compile(
     r"^\| `(?P<path>pyhudi/\S+)` \| `(?P<before>.+?)` → `(?P<after>.+?)` \| (?P<verdict>[^|]+?) \|", re.M
 )
@@ -25,24 +26,32 @@ def judged(page: str) -> Mapping[tuple[str, str, str], str]:
 
 
 def share(done: Sequence[Trial], verdicts: Mapping[tuple[str, str, str], str]) -> float:
-    """Per cent that were noticed, of those that are not equivalent; a run that never ends is noticed."""
-    counting = [trial for trial in done if verdicts.get(trial.mutant.name) != EQUIVALENT]
-    return 100 * sum(t.outcome is not Outcome.SURVIVED for t in counting) / max(1, len(counting))
+    """Per cent that were noticed, of those that were not judged to be left out; a run that never ends is noticed."""
+    return _noticed(_counting(done, verdicts))
+
+
+def _noticed(trials: Sequence[Trial]) -> float:
+    return 100 * sum(trial.outcome is not Outcome.SURVIVED for trial in trials) / max(1, len(trials))
+
+
+def _counting(done: Sequence[Trial], verdicts: Mapping[tuple[str, str, str], str]) -> list[Trial]:
+    return [trial for trial in done if verdicts.get(trial.mutant.name) not in LEFT_OUT]
 
 
 def table(done: Sequence[Trial], verdicts: Mapping[tuple[str, str, str], str]) -> str:
-    """A Markdown table: a row per floor, and one for all."""
+    """A Markdown table: a row per floor, and one for all; the last column counts judged lines, too."""
     lines = [
-        "| floor | lines | noticed | timed out | survived | equivalent | per cent |",
-        "|---|---|---|---|---|---|---|",
+        "| floor | lines | judged | noticed | timed out | survived | per cent | with those judged |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     floors = sorted({trial.mutant.floor for trial in done})
     for name, chosen in [*((f, [t for t in done if t.mutant.floor == f]) for f in floors), ("all", done)]:
-        equivalent = [t for t in chosen if verdicts.get(t.mutant.name) == EQUIVALENT]
-        counting = [t for t in chosen if t not in equivalent]
+        counting = _counting(chosen, verdicts)
         counts = [sum(t.outcome is outcome for t in counting) for outcome in _COLUMNS]
-        cells = [name, len(chosen), *counts, len(equivalent), f"{share(chosen, verdicts):.0f}"]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
+        shares = [f"{_noticed(some):.0f}" for some in (counting, chosen)]
+        lines.append(
+            "| " + " | ".join(map(str, [name, len(chosen), len(chosen) - len(counting), *counts, *shares])) + " |"
+        )
     return "\n".join(lines)
 
 

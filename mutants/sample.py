@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from mutants import ROOT
 from mutants.changes import Change, Source
+from mutants.reach import lines_that_count, users
 from mutants.relevance import interleaved, words
 from mutants.trials import Mutant
 
+# Limits are constants with MAX in their names; a test of the source compares each with its row in SECURITY.md.
+LIMITS_TEST = "tests/house/test_security.py::test_every_limit_on_the_page_is_in_the_code_with_this_value"
+
 if TYPE_CHECKING:
     from mutants.coverage_map import CoverageMap
-
-FLOORS = ("actions", "timeline", "merge", "filegroup", "formats", "index", "services")
 
 
 def draw(floors: Sequence[str], count: int, seed: int) -> Iterator[tuple[str, str, Source, Change]]:
@@ -35,15 +37,15 @@ def draw(floors: Sequence[str], count: int, seed: int) -> Iterator[tuple[str, st
             choices = [change for change in source.changes if change.line == line]
             # The seed and the line say the change, whatever other lines there are.
             random.Random(f"{seed} {path} {line}").shuffle(choices)
-            chosen = next((change for change in choices if _can_be_tried(source, change)), None)
+            chosen = next((change for change in choices if _can_be_tried(path, source, change)), None)
             if chosen is not None:
                 drawn += 1
                 yield floor, path, source, chosen
 
 
-def _can_be_tried(source: Source, change: Change) -> bool:
-    """Not a constant that only other modules use: which lines those are is not known here."""
-    return bool(not change.name or _lines_that_name(source, change.name)) and source.compiles(change)
+def _can_be_tried(path: str, source: Source, change: Change) -> bool:
+    """Not a constant that no function of these floors uses: what the others execute is not known here."""
+    return bool(not change.name or users(path, change.name)) and source.compiles(change)
 
 
 def _lines(floor: str) -> Iterator[tuple[str, Source, int]]:
@@ -61,8 +63,9 @@ def mutant(
     many as the limits allow.
     """
     before, after = source.before_and_after(change)
-    executed = known.tests_of(path, _executed_with(source, change, known.executed(path)))
+    executed = known.tests_of(lines_that_count(path, change, known.executed(path)))
     tests = interleaved(executed, words(f"{path} {_function_of(source, change)} {before}"))
+    of_source = (LIMITS_TEST,) if "MAX" in change.name else ()
     chosen: list[str] = []
     took = 0.0
     for test in tests:
@@ -72,14 +75,7 @@ def mutant(
             took += known.seconds[test]
     if not chosen and tests:
         chosen, took = tests[:1], known.seconds[tests[0]]
-    return Mutant(floor, path, change, before, after, tuple(chosen), took)
-
-
-def _executed_with(source: Source, change: Change, executed: set[int]) -> set[int]:
-    """The lines that are executed when the changed piece is; of a constant those of the functions that name it."""
-    if not change.name:
-        return {change.line} if change.line in executed else {change.statement}
-    return _lines_that_name(source, change.name)
+    return Mutant(floor, path, change, before, after, (*of_source, *chosen), took)
 
 
 def _function_of(source: Source, change: Change) -> str:
@@ -87,9 +83,3 @@ def _function_of(source: Source, change: Change) -> str:
     functions = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)]
     around = [node for node in functions if node.lineno <= change.line <= (node.end_lineno or 0)]
     return max(around, key=lambda node: node.lineno).name if around else ""
-
-
-def _lines_that_name(source: Source, name: str) -> set[int]:
-    functions = [node for node in ast.walk(source.tree) if isinstance(node, ast.FunctionDef)]
-    names = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)]
-    return {node.lineno for node in names if node.id == name}

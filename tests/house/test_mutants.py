@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Iterable, Mapping
 
 import pytest
 
 from mutants import ROOT
 from mutants.changes import Source
 from mutants.coverage_map import places_now
+from mutants.reach import FLOORS, lines_that_count, users
 from mutants.relevance import interleaved, words, words_of_test
-from mutants.report import judged, share, table
-from mutants.sample import FLOORS, draw, mutant
+from mutants.report import LEFT_OUT, judged, share, table
+from mutants.sample import LIMITS_TEST, draw, mutant
 from mutants.trials import Mutant, Outcome, Trial
+from mutants.unnoticeable import ROUND_NUMBERS, SHARING_OUT
+from tests.support.source import modules
 
 PATH = "pyhudi/merge/some.py"
 
@@ -73,6 +77,10 @@ def test_a_function_answers_something_else_of_its_type(returns: str, broken: str
         'x = "a text for people"',
         "x = y",
         "x = [*zip(a, b, strict=True)]",
+        "x = a(use_threads=True)",
+        "x = a.parallelism * 3",
+        "x = a > _READ_ROWS",
+        "held_bytes = 0",
     ],
 )
 def test_what_no_test_should_mind_is_left_alone(body: str) -> None:
@@ -101,6 +109,7 @@ def test_floors_get_the_same_number_of_lines() -> None:
 
 
 THIS = "tests/house/test_mutants.py"
+SEED_OF_HASHES = "pyhudi/formats/xx_hash.py"
 LENGTHS = {"long": 9.0, "short": 1.0, "shorter": 0.5}
 
 
@@ -109,8 +118,8 @@ class Known:
 
     seconds: Mapping[str, float] = {f"{THIS}::{name}": took for name, took in LENGTHS.items()}
 
-    def tests_of(self, path: str, lines: set[int]) -> list[str]:
-        return [*self.seconds]
+    def tests_of(self, lines: Mapping[str, Iterable[int]]) -> list[str]:
+        return [*self.seconds] if any(lines.values()) else []
 
     def executed(self, path: str) -> set[int]:
         return {1}
@@ -130,8 +139,9 @@ class Known:
 def test_the_most_specific_tests_are_run_as_many_as_the_limits_allow(
     most: int, seconds: float, chosen: tuple[str, ...]
 ) -> None:
-    source = Source(b"LIMIT = 1\n\n\ndef limit():\n    return LIMIT\n")
-    one = mutant("merge", PATH, source, source.changes[0], Known(), most, seconds)  # type: ignore[arg-type]
+    source = Source((ROOT / SEED_OF_HASHES).read_bytes())
+    change = next(change for change in source.changes if change.name == "_HUDI_SEED")
+    one = mutant("formats", SEED_OF_HASHES, source, change, Known(), most, seconds)  # type: ignore[arg-type]
 
     assert one.tests == tuple(f"{THIS}::{name}" for name in chosen)
     assert one.seconds == sum(LENGTHS[test] for test in chosen)
@@ -158,8 +168,48 @@ def trial(outcome: Outcome, before: str) -> Trial:
     return Trial(Mutant("merge", PATH, source.changes[0], before, "y", (), 0.0), outcome)
 
 
-def test_equivalent_lines_of_the_page_do_not_count_and_others_that_survive_do() -> None:
-    page = f"| `{PATH}` | `a \\| b` → `y` | equivalent | why |\n| `{PATH}` | `c` → `y` | second defence | why |\n"
+def test_a_limit_is_looked_after_by_the_test_of_its_row_in_the_page_of_limits() -> None:
+    path = "pyhudi/formats/hash_ring.py"
+    source = Source((ROOT / path).read_bytes())
+    change = next(change for change in source.changes if change.name == "_NODES_MAX")
+
+    assert mutant("formats", path, source, change, Known(), 5, 60).tests[0] == LIMITS_TEST  # type: ignore[arg-type]
+    assert (ROOT / LIMITS_TEST.partition("::")[0]).read_text().count(f"def {LIMITS_TEST.partition('::')[2]}(") == 1
+
+
+def line_with(path: str, text: str) -> int:
+    """The number of the one line of a module that has this text."""
+    (number,) = (number for number, line in enumerate((ROOT / path).read_text().splitlines(), 1) if text in line)
+    return number
+
+
+def test_a_default_value_is_looked_after_by_what_executes_the_function() -> None:
+    path = "pyhudi/timeline/heartbeat.py"
+
+    assert line_with(path, "self._stopped = threading.Event()") in users(path, "DEFAULT_INTERVAL_MS")[path]
+
+
+def test_a_constant_is_looked_after_by_what_uses_it_in_other_modules_too() -> None:
+    assert users("pyhudi/formats/hfile/entries.py", "MAX_KEY_BYTES").keys() == {"pyhudi/formats/hfile/writer.py"}
+
+
+def test_a_function_that_remembers_its_answers_is_looked_after_by_what_calls_it() -> None:
+    path = "pyhudi/formats/avro/checked.py"
+    source = Source((ROOT / path).read_bytes())
+    first = line_with(path, "def _checked(") + 1
+    inside = next(one for one in source.changes if one.line >= first and not one.name)
+
+    counting = lines_that_count(path, inside, {inside.line})
+
+    assert counting[path] == {inside.line, line_with(path, "return _kept(")}
+
+
+def test_judged_lines_of_the_page_are_counted_apart_and_others_that_survive_are_not() -> None:
+    page = (
+        f"| `{PATH}` | `a \\| b` → `y` | equivalent | why |\n"
+        f"| `{PATH}` | `c` → `y` | second defence | why |\n"
+        f"| `{PATH}` | `g` → `y` | not judged yet | |\n"
+    )
     verdicts = judged(page)
     done = [
         trial(Outcome.SURVIVED, "a | b"),
@@ -167,13 +217,31 @@ def test_equivalent_lines_of_the_page_do_not_count_and_others_that_survive_do() 
         trial(Outcome.NOTICED, "d"),
         trial(Outcome.TIMED_OUT, "e"),
         trial(Outcome.NOTICED, "f"),
+        trial(Outcome.SURVIVED, "g"),
     ]
 
     assert share(done, verdicts) == 75
     assert table(done, verdicts).splitlines()[2:] == [
-        "| merge | 5 | 2 | 1 | 1 | 1 | 75 |",
-        "| all | 5 | 2 | 1 | 1 | 1 | 75 |",
+        "| merge | 6 | 2 | 2 | 1 | 1 | 75 | 50 |",
+        "| all | 6 | 2 | 2 | 1 | 1 | 75 | 50 |",
     ]
+
+
+def test_lines_that_the_page_leaves_out_are_there_and_can_be_broken_so() -> None:
+    page = judged((ROOT / "docs" / "contributing" / "mutants.md").read_text())
+    left_out = {name for name, verdict in page.items() if verdict in LEFT_OUT}
+    sources = {path: Source((ROOT / path).read_bytes()) for path in {path for path, *_ in left_out}}
+    possible = {(path, *one.before_and_after(change)) for path, one in sources.items() for change in one.changes}
+
+    assert left_out - possible == set(), "rows of lines that have changed since: judge them anew, or remove them"
+
+
+def test_names_that_are_not_broken_are_names_of_the_floors() -> None:
+    trees = [tree for path, tree in modules().items() if path.split("/")[1] in FLOORS]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    there = {getattr(node, kind, None) for node in nodes for kind in ("id", "attr", "arg")}
+
+    assert {*ROUND_NUMBERS, *SHARING_OUT} - there == set()
 
 
 def test_what_was_recorded_of_a_module_moves_with_its_lines() -> None:
