@@ -23,7 +23,7 @@ def main() -> int:
     given = arguments()
     if given.fresh:
         coverage_map.forget()
-    known = coverage_map.load(given.processes, unfinished=given.unfinished)
+    known = coverage_map.load(given.processes, cases=given.cases, unfinished=given.unfinished)
     verdicts = judged(PAGE.read_text() if PAGE.exists() else "")
     drawn = draw(given.only or FLOORS, given.count, given.seed)
     mutants = [mutant(*one, known, given.tests, given.seconds) for one in drawn]
@@ -59,6 +59,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 2), help="lines at a time")
     parser.add_argument("--at-least", type=float, default=90, help="per cent to notice (default %(default)s)")
     parser.add_argument("--again", action="store_true", help="only those that survived the last run of this seed")
+    parser.add_argument("--cases", type=int, default=0, help="most of a test function to record (default all)")
     parser.add_argument("--unfinished", action="store_true", help="the map as far as it is, nothing is recorded")
     parser.add_argument("--fresh", action="store_true", help="record anew which lines the tests execute")
     return parser.parse_args()

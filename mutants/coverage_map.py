@@ -25,14 +25,14 @@ from coverage.numbits import numbits_to_nums, nums_to_numbits
 
 from mutants import ROOT
 from mutants.reach import FLOORS
-from mutants.recorder import FOLDER_VARIABLE
+from mutants.recorder import CASES_VARIABLE, FOLDER_VARIABLE
 
 FOLDER = ROOT / ".mutants"
 # Rooms of fast tests. Left out: tests of the source itself, those that need Spark or servers, and those of concurrency,
 # whose writers are processes of their own.
 ROOMS = (
-    "actions", "contracts", "faults", "filegroup", "formats", "golden", "index", "java", "keygen", "locks", "merge",
-    "metadata", "model", "queries", "schema", "services", "sql", "storage", "table", "timeline", "view",
+    *FLOORS, "contracts", "golden", "metadata", "faults", "queries", "view", "table", "locks", "java", "schema",
+    "storage", "keygen", "model", "sql",
 )  # fmt: skip
 MARKS = "not spark and not judge and not slow and not sweep and not servers"
 PIECE = 16  # files of tests that are recorded by one run
@@ -88,10 +88,10 @@ class CoverageMap:
         return sizes
 
 
-def load(processes: int, *, unfinished: bool = False) -> CoverageMap:
+def load(processes: int, *, cases: int = 0, unfinished: bool = False) -> CoverageMap:
     """The map of this tree, brought up to date: in pieces, so that a run that is broken off goes on where it was.
 
-    `unfinished`: nothing more is recorded.
+    Args: cases: most of a test function that are recorded, 0: all; unfinished: nothing more is recorded.
     """
     known: dict[str, str] = json.loads(_FILES.read_text()) if _FILES.exists() else {}
     now = _files()
@@ -100,9 +100,9 @@ def load(processes: int, *, unfinished: bool = False) -> CoverageMap:
     known |= {path: held for path, held in now.items() if _is_module(path)}
     _keep_only(known)
     _FILES.write_text(json.dumps(known))
-    rest = () if unfinished else sorted(now.keys() - known.keys(), key=_of_these_floors_first)
+    rest = () if unfinished else sorted(now.keys() - known.keys(), key=_in_order)
     for piece in (rest[first : first + PIECE] for first in range(0, len(rest), PIECE)):
-        _record(piece, processes)
+        _record(piece, processes, cases)
         _FILES.write_text(json.dumps(known := known | {path: now[path] for path in piece}))
     return CoverageMap(json.loads(_SECONDS.read_text()))
 
@@ -114,9 +114,9 @@ def _files() -> dict[str, str]:
     return modules | {_name(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in tests}
 
 
-def _of_these_floors_first(name: str) -> tuple[bool, str]:
-    """The order of files of tests: those of a floor's own room say most of it."""
-    return name.split("/")[1] not in FLOORS, name
+def _in_order(name: str) -> tuple[int, str]:
+    """Files of tests as `ROOMS` has their rooms: first those of these floors, which say most of them."""
+    return ROOMS.index(name.split("/")[1]), name
 
 
 def _name(path: Path) -> str:
@@ -173,12 +173,13 @@ def forget() -> None:
         file.unlink(missing_ok=True)
 
 
-def _record(tests: Sequence[str], processes: int) -> None:
+def _record(tests: Sequence[str], processes: int, cases: int) -> None:
     record = FOLDER / "record"
     record.mkdir(parents=True, exist_ok=True)
     print(f"recording which lines {len(tests)} files of tests execute", file=sys.stderr)
     command = [sys.executable, "-m", "pytest", "-p", "mutants.recorder", "-p", "no:cacheprovider", "-q", "-m", MARKS]
     given = os.environ | {FOLDER_VARIABLE: str(record), "PYHUDI_SAMPLE": "1"}  # what `make test` runs
+    given |= {CASES_VARIABLE: str(cases)} if cases else {}
     subprocess.run([*command, "-n", str(processes), "--dist", "worksteal", *tests], cwd=ROOT, env=given, check=False)
     merge_records(record)
 

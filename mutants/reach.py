@@ -52,7 +52,7 @@ class Module:
 
     @cached_property
     def named(self) -> Mapping[str, set[ast.expr]]:
-        """Name → where it stands, as a name by itself."""
+        """Name → where it is, as a name by itself."""
         found: dict[str, set[ast.expr]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Name):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import coverage
@@ -12,6 +12,7 @@ import pytest
 
 from mutants.reach import FLOORS
 
+CASES_VARIABLE = "PYHUDI_MUTANTS_CASES"  # of each test function so many cases are recorded; all, when it is not set
 FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one set of files for each process
 
 
@@ -33,6 +34,11 @@ class Recorder:
         )
         self._coverage.start()
 
+    @pytest.hookimpl(trylast=True)  # after pytest has chosen by markers
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if most := os.environ.get(CASES_VARIABLE):
+            items[:] = some_cases(items, int(most))
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._coverage.switch_context(item.nodeid)
@@ -52,6 +58,18 @@ class Recorder:
         self._coverage.save()
         passed = {test: round(took, 3) for test, took in self._seconds.items() if test not in self._bad}
         (self._folder / f"seconds.{self._process}.json").write_text(json.dumps(passed))
+
+
+def some_cases(items: Sequence[pytest.Item], most: int) -> list[pytest.Item]:
+    """Of each test function its first and its last case, and those between them as evenly as it goes."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen: set[pytest.Item] = set()
+    for cases in functions.values():
+        steps = min(most, len(cases)) - 1
+        chosen |= {cases[round(step * (len(cases) - 1) / max(1, steps))] for step in range(steps + 1)}
+    return [item for item in items if item in chosen]
 
 
 def pytest_configure(config: pytest.Config) -> None:

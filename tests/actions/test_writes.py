@@ -393,3 +393,20 @@ def test_an_ordering_column_does_not_become_text_by_a_write() -> None:
         table.write("upsert", as_text, **{"pyhudi.schema.allow.kind.change": "true"})
 
     assert table.read().schema.field("ts").type == pa.int64()
+
+
+@pytest.mark.parametrize(
+    ("operation", "option", "rows"),
+    [
+        ("insert", "combine_before_insert", 1),
+        ("insert", "combine_before_upsert", 2),
+        ("bulk_insert", "combine_before_upsert", 2),
+        ("bulk_insert", "combine_before_insert", 1),
+    ],
+)
+def test_rows_with_one_key_are_combined_when_the_option_of_their_operation_says_so(
+    table: TestTable, operation: str, option: str, rows: int
+) -> None:
+    table.write(operation, rows_of(("a", "x", 1, 10), ("a", "x", 2, 11)), **{option: "true"})
+
+    assert len(table.rows()) == rows

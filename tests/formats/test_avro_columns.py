@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.errors import HudiError, SchemaMismatch
+from pyhudi.errors import CorruptFile, HudiError, SchemaMismatch
 from pyhudi.formats.avro.decode import AvroDecoder
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.schema import avro_from_arrow
@@ -177,3 +177,14 @@ def test_a_null_where_the_schema_has_none_is_refused() -> None:
 
     with pytest.raises(SchemaMismatch, match="'s' has nulls"):
         AvroEncoder(schema).encode(pa.RecordBatch.from_pydict({"s": ["a", None]}))
+
+
+@pytest.mark.parametrize("branches", [["string"], ["null", "string"], ["string", "null"], ["null", "string", "long"]])
+@pytest.mark.parametrize("behind", [-1, 0, 1])
+def test_a_branch_that_a_union_does_not_have_is_refused(branches: list[str], behind: int) -> None:
+    schema = json.dumps({"type": "record", "name": "r", "fields": [{"name": "s", "type": branches}]})
+    branch = -1 if behind < 0 else len(branches) + behind
+    row = bytes([2 * branch if branch >= 0 else 1, *[2] * 20])
+
+    with pytest.raises(CorruptFile, match=f"no branch {branch}"):
+        AvroDecoder(schema, unions=True).decode(*_laid_out([row]))

@@ -170,3 +170,23 @@ def test_a_record_index_that_is_not_to_be_trusted_loses_and_doubles_no_row(fault
     assert found == tagged(table.meta, rows, "GLOBAL_SIMPLE", LocalEngine())
     if fault != "another table's":
         assert found == expected
+
+
+@pytest.mark.parametrize(("ordering", "place"), [(5, "x"), (7, "x"), (9, "y")])
+def test_a_row_moves_to_another_partition_when_it_is_newer_than_the_stored_one_with_its_log_files(
+    ordering: int, place: str
+) -> None:
+    options = {
+        **ON,
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.compact.inline": "false",
+        RECORDS[GLOBAL]: "true",
+        "hoodie.record.index.update.partition.path": "true",
+        "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+    }
+    table = TestTable(options=options, metadata_by_default=True)
+    table.upsert(("a", "x", 3, 1), ("b", "x", 3, 1))
+    table.upsert(("a", "x", 8, 2))
+    table.upsert(("a", "y", ordering, 3))
+
+    assert [row[:3] for row in table.rows() if row[0] == "a"] == [("a", place, max(ordering, 8))]

@@ -246,3 +246,16 @@ def test_an_archiving_that_falls_into_the_listing_of_a_reader_hides_no_rows(vers
 
     assert TestTable(torn).rows() == rows
     assert history(table)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_markers_that_were_left_go_with_their_instant_and_others_stay(version: str) -> None:
+    table = table_of(version)
+    times = upserts(table, 6)
+    for time in (times[0], times[-1]):
+        table.storage.write(f".hoodie/.temp/{time}/x/f_0-0-0_{time}.parquet.marker.CREATE", b"")
+    gone = archived(table).instant_times
+
+    assert times[0] in gone
+    assert times[-1] not in gone
+    assert [entry.name for entry in table.storage.list(".hoodie/.temp")] == [times[-1]]

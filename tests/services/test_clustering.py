@@ -8,12 +8,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError, CorruptFile, TableError
 from pyhudi.filegroup.cluster import ClusterGroups
 from pyhudi.formats.clustering_plans import decode_clustering_plan
+from pyhudi.locks import open_lock
 from pyhudi.model.instant import ActionKind, State
+from pyhudi.model.options import WriteOptions
 from pyhudi.services.cluster import clustering
-from pyhudi.services.cluster.staleness import StalePlan
+from pyhudi.services.cluster.staleness import StalePlan, check_fresh
+from pyhudi.storage.clock import FixedClock, SystemClock
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS
 from tests.support.tables.small import Row, TestTable, rows_of
@@ -320,3 +324,62 @@ def test_an_overwrite_in_the_place_of_a_clustering_is_named() -> None:
     assert overwrite is not None
     with pytest.raises(CorruptFile, match=f"{overwrite.requested_time}.*found an overwrite"):
         clustering.Clustering().read(overwrite, table.meta)
+
+
+class Ids(FixedClock):
+    """Gives file groups this id first, and then others."""
+
+    def __init__(self, first: str) -> None:
+        super().__init__(SystemClock().now_ms())
+        self._first = [first]
+
+    def new_uuid(self) -> str:
+        return self._first.pop() if self._first else super().new_uuid()
+
+
+BUCKET_LIKE = "00000001-5e7c-4a1b-9c2d-000000000000"
+
+
+@pytest.mark.parametrize("others", [(), ("abcdef01-5e7c-4a1b-9c2d-000000000000",)])
+def test_file_groups_are_buckets_when_all_of_them_have_such_ids(others: tuple[str, ...]) -> None:
+    table = Clustered()
+    for number, file_id in enumerate((BUCKET_LIKE, *others)):
+        table.clock = Ids(file_id)
+        table.write("bulk_insert", rows_of((f"k{number}", "x", 1, number)), bulkinsert_shuffle_parallelism="1")
+    assert {path.split("/")[1][:8] for path in table.data_files()} == {i[:8] for i in (BUCKET_LIKE, *others)}
+
+    if others:
+        assert table.cluster().runs[0].files_written == 1
+    else:
+        with pytest.raises(ConfigError, match="are buckets of its index"):
+            table.cluster(clustering_plan_strategy_single_group_clustering_enabled="true")
+
+
+def test_the_first_of_the_file_groups_that_a_write_changed_unseen_is_named() -> None:
+    table = made("9", "MERGE_ON_READ")
+    began = table.meta
+    table.upsert(*(("abcef"[n], "xxxxy"[n], 9, 9) for n in range(5)))
+    options = WriteOptions.parse({}, table=table.meta.config)
+    context = ActionContext(
+        table.meta, table.engine, options, open_lock(options.lock, table.storage, table.clock), table.clock
+    )
+    plan = clustering.Clustering().plan(context)
+    assert plan is not None
+    write = table.meta.timeline.last_commit()
+    assert write is not None
+    check_fresh(write, plan, table.meta, table.meta)
+    first = min(file_slice.group for file_slice in plan.slices)
+
+    with pytest.raises(StalePlan, match=f"the deltacommit {write.requested_time} changed {first.file_id} in"):
+        check_fresh(write, plan, table.meta, began)
+
+
+def test_rows_that_only_log_files_hold_do_not_make_more_file_groups_than_planned() -> None:
+    table = Clustered("9", "MERGE_ON_READ", index_type="BUCKET", bucket_index_num_buckets="2")
+    for start in (0, 400):
+        table.upsert(*((f"k{n:04d}", "x", 1, n) for n in range(start, start + 400)))
+    size = sum(info.size_bytes for info in table.storage.walk("x") if ".log." in info.name)
+    result = table.cluster(index_type="SIMPLE", clustering_plan_strategy_target_file_max_bytes=str(size // 2 + 1))
+
+    assert result.runs[0].files_written <= 2
+    assert len(table.rows()) == 800

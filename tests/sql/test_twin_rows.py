@@ -76,3 +76,12 @@ def test_one_row_of_a_key_in_log_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="key '1' twice in one file group"):
         session.sql("UPDATE t SET v = 'z' WHERE id = 1 AND ts = 1")
     assert rows_of(place) == before
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_row_that_several_rows_of_a_source_delete_is_deleted(tmp_path: Path, table_type: str) -> None:
+    place = tmp_path / "t"
+    session = twins(place, {}, table_type)
+    source = "(SELECT * FROM (VALUES (2, 'c'), (2, 'd'), (3, 'd')) AS v(id, v))"
+    session.sql(f"MERGE INTO t USING {source} AS s ON t.id = s.id WHEN MATCHED THEN DELETE")
+    assert rows_of(place) == [(1, "a", 1), (1, "b", 2)]

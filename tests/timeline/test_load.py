@@ -18,7 +18,7 @@ from pyhudi.errors import StorageError
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.table_config import NewTable, TableConfig, new_table_properties
 from pyhudi.storage import MemoryStorage
-from pyhudi.timeline.load import load_timeline, time_of
+from pyhudi.timeline.load import is_complete, list_instant_files, load_timeline, time_of, timeline_of
 from pyhudi.timeline.table_properties import load_table_config
 from tests.support.storages.torn import TornStorage
 
@@ -26,6 +26,7 @@ Timelines = Callable[[], Iterator[tuple[str, MemoryStorage, dict[str, Any]]]]
 GoldenTimeline = Callable[[str, str], tuple[MemoryStorage, dict[str, Any]]]
 
 T, C = "20250713010535797", "20250713010536405"
+LATER = "20250713010537000"
 # "-> commit T (completed C), rollback T" and "-> T_C.commit, T.deltacommit"
 _WORDS = re.compile(r"(\w+) (\d{17})(?: \(completed (\d{17})\))?")
 _NAMES = re.compile(r"\b(\d{17})(?:_(\d{17}))?\.([a-z]+)\b(?!\.)")
@@ -226,3 +227,25 @@ def test_a_timeline_that_never_keeps_still_is_an_error() -> None:
 
     with pytest.raises(StorageError, match=r"\.hoodie/timeline changed during each of 100 listings"):
         load_timeline(TornStorage(storage, ".hoodie/timeline", changes), config(9))
+
+
+@pytest.mark.parametrize(
+    ("names", "complete"),
+    [
+        ([f"{T}_{C}.commit", f"{T}.commit.requested"], True),
+        ([f"{T}_{C}.commit"], False),
+        ([f"{T}_{C}.commit", f"{C}.deltacommit.requested"], False),
+        ([f"{T}_{C}.commit", f"{T}.commit.requested", f"{C}_{LATER}.deltacommit"], False),
+        ([f"{T}.commit.requested"], False),
+        ([], False),
+    ],
+)
+def test_instants_may_be_on_their_way_to_another_folder_unless_every_commit_has_its_requested_file(
+    names: list[str], complete: bool
+) -> None:
+    storage = MemoryStorage()
+    for name in names:
+        storage.write(f".hoodie/timeline/{name}", b"")
+    entries = list_instant_files(storage, config(9))
+
+    assert is_complete(timeline_of(entries, config(9)), entries) is complete
