@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one 
 class Recorder:
     """Lines go to coverage's own file, with the test's id as their context; seconds of passed tests to a JSON file.
 
+    The seconds are those of the processor: by the clock a busy machine would make each test a long one.
     A test that did not pass is left out: it could not tell a broken line from a good one.
     """
 
@@ -42,15 +44,15 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._coverage.switch_context(item.nodeid)
+        before_s = time.process_time()
         try:
             return (yield)
         finally:
             self._coverage.switch_context("")
+            self._seconds[item.nodeid] = time.process_time() - before_s
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.passed:
-            self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
-        else:
+        if not report.passed:
             self._bad.add(report.nodeid)
 
     def pytest_unconfigure(self) -> None:

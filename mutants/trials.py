@@ -26,9 +26,9 @@ from mutants.changes import Change
 
 # A broken line may ask for any amount of memory; the largest of the fast tests reserves 4 GiB of addresses.
 ADDRESSES_BYTES = 12 << 30
-# How much longer than when it was recorded a run may take before it is stopped: the machine may be busier.
+# How much longer than when it was recorded a run may take before it is stopped, in seconds of the processor.
 PATIENCE = 5
-STARTUP_S = 60.0  # a run's own time to import and collect, on a busy machine
+STARTUP_S = 60.0  # a run's own time to import and collect
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (tests/.*?)(?: - .*)?$", re.M)
 
 
@@ -158,7 +158,7 @@ def run(mutant: Mutant, copy: Copy) -> Trial:
     finally:
         module.write_bytes(good)
         _forget_compiled(module)
-    if code == -signal.SIGALRM:
+    if code in (-signal.SIGALRM, -signal.SIGPROF):
         return Trial(mutant, Outcome.TIMED_OUT)
     if code == pytest.ExitCode.USAGE_ERROR and "not found:" in output:
         raise StaleMap(output[-2000:])
