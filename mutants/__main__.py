@@ -29,9 +29,11 @@ def main() -> int:
     mutants = [mutant(*one, known, given.tests, given.seconds) for one in drawn]
     results = FOLDER / f"results-{given.seed}.json"
     before = json.loads(results.read_text()) if results.exists() else {}
-    if given.again:
-        mutants = [one for one in mutants if before.get("\n".join(one.name)) == Outcome.SURVIVED.value]
     done: list[Trial] = []
+    if given.again:
+        known_as = {one: before.get("\n".join(one.name), Outcome.SURVIVED.value) for one in mutants}
+        done = [Trial(one, Outcome(found)) for one, found in known_as.items() if found != Outcome.SURVIVED.value]
+        mutants = [one for one, found in known_as.items() if found == Outcome.SURVIVED.value]
     started_s = time.monotonic()
     for trial in trials.run_all(mutants, given.processes) if mutants else ():
         done.append(trial)
@@ -58,7 +60,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60, help="their time at most (default %(default)s)")
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 2), help="lines at a time")
     parser.add_argument("--at-least", type=float, default=90, help="per cent to notice (default %(default)s)")
-    parser.add_argument("--again", action="store_true", help="only those that survived the last run of this seed")
+    parser.add_argument(
+        "--again", action="store_true", help="only those that the last run of this seed did not notice, or not come to"
+    )
     parser.add_argument("--cases", type=int, default=0, help="most of a test function to record (default all)")
     parser.add_argument("--unfinished", action="store_true", help="the map as far as it is, nothing is recorded")
     parser.add_argument("--fresh", action="store_true", help="record anew which lines the tests execute")

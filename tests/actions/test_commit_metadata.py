@@ -125,3 +125,22 @@ def test_services_carry_values_on_too() -> None:
     assert instant is not None
     assert instant.action.value == "commit", "a compaction"
     assert newest(table) == {"_offset": "17"}
+
+
+# ---- the operation ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "operation", ["bulk_insert", "insert", "upsert", "delete", "insert_overwrite", "insert_overwrite_table"]
+)
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_write_says_its_operation_in_its_result_and_its_commit(version: str, table_type: str, operation: str) -> None:
+    table = table_of(version, **{"hoodie.datasource.write.table.type": table_type})
+    result = table.write(operation, rows_of(("a", "x", 2, 2)))
+    instant = table.meta.timeline.last_commit()
+    assert instant is not None
+
+    assert result.operation == operation.upper()
+    assert result.instant_time == instant.requested_time
+    assert table.meta.commits.metadata(instant).operation_type == operation.upper()

@@ -65,3 +65,18 @@ def test_a_null_type_compares_with_each() -> None:
     for kind in KINDS:
         assert stored_is_greater([pa.nulls(1)], [pa.nulls(1, kind)]).tolist() == [False]
         assert stored_is_greater([pa.nulls(1, kind)], [pa.nulls(1)]).tolist() == [False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "least"),
+    [
+        (pa.int64(), -(2**63)), (pa.float64(), float("-inf")), (pa.decimal128(5, 2), Decimal("-999.99")),
+        (pa.timestamp("us"), -1), (pa.date32(), -1), (pa.string(), ""), (pa.bool_(), False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_nothing_is_less_than_every_value(kind: pa.DataType, least: object) -> None:
+    nothing, value = pa.nulls(1, kind), pa.array([least], kind)
+
+    assert stored_is_greater([value], [nothing]).tolist() == [True]
+    assert stored_is_greater([nothing], [value]).tolist() == [False]

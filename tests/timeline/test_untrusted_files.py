@@ -193,3 +193,16 @@ def test_properties_with_a_version_that_is_none_are_refused(version: str) -> Non
     storage.write(".hoodie/hoodie.properties", f"hoodie.table.name=t\nhoodie.table.version={version}\n".encode())
     with pytest.raises(CorruptFile, match="expected properties with a right"):
         load_table_config(storage, FixedClock(0))
+
+
+@pytest.mark.parametrize("completed", [["20240101000000009", None], ["20240101000000009", "20240101000000005"]])
+def test_instants_that_are_archived_twice_stand_in_the_order_of_their_completion(completed: list[str | None]) -> None:
+    storage = MemoryStorage()
+    log = ArchiveLog(storage, "a")
+    entry = archive_entry(TIME, ActionKind.COMMIT, State.COMPLETED, BODY, TIME)
+    for time in completed:
+        log.append([[{**entry, "stateTransitionTime": time}]], 1)
+
+    times = [instant.completion_time for instant in log.times()]
+
+    assert times == sorted(completed, key=lambda time: time or "")
