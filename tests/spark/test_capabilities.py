@@ -103,7 +103,7 @@ def test_settings_of_the_session_are_listed_with_their_values_even_if_they_are_s
 
 @pytest.mark.parametrize("present", [capabilities.PRESENT, WITHOUT], ids=["present", "without"])
 def test_settings_that_are_read_once_are_those_of_the_first_look(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, present: Capabilities
+    spark: Any, monkeypatch: pytest.MonkeyPatch, present: capabilities.Capabilities
 ) -> None:
     if FLAVOUR == "connect" and present is WITHOUT and capabilities.PRESENT.lists_settings:
         pytest.skip("a server of this version does not give every single setting; all of them are listed there")
