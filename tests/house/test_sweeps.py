@@ -78,16 +78,24 @@ def test_a_test_that_no_table_has_keeps_all_its_cases() -> None:
     assert kept_of(mark_sweeps, Case("tests/a.py::test", "a"), Case("tests/a.py::test", "b")) == ["a", "b"]
 
 
-def test_on_connect_a_file_has_its_first_case_and_named_ones_and_files_of_sessions_have_all() -> None:
-    whole = f"tests/spark/{sorted(on_connect.WHOLE)[0]}.py::test"
+def test_on_connect_a_file_has_its_first_case_or_named_ones_and_files_of_sessions_have_all() -> None:
+    whole, shown = (f"tests/spark/{sorted(table)[0]}.py::test" for table in (on_connect.WHOLE, on_connect.SHOWN))
     mark, other = on_connect.mark_repetitions, "tests/spark/test_other.py::test"
 
     assert kept_of(mark, *(Case(other, case) for case in "abc")) == ["a"]
     assert kept_of(mark, Case(other, "a", ["sweep"]), Case(other, "b"), Case(f"{other}_more", "c")) == ["b"]
     assert kept_of(mark, *(Case(whole, case) for case in "abc")) == ["a", "b", "c"]
+    assert kept_of(mark, *(Case(shown, case) for case in "abc")) == []
     named, ids = next(iter(on_connect.KEPT.items()))
     cases = [Case(f"tests/spark/test_other.py::{named}", case) for case in ("first", "second", *ids)]
-    assert kept_of(mark, *cases) == ["first", *ids]
+    assert kept_of(mark, *cases) == list(ids)
+
+
+def test_what_a_classic_session_leaves_to_connect_runs_there() -> None:
+    for name, ids in on_connect.LEFT.items():
+        test = f"tests/spark/test_other.py::{name}"
+        assert kept_of(on_connect.mark_left, *(Case(test, case) for case in (*ids, "another"))) == ["another"]
+        assert kept_of(on_connect.mark_repetitions, *(Case(test, case) for case in ids)) == list(ids)
 
 
 def test_tests_and_files_that_the_tables_name_are_there() -> None:
@@ -99,5 +107,7 @@ def test_tests_and_files_that_the_tables_name_are_there() -> None:
     spark = "".join(path.read_text() for path in (ROOT / "tests/spark").glob("test_*.py"))
 
     assert missing == []
-    assert [name for name in on_connect.KEPT if f"def {name}(" not in spark] == []
-    assert [name for name in on_connect.WHOLE if not (ROOT / f"tests/spark/{name}.py").exists()] == []
+    assert [name for name in (*on_connect.KEPT, *on_connect.LEFT) if f"def {name}(" not in spark] == []
+    assert [
+        name for name in on_connect.WHOLE | on_connect.SHOWN if not (ROOT / f"tests/spark/{name}.py").exists()
+    ] == []

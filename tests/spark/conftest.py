@@ -16,7 +16,7 @@ import pytest
 
 from pyhudi.spark.capabilities import PRESENT
 from tests.support.source import ROOT
-from tests.support.spark.on_connect import mark_repetitions
+from tests.support.spark.on_connect import mark_left, mark_repetitions
 from tests.support.spark.sessions import CONF, FLAVOUR, JVM_OPTIONS, own_connect_port
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
@@ -36,6 +36,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
         mark_repetitions([item for item in items if "tests/spark" in item.path.as_posix()])
+    else:
+        mark_left(items)
 
 
 @pytest.fixture(scope="session")

@@ -180,6 +180,11 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "tests/spark/test_merging.py::test_rows_written_and_read_by_spark_are_merged_by_the_caller_s_class": (
         "MERGE_ON_READ",
     ),
+    "tests/spark/test_writes.py::test_odd_partition_values_read_as_they_were_written": (
+        "a{b,c}",
+        "%41",
+        "a:b",
+    ),
     "tests/spark/test_writes.py::test_this_process_and_spark_write_the_same_table": (
         "SIMPLE",
         "BUCKET",
