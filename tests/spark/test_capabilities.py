@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 import pyhudi
 from pyhudi.errors import ConfigError
 from pyhudi.spark import capabilities, exchange
-from pyhudi.spark.capabilities import Capabilities
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.routing import numbers_by_partition, routed
 from pyhudi.spark.session import hudi_and_store_options, hudi_options, settings_read_once, store_options
