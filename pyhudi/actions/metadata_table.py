@@ -70,6 +70,7 @@ def _fault(meta: MetaClient) -> HudiError | None:
             return MetadataTableDamaged(
                 f"{meta.storage.root}: there is a metadata table without the partition 'files'."
             )
+        table.load_slices(table.partitions)
         for partition in table.partitions:
             check_log_files(table, partition)
         read_index_definitions(meta.storage)  # a death may have left a half of them

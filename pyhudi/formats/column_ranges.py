@@ -8,9 +8,10 @@ a float column with a not-a-number, of a type that has no order. Source: docs/fo
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,7 @@ __all__ = ["ColumnRange", "Plain", "RangesOfRows", "column_type", "has_order", "
 
 Plain: TypeAlias = bool | int | float | bytes | str
 _DIGITS = 40  # more than a decimal of 128 bits has
+_SCHEMAS = 64  # of which it is remembered how ranges are found: those of the tables that a process writes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +125,53 @@ def values_of(rows: pa.Table, name: str) -> pa.ChunkedArray:
 
 def range_of_values(name: str, values: pa.ChunkedArray) -> ColumnRange:
     """The range of all these values."""
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
-    kind = values.type
-    nothing = ColumnRange(name, kind, None, None, len(values), values.null_count)
-    if not has_order(kind) or nothing.nulls == nothing.values:
-        return nothing
-    if pa.types.is_floating(kind) and pc.any(pc.is_nan(values)).as_py():
-        return nothing
-    ends = pc.min_max(values)
-    try:
-        return replace(nothing, least=_plain(ends["min"]), greatest=_plain(ends["max"]))
-    except UnicodeDecodeError:  # text of a foreign file that is none
-        return nothing
+    return _range_of(_Column.of(name, values.type), values)
 
 
-def _plain(value: pa.Scalar) -> Plain | None:
-    kind = value.type
+class _Column(NamedTuple):
+    """What finding a range has to know of a column, looked up once for all rows of a schema."""
+
+    name: str
+    kind: pa.DataType  # of the values, where they are in a dictionary
+    is_coded: bool
+    is_ordered: bool
+    is_floating: bool
+
+    @classmethod
+    def of(cls, name: str, stored: pa.DataType) -> _Column:
+        kind = stored.value_type if pa.types.is_dictionary(stored) else stored
+        return cls(name, kind, kind != stored, has_order(kind), pa.types.is_floating(kind))
+
+
+@lru_cache(maxsize=_SCHEMAS)
+def _columns_of(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, _Column]:
+    """By name, those that rows of the schema have."""
+    kinds = {name: column_type(schema, name) for name in names}
+    return {name: _Column.of(name, kind) for name, kind in kinds.items() if kind is not None}
+
+
+@lru_cache(maxsize=_SCHEMAS)
+def _ranges_without_rows(names: tuple[str, ...], schema: pa.Schema) -> Mapping[str, ColumnRange]:
+    found = _columns_of(names, schema)
+    return {name: ColumnRange(name, column.kind, None, None, 0, 0) for name, column in found.items()}
+
+
+def _range_of(column: _Column, values: pa.ChunkedArray) -> ColumnRange:
+    if column.is_coded:
+        values = values.cast(column.kind)
+    count, nulls = len(values), values.null_count
+    least: Plain | None = None
+    greatest: Plain | None = None
+    if column.is_ordered and nulls != count and not (column.is_floating and pc.any(pc.is_nan(values)).as_py()):
+        ends = pc.min_max(values)
+        try:
+            least, greatest = _plain(ends["min"], column.kind), _plain(ends["max"], column.kind)
+        except UnicodeDecodeError:  # text of a foreign file that is none
+            least = greatest = None
+    return ColumnRange(column.name, column.kind, least, greatest, count, nulls)
+
+
+def _plain(value: pa.Scalar, kind: pa.DataType) -> Plain | None:
     if pa.types.is_temporal(kind):
         number = value.value  # type: ignore[attr-defined]
         return None if number is None else int(number)
@@ -158,17 +190,18 @@ class RangesOfRows:
 
     def __init__(self, names: Sequence[str], schema: pa.Schema | None = None) -> None:
         self._names = tuple(names)
-        self._found: dict[str, ColumnRange] = {}
-        if schema is not None:
-            self.add(schema.empty_table())
+        self._found = {} if schema is None else dict(_ranges_without_rows(self._names, schema))
 
     def add(self, rows: pa.Table, *, missing_as_null: bool = False) -> None:
         """Take these rows in. Columns that they lack are passed over, or count as nulls."""
+        columns = _columns_of(self._names, rows.schema)
         for name in self._names:
-            known = self._found.get(name)
-            if column_type(rows.schema, name) is not None:
-                more = range_of_values(name, values_of(rows, name))
-                self._found[name] = more if known is None else joined(known, more)
+            known, column = self._found.get(name), columns.get(name)
+            if column is not None:
+                more = _range_of(column, values_of(rows, name))
+                if known is not None and (known.values or known.data_type != more.data_type):
+                    more = joined(known, more)
+                self._found[name] = more
             elif missing_as_null and known is not None:
                 self._found[name] = joined(known, ColumnRange(name, known.data_type, None, None, len(rows), len(rows)))
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
-from pyhudi.metadata.group_files import GroupFiles, one_per_key
+from pyhudi.metadata.group_files import GroupFiles, encoded_records, one_per_key
 from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import record_schema
@@ -151,16 +151,19 @@ def _logs_of_groups(
     )
     own = group_numbers(partition, keys, len(groups), version)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
+    is_small = len(records) <= _ROWS_OF_ONE_THREAD
+    together = encoded_records(records, version) if is_small else None  # to encode a few takes as long as hundreds
 
     def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
-        rows = records.take(one_per_key(keys, np.flatnonzero(own == number)))
+        chosen = one_per_key(keys, np.flatnonzero(own == number))
+        values = encoded_records(records.take(chosen), version) if together is None else together.take(chosen)
         removed = deleted.filter(pa.array(own_deleted == number))
-        path, size_bytes = files.log_file(partition, name, rows, removed)
-        return _stat(groups[number], name, path, size_bytes, rows.num_rows, len(removed))
+        path, size_bytes = files.log_file(partition, name, keys.take(chosen), values, removed)
+        return _stat(groups[number], name, path, size_bytes, len(chosen), len(removed))
 
     numbers = np.union1d(own, own_deleted).tolist()
-    if len(records) <= _ROWS_OF_ONE_THREAD or len(numbers) == 1:
+    if is_small or len(numbers) == 1:
         yield from map(written, numbers)
         return
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-index") as pool:

@@ -131,24 +131,26 @@ class GroupFiles:
         self,
         partition: str,
         name: LogFileName,
-        records: pa.Table,
+        keys: pa.Array,
+        values: pa.Array,
         deleted: pa.Array,
         stands_for: Sequence[str] = (),
     ) -> tuple[str, int]:
-        """A log file with the records, and then the deletes, that there are; its path and its size in bytes.
+        """A log file with records, and then the deletes, that there are; its path and its size in bytes.
 
-        Args:   records: `sorted_by_key`; deleted: keys; stands_for: instants whose blocks these replace.
+        Args:   keys: of the records, in ascending order of their bytes; values: `encoded_records`, one for each key;
+                deleted: keys; stands_for: instants whose blocks these replace.
         """
         header = {HeaderKey.INSTANT_TIME: self.instant_time, HeaderKey.SCHEMA: stored_record_schema(self.table_version)}
         if stands_for:
             header[HeaderKey.COMPACTED_BLOCK_TIMES] = ",".join(stands_for)
         blocks = []
-        if records.num_rows:
-            blocks.append(encode_block(BlockType.HFILE_DATA, header, self._hfile(records)))
+        if len(keys):
+            blocks.append(encode_block(BlockType.HFILE_DATA, header, self._hfile(keys, values)))
         if len(deleted):
             within = pa.array([partition] * len(deleted), pa.string())
-            keys = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])
-            blocks.append(encode_block(BlockType.DELETE, header, delete.encode(keys)))
+            entries = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])
+            blocks.append(encode_block(BlockType.DELETE, header, delete.encode(entries)))
         return self._log(data_path(partition, str(name)), blocks)
 
     def base_file(
@@ -174,10 +176,10 @@ class GroupFiles:
             size_bytes = writer.close()
         return path, size_bytes, count
 
-    def _hfile(self, records: pa.Table) -> bytes:
+    def _hfile(self, keys: pa.Array, values: pa.Array) -> bytes:
         sink = io.BytesIO()
         writer = HFileWriter(sink, info={"schema": stored_record_schema(self.table_version).encode()})
-        writer.append_columns(records.column("key").combine_chunks(), encoded_records(records, self.table_version))
+        writer.append_columns(keys, values)
         writer.close()
         return sink.getvalue()
 

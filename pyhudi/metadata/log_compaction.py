@@ -23,7 +23,7 @@ from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.log.reader import LogBlock
 from pyhudi.metadata.compaction import of_schema, service_time
 from pyhudi.metadata.delta_commit import complete_delta_commit, next_log_name
-from pyhudi.metadata.group_files import GroupFiles
+from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_logs
 from pyhudi.metadata.partitions import MetadataKind, kind_of
@@ -132,7 +132,9 @@ def _merged(
     rows = of_schema(records, record_fields(version, kind_of(partition))) if records.num_rows else records
     name = next_log_name(table, found, instant_time)
     files = GroupFiles(table.meta.storage, version, instant_time)
-    path, size_bytes = files.log_file(partition, name, rows, deleted, stands_for=_instants(blocks))
+    keys = rows.column("key").combine_chunks()
+    values = encoded_records(rows, version) if len(keys) else keys  # deletes alone: of none
+    path, size_bytes = files.log_file(partition, name, keys, values, deleted, stands_for=_instants(blocks))
     yield WriteStat(
         file_id=name.file_id,
         path=path,

@@ -238,6 +238,7 @@ def _kept_up(table: MetadataTable, commit: TableCommit) -> str | None:
     if fresh:
         deleted = {data_path(path, name) for path, own in commit.change.partitions.items() for name in own.deleted}
         table = rebuild_partitions(replace(table, deleted=frozenset(deleted)), fresh, options)
+    table.load_slices([name for name in names if name not in fresh])
     updates = {name: _update(table, name, commit) for name in names if name not in fresh}
     return write_delta_commit(table, time, updates)
 

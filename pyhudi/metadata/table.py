@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -86,18 +87,31 @@ class MetadataTable:
         Raises: MetadataTableDamaged when there is no file group, or more than one of `files`.
         """
         if partition not in self._slices:
-            view = FileSystemView.load(self.meta, partitions=(partition,))
-            found = view.slices(partition)
-            # A record index with file groups for each partition of the table has none while there is no partition.
-            may_be_empty = partition == MetadataKind.RECORD_INDEX.value.prefix
-            if (not found and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(found) != 1):
-                raise MetadataTableDamaged(
-                    f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
-                    f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
-                )
-            self._check_base_files(partition, found)
-            self._slices[partition] = self._since_built(with_committed_bytes(self.meta, found))
+            self.load_slices((partition,))
         return self._slices[partition]
+
+    def load_slices(self, partitions: Sequence[str]) -> None:
+        """Look for the `slices` of several partitions at once: their commits are gone through once."""
+        wanted = [name for name in partitions if name not in self._slices]
+        if not wanted:
+            return
+        view = FileSystemView.load(self.meta, partitions=wanted)
+        found = {name: view.slices(name) for name in wanted}
+        for name, slices in found.items():
+            self._check_slices(name, slices)
+        checked = iter(self._since_built(with_committed_bytes(self.meta, [s for own in found.values() for s in own])))
+        for name, slices in found.items():
+            self._slices[name] = tuple(islice(checked, len(slices)))
+
+    def _check_slices(self, partition: str, found: Sequence[FileSlice]) -> None:
+        # A record index with file groups for each partition of the table has none while there is no partition.
+        may_be_empty = partition == MetadataKind.RECORD_INDEX.value.prefix
+        if (not found and not may_be_empty) or (partition == MetadataKind.FILES.value.prefix and len(found) != 1):
+            raise MetadataTableDamaged(
+                f"{self.meta.storage.root}: the partition {partition!r} has {len(found)} file groups; expected "
+                f"{'exactly one' if partition == MetadataKind.FILES.value.prefix else 'at least one'}."
+            )
+        self._check_base_files(partition, found)
 
     def _check_base_files(self, partition: str, slices: Sequence[FileSlice]) -> None:
         """Raises MetadataTableDamaged when a base file is missing that the newest instant to write one names: its slice
