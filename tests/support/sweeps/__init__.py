@@ -24,8 +24,8 @@ SAMPLED = os.environ.get("PYHUDI_SAMPLE") == "1"
 
 
 def examples(count: int) -> int:
-    """How many random examples a long test takes: a quarter of them in `make test`."""
-    return max(3, count // 4) if SAMPLED else count
+    """How many random examples a long test takes: a sixth of them in `make test`."""
+    return max(2, count // 6) if SAMPLED else count
 
 
 def mark_sweeps(items: Iterable[pytest.Item]) -> None:
