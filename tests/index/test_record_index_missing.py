@@ -10,7 +10,7 @@ from pyhudi.index.record_index import RecordIndexIgnored
 from tests.support.tables.small import TestTable
 
 
-def told(table: TestTable, value: int) -> list[str]:
+def complaints(table: TestTable, value: int) -> list[str]:
     """What an upsert says of an index that it can't use."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -22,8 +22,8 @@ def told(table: TestTable, value: int) -> list[str]:
 def test_only_a_write_that_has_keys_to_find_tells_that_the_index_is_missing(name: str) -> None:
     table = TestTable(options={"hoodie.index.type": name})
 
-    assert told(table, 1) == []
+    assert complaints(table, 1) == []
     for value in (2, 3):
-        (message,) = told(table, value)
+        (message,) = complaints(table, value)
         assert f"hoodie.index.type={name} finds keys without it" in message
     assert table.rows() == [("a", "x", 3, 3)]
