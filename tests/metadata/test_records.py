@@ -176,3 +176,20 @@ def test_records_from_before_and_after_an_upgrade_are_read_together(golden: Gold
     stats = [row["ColumnStatsMetadata"] for row in rows]
     assert {None, 7} <= {one["valueType"] and one["valueType"]["typeOrdinal"] for one in stats}
     assert all(one["minValue"]["member6"]["value"] for one in stats if one["columnName"] == "_hoodie_commit_time")
+
+
+@pytest.mark.parametrize(
+    ("hudi", "name"), [("0.15.0", "mdt_all_mor"), ("1.0.2", "mdt_all_cow"), ("1.2.0", "mdt_all_mor")]
+)
+def test_partitions_looked_for_together_have_the_slices_that_each_has_alone(
+    hudi: str, name: str, golden: Golden
+) -> None:
+    path, _ = golden(hudi, name)
+    together = _open(path)
+
+    together.load_slices(together.partitions)
+
+    assert len(together.partitions) > 3
+    assert {one: together.slices(one) for one in together.partitions} == {
+        one: _open(path).slices(one) for one in together.partitions
+    }
