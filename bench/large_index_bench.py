@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from bench.metadata_bench import shown, timed
 from pyhudi import HudiTable, write_hudi
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.table import MetadataTable
@@ -119,17 +117,6 @@ def lookup(path: Path, count: int, repeats: int) -> None:
 
             times.append(timed(find))
         shown(f"{wanted:,} of {count:,} keys in the record index", times[1:])
-
-
-def timed(run: Callable[[], object]) -> tuple[float, float]:
-    wall, processor = time.perf_counter(), time.process_time()
-    run()
-    return time.perf_counter() - wall, time.process_time() - processor
-
-
-def shown(name: str, times: list[tuple[float, float]]) -> None:
-    walls, processors = zip(*times, strict=True)
-    print(f"| {name} | {statistics.median(walls):.3f} | {statistics.median(processors):.3f} |", flush=True)
 
 
 def main() -> None:
