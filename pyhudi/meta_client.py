@@ -14,6 +14,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.near import names_in
 from pyhudi.timeline.commits import CommitBodies
 from pyhudi.timeline.load import is_complete, list_instant_files, timeline_of
 from pyhudi.timeline.read import TimelineReader
@@ -70,8 +71,7 @@ class MetaClient:
         Names of instants come once and leave once, and the newest write leaves only when it is undone: what had begun
         before the listing shows, whatever falls into it.
         """
-        entries = self.storage.list(self.config.timeline_path)
-        return self._instant_files == frozenset(entry.name for entry in entries)
+        return self._instant_files == names_in(self.storage, self.config.timeline_path)
 
     @property
     def commits(self) -> CommitBodies:

@@ -7,6 +7,7 @@ Source: docs/formats/metadata-table.md, "Keys", "Statistics", "Statistics of par
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -157,6 +158,7 @@ def partition_stats_deletions(
     return PartitionUpdate(nothing_known(table_version, MetadataKind.PARTITION_STATS), pa.array(keys, pa.string()))
 
 
+@lru_cache
 def nothing_known(table_version: int, kind: MetadataKind = MetadataKind.COLUMN_STATS) -> pa.Table:
     """No records of this kind."""
     return record_fields(table_version, kind).empty_table()

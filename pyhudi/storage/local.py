@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -33,6 +34,7 @@ __all__ = ["LocalStorage", "with_sync"]
 
 _PROCESS_TOKEN = SystemClock().new_uuid()[:8]  # with the process id: unique over machines that share a mount, and forks
 _COUNTER = itertools.count()
+_by_path = attrgetter("path")  # within one folder the order of names
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 
 
@@ -56,6 +58,10 @@ class LocalStorage:
     @property
     def keeps_order(self) -> bool:
         return False
+
+    @property
+    def is_near(self) -> bool:
+        return True
 
     def full_path(self, path: str) -> str:
         # As Hadoop's Path prints it: one slash, nothing escaped.
@@ -134,7 +140,17 @@ class LocalStorage:
             with entries:
                 found = [_file_info(child(path, entry.name), entry) for entry in entries if is_text(entry.name)]
         shown = (info for info in found if info is not None and (info.is_dir or not is_temporary(info.name)))
-        return tuple(sorted(shown, key=lambda info: info.name))
+        return tuple(sorted(shown, key=_by_path))
+
+    def names_in(self, path: str) -> frozenset[str]:
+        """The names of what `list` lists; no file is looked at, which takes most of its time."""
+        with self._translated(path):
+            try:
+                entries = os.scandir(self._local(path))
+            except (FileNotFoundError, NotADirectoryError):
+                return frozenset()
+            with entries:
+                return frozenset(entry.name for entry in entries if _is_listed(entry))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         folders, links = [path], FolderLinks(self.root)
@@ -274,6 +290,12 @@ def _exists_already(target: str) -> str:
     if os.path.islink(target) and status_or_none(target) is None:
         return f"{target} exists already: it is a symbolic link that leads nowhere. Remove the link."
     return f"{target} exists already."
+
+
+def _is_listed(entry: os.DirEntry[str]) -> bool:
+    if not is_text(entry.name) or (entry.is_symlink() and status_or_none(entry.path) is None):
+        return False
+    return not is_temporary(entry.name) or entry.is_dir()
 
 
 def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.file_memory import FileState, state_of
 from pyhudi.storage.file_size import READ_BYTES_MAX
+from pyhudi.storage.near import is_near, names_in
 from pyhudi.storage.paths import child, inside
 
 __all__ = ["Subfolder"]
@@ -33,6 +34,10 @@ class Subfolder:
     @property
     def keeps_order(self) -> bool:
         return self.storage.keeps_order
+
+    @property
+    def is_near(self) -> bool:
+        return is_near(self.storage)
 
     def full_path(self, path: str) -> str:
         return self.storage.full_path(self._outer(path))
@@ -60,6 +65,9 @@ class Subfolder:
 
     def list(self, path: str) -> tuple[FileInfo, ...]:
         return tuple(self._inner(entry) for entry in self.storage.list(self._outer(path)))
+
+    def names_in(self, path: str) -> frozenset[str]:
+        return names_in(self.storage, self._outer(path))
 
     def walk(self, path: str) -> Iterator[FileInfo]:
         return (self._inner(entry) for entry in self.storage.walk(self._outer(path)))
@@ -91,4 +99,5 @@ class Subfolder:
         return child(self.folder, inner) if inner else self.folder
 
     def _inner(self, entry: FileInfo) -> FileInfo:
-        return replace(entry, path=entry.path[len(self.folder) + 1 :])
+        path = entry.path[len(self.folder) + 1 :]
+        return FileInfo(path, entry.size_bytes, entry.modified_ms, entry.is_dir, entry.leads_to)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime, timezone, tzinfo
+from functools import lru_cache
 
 from pyhudi.errors import StorageError
 from pyhudi.model.filenames import InstantFileName
@@ -14,11 +15,13 @@ from pyhudi.model.instant import ActionKind, Instant, State, format_instant_time
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
 from pyhudi.storage.base import FileInfo, Storage
+from pyhudi.storage.near import is_near, names_in
 
 __all__ = ["is_complete", "list_instant_files", "load_timeline", "time_of", "timeline_of"]
 
 # A file may claim any time; no instant is older than the epoch, or younger than the last year that every zone reaches.
 _LAST_MS = int(datetime(9998, 12, 30, tzinfo=timezone.utc).timestamp() * 1000)
+_NAMES_KEPT = 4096
 _LISTINGS_MAX = 100  # two that agree are found at once, unless writers outrun the storage by far
 
 
@@ -71,6 +74,8 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
         if 0 < storage.listed_at_once >= len(entries) or names == known:
             return entries
         known = names
+        if is_near(storage) and names == names_in(storage, folder):
+            return entries
     raise StorageError(
         f"{storage.root}: {folder} changed during each of {_LISTINGS_MAX} listings, so its state at one moment "
         "could not be read. Read again when fewer writers are at work."
@@ -78,13 +83,17 @@ def list_instant_files(storage: Storage, config: TableConfig) -> tuple[FileInfo,
 
 
 def _instant(entry: FileInfo, layout_version: int, zone: tzinfo | None) -> Instant | None:
-    name = InstantFileName.parse(entry.name, layout_version)
+    name = _parsed(entry.name, layout_version)
     if name is None or name.action is ActionKind.SCHEMACOMMIT:
         return None
     completion_time = name.completion_time
     if name.state is State.COMPLETED and completion_time is None:
         completion_time = time_of(entry.modified_ms, zone)
     return Instant(name.requested_time, name.action, name.state, completion_time)
+
+
+# A write loads timelines some ten times, whose names are the same but for its own.
+_parsed = lru_cache(maxsize=_NAMES_KEPT)(InstantFileName.parse)
 
 
 def time_of(modified_ms: int, zone: tzinfo | None) -> str:

@@ -12,10 +12,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from pyhudi.storage.base import FileInfo, Storage
 from pyhudi.storage.folder_links import FolderLinks
+from pyhudi.storage.near import is_near
 
 __all__ = ["LISTING_THREADS", "is_partition_metadata", "listed_partitions"]
 
 LISTING_THREADS = 8  # folders listed at once; listing waits for the store, not for the processor
+_FEW_FOLDERS = 16  # of a near storage
 _LISTED_AHEAD = 4 * LISTING_THREADS  # folders: names of a million files would fill the memory of a slow taker
 _PARTITION_METADATA = ".hoodie_partition_metadata"
 
@@ -37,7 +39,8 @@ def listed_partitions(
     with ThreadPoolExecutor(LISTING_THREADS, thread_name_prefix="hudi-list") as pool:
         waiting: dict[Future[tuple[FileInfo, ...]], str] = {}
         while waiting or folders:
-            if len(folders) == 1 and not waiting:  # nothing to do meanwhile: other threads would only cost time
+            # Nothing to do meanwhile, or no longer than to begin threads: these would only cost time.
+            if not waiting and (len(folders) == 1 or (len(folders) <= _FEW_FOLDERS and is_near(storage))):
                 listed = [(path := folders.popleft(), storage.list(path))]
             else:
                 while folders and len(waiting) < _LISTED_AHEAD:

@@ -1,0 +1,54 @@
+"""What storages of this machine can do besides: names without a look at the files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyhudi.storage.base import Storage
+from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.near import is_near, names_in
+from pyhudi.storage.subfolder import Subfolder
+
+
+def test_the_disks_of_this_machine_are_near_and_their_subfolders_too(tmp_path: Path) -> None:
+    assert is_near(LocalStorage(str(tmp_path)))
+    assert is_near(Subfolder(LocalStorage(str(tmp_path)), "a"))
+    assert not is_near(MemoryStorage())
+    assert not is_near(Subfolder(MemoryStorage(), "a"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Of all that a folder may hold: `a` has files, a half-written one, folders, and links to each and to nothing."""
+    found = tmp_path / "a"
+    found.mkdir()
+    for name in ("file", "ä", ".pyhudi-1.tmp"):
+        (found / name).write_text("x")
+    for name in ("inner", ".pyhudi-folder.tmp"):
+        (found / name).mkdir()
+    for name, target in {"to_file": "file", "to_folder": "inner", "to_nothing": "nothing", "round": "round"}.items():
+        (found / name).symlink_to(target)
+    (found / ".pyhudi-round.tmp").symlink_to(".pyhudi-round.tmp")
+    return tmp_path
+
+
+def test_names_are_those_of_what_is_listed(folder: Path) -> None:
+    near = LocalStorage(str(folder))
+    assert names_in(near, "a") == {"file", "ä", "inner", ".pyhudi-folder.tmp", "to_file", "to_folder"}
+    assert names_in(near, "a") == {entry.name for entry in near.list("a")}
+    assert names_in(Subfolder(near, "a"), "") == names_in(near, "a")
+
+
+def test_a_folder_that_is_not_there_has_no_names(folder: Path) -> None:
+    near = LocalStorage(str(folder))
+    assert names_in(near, "b") == names_in(near, "a/file") == frozenset()
+
+
+@pytest.mark.parametrize("inner", [MemoryStorage(), Subfolder(MemoryStorage(), "below")], ids=["memory", "subfolder"])
+def test_other_storages_list_for_it(inner: Storage) -> None:
+    inner.write("a/one", b"1")
+    inner.write("a/two", b"2")
+    assert names_in(inner, "a") == {"one", "two"}
