@@ -45,7 +45,8 @@ def clean_if_due(table: MetadataTable, delta_commits_max: int) -> MetadataTable:
     if len(commits) <= _COMMITS_RETAINED or not _is_due(table, commits, min(_AFTER_COMPACTION, delta_commits_max)):
         return table
     earliest = commits[-_COMMITS_RETAINED]
-    files = {partition: tuple(_old_files(table, partition, earliest)) for partition in table.partitions}
+    view = FileSystemView.load(table.meta, partitions=table.partitions)
+    files = {partition: tuple(_old_files(view, partition, earliest)) for partition in table.partitions}
     files = {partition: names for partition, names in files.items() if names}
     instant_time = _instant_time(table, commits)
     if not files or instant_time is None:
@@ -90,9 +91,8 @@ def _instant_time(table: MetadataTable, commits: Sequence[Instant]) -> str | Non
     return time
 
 
-def _old_files(table: MetadataTable, partition: str, earliest: Instant) -> Iterator[str]:
+def _old_files(view: FileSystemView, partition: str, earliest: Instant) -> Iterator[str]:
     """Names of the files of slices that are older than the one that was the newest at `earliest`."""
-    view = FileSystemView.load(table.meta, partitions=(partition,))
     for group in view.groups.get(partition, ()):
         at = next((n for n, s in enumerate(group.slices) if s.base_instant <= earliest.requested_time), None)
         if at is not None:
