@@ -308,3 +308,11 @@ def test_a_meta_block_has_no_block_of_its_kind_before_it() -> None:
     data = written(ENTRIES[:50], bloom=BloomFilter(50, 1e-3))
     at = data.index(b"METABLKc")
     assert int.from_bytes(data[at + 16 : at + 24], "big", signed=True) == -1
+
+
+def test_the_first_data_block_has_none_before_it_and_others_say_where_theirs_begins() -> None:
+    data = written(ENTRIES[:50], block_bytes=200)
+    starts = [found.start() for found in re.finditer(rb"DATABLK\*", data)]
+    before = [int.from_bytes(data[at + 16 : at + 24], "big", signed=True) for at in starts]
+    assert len(starts) > 2
+    assert before == [-1, *starts[:-1]]

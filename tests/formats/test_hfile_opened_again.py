@@ -1,0 +1,73 @@
+"""An HFile that is opened again: nothing of it is read anew while it is the same file, and no file stays open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pyhudi.formats.hfile import HFileWriter
+from pyhudi.formats.hfile.kept_reader import open_hfile
+from pyhudi.storage import FixedClock, LocalStorage
+from pyhudi.storage import file_memory as files
+from pyhudi.storage.file_memory import FILES
+
+FAR = 1 << 45  # ms: long after any file here was written
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Files count as settled at once, and nothing is left for other tests."""
+    monkeypatch.setattr(files, "_CLOCK", FixedClock(FAR))
+    FILES.clear()
+    yield
+    FILES.clear()
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    write(tmp_path / "a", "one")
+    return LocalStorage(str(tmp_path))
+
+
+def write(path: Path, value: str) -> None:
+    with open(path, "wb") as sink:
+        writer = HFileWriter(sink)
+        for key in ("key", *(f"other {number:03}" for number in range(40))):  # more than is read at first
+            writer.append_columns(pa.array([key.encode()]), pa.array([value.encode() + os.urandom(1 << 16)]))
+        writer.close()
+
+
+def value(storage: LocalStorage) -> bytes:
+    with open_hfile(storage, "a", "a") as reader:
+        return dict(reader.lookup([b"key"]))[b"key"][:3]
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_it_is_the_reader_that_was_there_before(storage: LocalStorage) -> None:
+    with open_hfile(storage, "a", "a") as first:
+        pass
+    with open_hfile(storage, "a", "a") as second:
+        assert second is first
+        with open_hfile(storage, "a", "a") as meanwhile:
+            assert meanwhile is not first
+
+
+def test_a_file_that_was_written_anew_is_read_anew(storage: LocalStorage, tmp_path: Path) -> None:
+    assert value(storage) == value(storage) == b"one"
+    write(tmp_path / "b", "two")
+    os.replace(tmp_path / "b", tmp_path / "a")
+    assert value(storage) == b"two"
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not list open files")
+def test_no_file_stays_open(storage: LocalStorage) -> None:
+    before = open_files()
+    assert value(storage) == value(storage) == b"one"
+    assert open_files() == before
