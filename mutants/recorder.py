@@ -14,6 +14,7 @@ import pytest
 from mutants.reach import FLOORS
 
 CASES_VARIABLE = "PYHUDI_MUTANTS_CASES"  # of each test function so many cases are recorded; all, when it is not set
+WHOLE_VARIABLE = "PYHUDI_MUTANTS_WHOLE"  # when it is set, lines of all of PyHudi are recorded, not only those to break
 FOLDER_VARIABLE = "PYHUDI_MUTANTS_RECORD"  # the folder that records go to, one set of files for each process
 
 
@@ -31,7 +32,7 @@ class Recorder:
         self._coverage = coverage.Coverage(
             data_file=str(folder / "lines"),
             data_suffix=process,
-            source_pkgs=[f"pyhudi.{floor}" for floor in FLOORS],
+            source_pkgs=["pyhudi"] if os.environ.get(WHOLE_VARIABLE) else [f"pyhudi.{floor}" for floor in FLOORS],
             config_file=False,
         )
         self._coverage.start()
