@@ -1,7 +1,7 @@
 """Storages that answer at once: the disks of this machine.
 
 Threads that wait for several answers at a time cost more there than they save, and to look at the files of a folder
-takes longer than to read their names. What a storage can do besides is asked here, so that others need not have it.
+takes longer than to read their names. Only some storages have these calls.
 """
 
 from __future__ import annotations

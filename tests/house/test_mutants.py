@@ -10,6 +10,7 @@ import pytest
 from mutants import ROOT
 from mutants.changes import Source
 from mutants.coverage_map import places_now
+from mutants.needless import Line, needless
 from mutants.reach import FLOORS, lines_that_count, users
 from mutants.relevance import interleaved, words, words_of_test
 from mutants.report import LEFT_OUT, judged, share, table
@@ -254,3 +255,18 @@ def test_what_was_recorded_of_a_module_moves_with_its_lines() -> None:
 
 def test_the_floors_that_are_broken_are_packages() -> None:
     assert [floor for floor in FLOORS if not (ROOT / "pyhudi" / floor).is_dir()] == []
+
+
+def test_a_case_is_needless_when_others_of_its_file_execute_its_lines() -> None:
+    lines = {
+        "a.py::test_one[dear]": [Line(0, 1), Line(0, 2)],
+        "a.py::test_one[cheap]": [Line(0, 1)],
+        "a.py::test_one[own line]": [Line(0, 1), Line(1, 1)],
+        "a.py::test_two": [Line(0, 2)],
+        "a.py::test_three[x]": [Line(0, 1)],
+        "a.py::test_three[y]": [Line(0, 1)],
+    }
+    seconds = dict(zip(lines, (3.0, 1.0, 2.0, 5.0, 2.0, 1.5), strict=True))
+
+    assert needless(lines, seconds, 0.1) == {"a.py::test_one[dear]", "a.py::test_one[cheap]", "a.py::test_three[x]"}
+    assert needless(lines, seconds, 2.0) == {"a.py::test_one[dear]", "a.py::test_three[x]"}

@@ -1,4 +1,4 @@
-"""What storages of this machine can do besides: names without a look at the files."""
+"""Storages of this machine: names without a look at the files."""
 
 from __future__ import annotations
 

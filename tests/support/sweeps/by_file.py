@@ -2,7 +2,7 @@
 every line of PyHudi that all cases of the file do.
 
 Their cases are versions, types of tables, engines, tables of real Hudi, and what is alike in other ways. Which stay was
-recorded and found by `cover.py`: the dearest that adds no line goes first.
+recorded and found by `python -m mutants.needless`: the dearest that adds no line goes first.
 """
 
 from __future__ import annotations

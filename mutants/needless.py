@@ -1,4 +1,4 @@
-"""`python -m tests.support.sweeps.cover FOLDER`: which cases the table `by_file.txt` should name, from a recording.
+"""`python -m mutants.needless FOLDER`: the cases that `tests/support/sweeps/by_file.txt` should name, from a recording.
 
     PYHUDI_MUTANTS_RECORD=FOLDER PYHUDI_MUTANTS_WHOLE=1 pytest -p mutants.recorder -n 2 ... tests
 
@@ -70,7 +70,7 @@ def _numbers(bits: bytes) -> Iterator[int]:
 
 def main() -> None:
     """Print the tests with needless cases, each with the cases that stay, as `by_file.txt` has them."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.sweeps.cover", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m mutants.needless", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=0.1, help="of a needless case, at least (default %(default)s)")
     given = parser.parse_args()
