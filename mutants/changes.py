@@ -249,7 +249,8 @@ class _Finder:
                     yield self._change(test, f"not ({source.of(test)})", "condition negated")
                     yield from self._expression(test)
             elif isinstance(child, ast.keyword):
-                yield from self._expression(child.value) if not is_left_out(node, child) else ()
+                is_out = isinstance(node, ast.Call) and is_left_out(node, child)
+                yield from () if is_out else self._expression(child.value)
             elif isinstance(child, ast.expr) and not _is_type(node, child):
                 yield from self._expression(child)
 
