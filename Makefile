@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
+.PHONY: help demo test clusters sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -30,6 +30,9 @@ demo: $(READY)  ## the main job on real data: load, correct, delete, query, trav
 test: $(READY)  ## every test, of long sweeps a part: without Spark, next to them on classic Spark and then on Spark Connect
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
 	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
+
+clusters: $(READY)  ## Spark tests that start a Spark of their own: a cluster with two workers, one whose tasks die, one of another Python
+	@$(JAVA) && for session in classic connect; do PYHUDI_SPARK=$$session $(PY) -m pytest tests/spark -m cluster $(ARGS) || exit 1; done
 
 sparks: $(READY)  ## every case of the Spark tests, on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
 	@$(JAVA) && $(PY) tests/sparks.py $(ARGS)

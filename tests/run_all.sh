@@ -12,7 +12,7 @@ logs="$(mktemp -d)"
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$logs"' EXIT
 
 with_spark() {
-    "$python" -m pytest tests/spark -m "not judge and not slow and not sweep" "$@"
+    "$python" -m pytest tests/spark -m "not judge and not slow and not sweep and not cluster" "$@"
 }
 
 {

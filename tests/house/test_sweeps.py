@@ -14,7 +14,6 @@ from tests.support.spark import on_connect
 from tests.support.sweeps import mark_sweeps
 from tests.support.sweeps.by_file import BY_FILE
 from tests.support.sweeps.each_value import EACH_VALUE
-from tests.support.sweeps.golden import COVERING
 from tests.support.sweeps.named import NAMED
 
 TEST = next(iter(EACH_VALUE))
@@ -66,7 +65,7 @@ def test_a_slow_case_is_not_counted_on_for_its_values() -> None:
     assert kept_of(mark_sweeps, *cases)[0] == "a"
 
 
-@pytest.mark.parametrize("table", [NAMED, BY_FILE, COVERING], ids=["named", "by file", "covering"])
+@pytest.mark.parametrize("table", [NAMED, BY_FILE], ids=["named", "by file"])
 def test_cases_that_are_named_are_kept_and_a_test_that_lost_their_names_keeps_all(table: dict[str, Any]) -> None:
     name, ids = next(iter(table.items()))
 
@@ -100,8 +99,8 @@ def test_what_a_classic_session_leaves_to_connect_runs_there() -> None:
 
 
 def test_tests_and_files_that_the_tables_name_are_there() -> None:
-    wanted = {*NAMED, *EACH_VALUE, *BY_FILE, *COVERING}
-    assert len(wanted) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE, COVERING))), "a test is in two tables"
+    wanted = {*NAMED, *EACH_VALUE, *BY_FILE}
+    assert len(wanted) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE))), "a test is in two tables"
     missing = [
         name for name in wanted if f"def {name.partition('::')[2]}(" not in (ROOT / name.partition("::")[0]).read_text()
     ]

@@ -14,6 +14,7 @@ from tests.support.spark.sessions import FLAVOUR
 from tests.support.spark.standalone import standalone_cluster
 
 
+@pytest.mark.cluster
 @pytest.mark.skipif(FLAVOUR != "classic", reason="starts a classic session of its own, so once is enough")
 def test_a_standalone_cluster_loads_upserts_reads_compacts_and_clusters(tmp_path: Path, java: None) -> None:
     with standalone_cluster(tmp_path, str(ROOT)) as master:

@@ -59,6 +59,7 @@ spark.stop()
 """
 
 
+@pytest.mark.cluster
 @pytest.mark.skipif(FLAVOUR != "classic", reason="starts a classic session of its own, so once is enough")
 def test_a_task_that_is_run_again_leaves_no_second_file(tmp_path: Path, spark: object) -> None:
     (tmp_path / "site").mkdir()

@@ -52,6 +52,7 @@ spark.stop()
 """
 
 
+@pytest.mark.cluster
 def test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi(tmp_path: Path, java: None) -> None:
     bare = tmp_path / "bin" / "python3"
     bare.parent.mkdir()

@@ -70,7 +70,6 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "test_nothing_warns_on_the_way": ("",),
     "test_the_data_source_gives_every_change": ("MERGE_ON_READ",),
     "test_hudis_options_give_the_rows_of_a_range": ("MERGE_ON_READ",),
-    "test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi": ("",),
     "test_rows_of_a_session_come_and_go_by_its_keys": ("",),
     "test_the_sessions_options_stand_behind_those_of_a_scan": ("",),
     # Names and frames in statements become views of the session.
@@ -96,7 +95,6 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 # the session's settings and with `format("hudi")`, of which it has other tests.
 LEFT: Mapping[str, tuple[str, ...]] = {
     "test_a_script_reads_and_writes_log_files_by_format_hudi": ("",),
-    "test_bulk_insert_runs_where_python3_of_the_path_lacks_pyhudi": ("",),
     "test_rows_of_a_session_come_and_go_by_its_keys": ("",),
     "test_the_sessions_options_stand_behind_those_of_a_scan": ("",),
     "test_a_filter_of_many_terms_keeps_the_same_rows_on_spark": ("and",),

@@ -14,7 +14,6 @@ import pytest
 
 from tests.support.sweeps.by_file import BY_FILE
 from tests.support.sweeps.each_value import EACH_VALUE
-from tests.support.sweeps.golden import COVERING
 from tests.support.sweeps.named import NAMED
 
 __all__ = ["SAMPLED", "examples", "mark_sweeps"]
@@ -44,7 +43,7 @@ def _kept(name: str, cases: list[pytest.Item]) -> set[pytest.Item]:
     if name in EACH_VALUE:
         fast = [item for item in cases if item.get_closest_marker("slow") is None]
         return {*_with_each_value(fast), *_named(EACH_VALUE[name], cases)}
-    return _named(NAMED.get(name) or BY_FILE.get(name) or COVERING.get(name, ()), cases)
+    return _named(NAMED.get(name) or BY_FILE.get(name, ()), cases)
 
 
 def _named(ids: Collection[str], cases: Iterable[pytest.Item]) -> set[pytest.Item]:

@@ -12,20 +12,6 @@ __all__ = ["NAMED"]
 
 # Test → ids of the cases that are kept.
 NAMED: Mapping[str, tuple[str, ...]] = {
-    "tests/actions/test_changes.py::test_random_changes_end_like_a_dict": (
-        "COPY_ON_WRITE-6-ts",
-        "COPY_ON_WRITE-9-None",
-        "MERGE_ON_READ-6-None",
-        "MERGE_ON_READ-8-ts",
-        "MERGE_ON_READ-9-ts",
-    ),
-    "tests/actions/test_histories.py::test_a_history_of_writes_ends_like_a_dict": (
-        "SIMPLE-EVENT_TIME_ORDERING",
-        "BLOOM-COMMIT_TIME_ORDERING",
-        "GLOBAL_SIMPLE-COMMIT_TIME_ORDERING",
-        "GLOBAL_BLOOM-EVENT_TIME_ORDERING",
-        "BUCKET-EVENT_TIME_ORDERING",
-    ),
     "tests/actions/test_history_by_hudi_rs.py::test_hudi_rs_reads_what_archiving_and_restoring_left": (
         "copy on write-6",
         "merge on read-8",
@@ -41,6 +27,13 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "GLOBAL_SIMPLE-EVENT_TIME_ORDERING",
         "BUCKET-COMMIT_TIME_ORDERING",
     ),
+    "tests/actions/test_read_by_hudi_rs.py::test_hudi_rs_reads_what_writes_left": (
+        "partitioned-6",
+        "not partitioned-6",
+        "not partitioned-9",
+        "url encoded-9",
+        "two keys-8",
+    ),
     "tests/actions/test_read_by_hudi_rs.py::test_hudi_rs_reads_what_a_clustering_left": (
         "COPY_ON_WRITE-9",
         "MERGE_ON_READ-6",
@@ -54,36 +47,6 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "8-MERGE_ON_READ-options3-0",
         "9-COPY_ON_WRITE-options4-0",
         "9-MERGE_ON_READ-options7-0",
-    ),
-    "tests/faults/test_clustering_faults.py::test_no_row_changes_and_the_next_run_does_it_all": (
-        "clustering-9-COPY_ON_WRITE",
-        "clustering of a plan-6-MERGE_ON_READ",
-        "clustering after a dead run-9-COPY_ON_WRITE",
-    ),
-    "tests/faults/test_compaction_faults.py::test_no_row_changes_and_the_next_run_does_it_all": (
-        "compaction-6",
-        "compaction of a plan with a write on top-9",
-        "compaction after a dead run-6",
-        "log compaction-9",
-    ),
-    "tests/faults/test_every_storage_call.py::test_a_reader_never_sees_a_part_and_the_next_writer_succeeds": (
-        "create and bulk_insert-9",
-        "insert-6",
-        "upsert-9",
-        "delete-6",
-        "alter-9",
-        "rollback of an alter-6",
-        "rollback-6",
-        "rollback-9",
-        "upsert after a dead writer-9",
-        "merge on read: create and bulk_insert-6",
-        "merge on read: upsert-6",
-        "merge on read: upsert-9",
-        "merge on read: delete-9",
-        "merge on read: rollback-6",
-        "merge on read: rollback-9",
-        "merge on read: upsert after a dead writer-6",
-        "merge on read: upsert after a dead writer-9",
     ),
     "tests/faults/test_metadata_table_faults.py::test_a_death_anywhere_leaves_rows_and_metadata_table_right": (
         "upsert-9",
@@ -129,10 +92,6 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "tests/queries/test_expression_skipping.py::test_an_expression_index_leaves_out_files_and_no_rows": (
         "9-MERGE_ON_READ",
     ),
-    "tests/queries/test_filter_limits.py::test_lists_have_a_hundred_thousand_values_of_any_kind": (
-        "d-{}.25",
-        "s-'{}'",
-    ),
     "tests/queries/test_skipping.py::test_the_pruned_scan_returns_the_rows_of_the_unpruned_one": (
         "6-COPY_ON_WRITE",
         "9-MERGE_ON_READ",
@@ -146,15 +105,6 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "6-EVENT_TIME_ORDERING",
         "8-COMMIT_TIME_ORDERING",
         "9-EVENT_TIME_ORDERING",
-    ),
-    "tests/services/test_index_building.py::test_an_index_that_writers_wrote_to_while_it_waited_is_the_one_built_"
-    "afterwards": (
-        "record_index-9-MERGE_ON_READ",
-        "record_index-8-COPY_ON_WRITE",
-        "column_stats-9-MERGE_ON_READ",
-        "bloom_filters-9-COPY_ON_WRITE",
-        "up-9-MERGE_ON_READ",
-        "by_v-9-MERGE_ON_READ",
     ),
     "tests/spark/test_capabilities.py::test_writes_without_them_leave_the_same_rows_in_the_same_files": (
         "MERGE_ON_READ",
