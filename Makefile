@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test clusters sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
+.PHONY: help demo test long clusters sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -31,6 +31,9 @@ test: $(READY)  ## every test, of long sweeps a part: without Spark, next to the
 	@[ -d $(SHARED) ] || echo "left out: tests against tables of Apache Hudi ($(SHARED) is absent)"
 	@$(JAVA) && bash tests/run_all.sh $(PY) $(ARGS)
 
+long: $(READY)  ## cases of a second and more that execute no line of PyHudi that make test does not
+	@PYHUDI_SAMPLE=1 $(PY) -m pytest -n auto --dist worksteal -m "long and not servers and not slow" --ignore tests/spark --ignore tests/judge $(ARGS)
+
 clusters: $(READY)  ## Spark tests that start a Spark of their own: a cluster with two workers, one whose tasks die, one of another Python
 	@$(JAVA) && for session in classic connect; do PYHUDI_SPARK=$$session $(PY) -m pytest tests/spark -m cluster $(ARGS) || exit 1; done
 
@@ -48,11 +51,12 @@ fmt: $(READY)  ## format the code and mend what ruff can mend
 	@$(PY) -m ruff check --fix --quiet . || true
 	@$(PY) -m ruff format .
 
-check: $(READY)  ## ruff, mypy and the import directions
+check: $(READY)  ## ruff, mypy, the import directions, and tests of the source and the pages themselves
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	@.venv/bin/lint-imports --no-cache
+	@$(PY) -m pytest -n auto tests/house
 
 judge: $(READY)  ## tables against real Apache Hudi: one per table version (needs ../shared, Java 11 or 17, Maven)
 	@[ -d $(SHARED)/judge ] || { echo "make judge needs $(SHARED)/judge, which is absent"; exit 1; }

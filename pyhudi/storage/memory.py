@@ -130,6 +130,10 @@ class MemoryStorage(AlwaysSynced):
     def listed_at_once(self) -> int:
         return sys.maxsize
 
+    @property
+    def is_near(self) -> bool:
+        return True
+
     def full_path(self, path: str) -> str:
         return f"{self.root}/{inside(path, self.root)}"
 

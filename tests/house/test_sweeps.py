@@ -12,7 +12,7 @@ import pytest
 from tests.support.source import ROOT
 from tests.support.spark import on_connect
 from tests.support.sweeps import mark_sweeps
-from tests.support.sweeps.by_file import BY_FILE
+from tests.support.sweeps.by_file import BY_FILE, LONG
 from tests.support.sweeps.each_value import EACH_VALUE
 from tests.support.sweeps.named import NAMED
 
@@ -73,6 +73,14 @@ def test_cases_that_are_named_are_kept_and_a_test_that_lost_their_names_keeps_al
     assert kept_of(mark_sweeps, Case(name, "renamed"), Case(name, "another")) == ["renamed", "another"]
 
 
+def test_a_long_case_that_stays_in_make_test_is_named_and_others_have_their_own_target() -> None:
+    name, ids = next((name, ids) for name, ids in LONG.items() if name not in {*BY_FILE, *NAMED, *EACH_VALUE})
+    cases = [Case(name, ids[0]), Case(name, "another"), Case(name, "swept", ["sweep"])]
+    mark_sweeps(cases)  # type: ignore[arg-type]
+
+    assert [case.marks for case in cases] == [set(), {"long"}, {"sweep"}]
+
+
 def test_a_test_that_no_table_has_keeps_all_its_cases() -> None:
     assert kept_of(mark_sweeps, Case("tests/a.py::test", "a"), Case("tests/a.py::test", "b")) == ["a", "b"]
 
@@ -99,8 +107,8 @@ def test_what_a_classic_session_leaves_to_connect_runs_there() -> None:
 
 
 def test_tests_and_files_that_the_tables_name_are_there() -> None:
-    wanted = {*NAMED, *EACH_VALUE, *BY_FILE}
-    assert len(wanted) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE))), "a test is in two tables"
+    wanted = {*NAMED, *EACH_VALUE, *BY_FILE, *LONG}
+    assert len({*NAMED, *EACH_VALUE, *BY_FILE}) == sum(map(len, (NAMED, EACH_VALUE, BY_FILE))), "one is in two tables"
     missing = [
         name for name in wanted if f"def {name.partition('::')[2]}(" not in (ROOT / name.partition("::")[0]).read_text()
     ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.fs as pafs
 import pytest
 
+from pyhudi.storage.arrow import ArrowStorage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
@@ -13,11 +15,13 @@ from pyhudi.storage.near import is_near, names_in
 from pyhudi.storage.subfolder import Subfolder
 
 
-def test_the_disks_of_this_machine_are_near_and_their_subfolders_too(tmp_path: Path) -> None:
-    assert is_near(LocalStorage(str(tmp_path)))
-    assert is_near(Subfolder(LocalStorage(str(tmp_path)), "a"))
-    assert not is_near(MemoryStorage())
-    assert not is_near(Subfolder(MemoryStorage(), "a"))
+def test_disks_and_the_memory_of_this_machine_are_near_and_their_subfolders_too(tmp_path: Path) -> None:
+    for near in (LocalStorage(str(tmp_path)), MemoryStorage()):
+        assert is_near(near)
+        assert is_near(Subfolder(near, "a"))
+    far = ArrowStorage("fs://t", filesystem=pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem()))
+    assert not is_near(far)
+    assert not is_near(Subfolder(far, "a"))
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 `make sweeps` runs all of them, and with Spark `make sparks`. Cases are left out where they share nearly all of the
 code. What is kept is in the tables of this package, and executes the same lines of PyHudi as all cases do; the
-contributing page about tests says how that is seen.
+contributing page about tests says how that is seen. Long cases that execute no line of their own have the marker
+`long`: `make long` runs them, on every change after `make test`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import pytest
 
-from tests.support.sweeps.by_file import BY_FILE
+from tests.support.sweeps.by_file import BY_FILE, LONG
 from tests.support.sweeps.each_value import EACH_VALUE
 from tests.support.sweeps.named import NAMED
 
@@ -33,9 +34,14 @@ def mark_sweeps(items: Iterable[pytest.Item]) -> None:
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for name, cases in tests.items():
-        kept = _kept(name, cases)
-        for item in [item for item in cases if item not in kept] if kept else ():
-            item.add_marker(pytest.mark.sweep)
+        _mark_others(cases, _kept(name, cases), pytest.mark.sweep)
+        others = [item for item in cases if item.get_closest_marker("sweep") is None]
+        _mark_others(others, _named(LONG.get(name, ()), others), pytest.mark.long)
+
+
+def _mark_others(cases: Iterable[pytest.Item], kept: Collection[pytest.Item], mark: pytest.MarkDecorator) -> None:
+    for item in [item for item in cases if item not in kept] if kept else ():
+        item.add_marker(mark)
 
 
 def _kept(name: str, cases: list[pytest.Item]) -> set[pytest.Item]:
