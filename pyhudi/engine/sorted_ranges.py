@@ -14,6 +14,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ from pyhudi.storage.streams import as_temporary_error
 
 __all__ = ["SortedRanges"]
 
-_SAMPLE_STEP = 256  # one row of so many tells where keys lie
+_SAMPLE_STEP = 256  # one row of so many tells where keys lie, of more rows than are sampled one of twice, ... as many
+_SAMPLED_ROWS = 1 << 16
 _RANGES_MAX = 256  # each is an open file while rows are spread
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
@@ -63,11 +65,11 @@ class SortedRanges:
             folder = Path(tempfile.mkdtemp(prefix="pyhudi-sort-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         everything = _Range(folder / "rows", self._schema)
-        sample = list(_sampled(everything, self._keys, _emptied(waiting), stream))
+        sample = _sampled(everything, self._keys, chain(_emptied(waiting), stream))
         everything.close()
         self.ranges = (everything,)
         if self._keys:
-            self._spread(everything, pa.concat_tables(sample), folder)
+            self._spread(everything, sample, folder)
         return None
 
     def share(self, number: int, shares: int, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -144,16 +146,24 @@ class _Range:
             yield from rows.take(order.slice(first, batch_rows)).combine_chunks().to_batches()
 
 
-def _sampled(
-    into: _Range, keys: list[str], waiting: Iterable[pa.RecordBatch], stream: Iterable[pa.RecordBatch]
-) -> Iterator[pa.Table]:
-    """Write all rows, and yield the keys of some."""
-    for batches in (waiting, stream):
-        for batch in batches:
-            into.write(batch)
-            if keys and len(batch):
-                places = pa.array(np.arange(0, len(batch), _SAMPLE_STEP))
-                yield pa.Table.from_batches([batch.select(keys).take(places)])
+def _sampled(into: _Range, keys: list[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Write all rows; the keys of some of them, evenly spread and no more of a longer stream."""
+    sample, rows, step = [into.schema.empty_table().select(keys)], 0, _SAMPLE_STEP
+    for batch in batches:
+        into.write(batch)
+        if keys and len(batch):
+            sample.append(pa.Table.from_batches([batch.select(keys)]).take(_each(step, batch)))
+            rows += len(sample[-1])
+        if rows > _SAMPLED_ROWS:
+            together = pa.concat_tables(sample)
+            sample, step = [together.take(_each(2, together)).combine_chunks()], 2 * step
+            rows = len(sample[0])
+    return pa.concat_tables(sample)
+
+
+def _each(step: int, rows: pa.RecordBatch | pa.Table) -> pa.Array:
+    """Places of one row of so many."""
+    return pa.array(np.arange(0, len(rows), step))
 
 
 def _emptied(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

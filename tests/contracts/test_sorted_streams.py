@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyhudi import HudiTable, StorageError, write_hudi
-from pyhudi.engine import local
+from pyhudi.engine import local, sorted_ranges
 from pyhudi.engine.local import LocalEngine
 from pyhudi.engine.sorted_ranges import SortedRanges
 from tests.support.sweeps import examples
@@ -56,6 +56,20 @@ def test_ranges_hold_what_a_stable_sort_in_memory_gives(
             {row for batch in share for row in batch.column(keys[0]).to_pylist()} for share in map(named, shares)
         ]
         assert sum(map(len, first_keys)) == len(set().union(*first_keys)), "equal first keys are in one share"
+
+
+def test_ranges_of_a_stream_whose_sample_was_thinned_are_about_equally_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorted_ranges, "_SAMPLE_STEP", 2)
+    monkeypatch.setattr(sorted_ranges, "_SAMPLED_ROWS", 100)
+    numbers = np.random.default_rng(2).permutation(10_000)
+    table = pa.table({"n": numbers.astype(np.float64), "came": numbers})
+    ranges = SortedRanges(table.schema, ["n"], 0, 0, table.nbytes // 10)
+
+    assert ranges.take_in(batches_of(table, 70)) is None
+
+    assert pa.Table.from_batches(ranges.share(0, 1, 500))["came"].to_pylist() == list(range(10_000))
+    assert len(ranges.ranges) == 10
+    assert max(found.bytes for found in ranges.ranges) < 1.8 * table.nbytes / 10
 
 
 def named(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
