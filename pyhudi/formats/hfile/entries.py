@@ -173,8 +173,10 @@ def decode_together(bodies: Sequence[bytes]) -> Entries | None:
     if entries is None:
         return None
     first = np.cumsum([0, *map(len, bodies[:-1])])
-    begins = np.isin(first, entries.key_starts - _LENGTHS.size)  # else an entry goes over the end of its block
-    return entries if begins.all() else None
+    starts = entries.key_starts - _LENGTHS.size  # ascending
+    at = np.searchsorted(starts, first)
+    goes_over = at[-1] >= len(starts) or (starts[at] != first).any()  # an entry over the end of its block
+    return None if goes_over else entries
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
