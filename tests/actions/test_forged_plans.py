@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from pyhudi.actions.undo.files import check_plan
 from pyhudi.errors import CorruptFile, HudiError, TableError
 from pyhudi.filegroup.markers import sweep
 from pyhudi.formats.clean_plans import encode_clean_plan
@@ -13,6 +16,7 @@ from pyhudi.model.clean_plan import CleanPlan
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackPlan, RollbackRequest
 from pyhudi.model.savepoints import RestorePlan
+from pyhudi.storage import MemoryStorage
 from pyhudi.timeline.read import instant_path
 from pyhudi.timeline.write import TimelineWriter
 from tests.support.tables.archived import archived, savepoint, upserts
@@ -228,3 +232,13 @@ def test_a_clean_plan_names_no_folder_that_is_no_partition(table: TestTable, pat
     with pytest.warns(UserWarning, match="which is no partition"):
         table.upsert(NEW, clean_commits_retained="1")
     assert set(files) <= set(data_files(table))
+
+
+@pytest.mark.parametrize(("file_id", "base"), [("../x", "1"), ("x", "../1")])
+def test_a_rollback_plan_names_no_log_file_of_another_folder(file_id: str, base: str) -> None:
+    request = RollbackRequest("p", file_id, base, log_blocks_to_be_deleted={"/t/p/.x_1.log.1_0-1-0": 10})
+    plan = RollbackPlan(InstantInfo("2", "deltacommit"), (request,))
+    with pytest.raises(CorruptFile, match="did not write"):
+        check_plan(plan, MemoryStorage())
+    own = replace(request, file_id="x", latest_base_instant="1")
+    check_plan(replace(plan, requests=(own,)), MemoryStorage())

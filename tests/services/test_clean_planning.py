@@ -14,6 +14,7 @@ from pyhudi.model.commit import CommitMetadata, WriteStat
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.options.retention import CleaningOptions
 from pyhudi.model.timeline import Timeline
+from pyhudi.services.clean.planner import PlannedClean
 from pyhudi.services.clean.policies import (
     RetentionRules,
     deletions,
@@ -201,3 +202,8 @@ def test_a_partition_is_deserted_when_no_file_is_left(path: str, pending_files: 
     partition = stored({"b": ["001"]}, path, pending_files)
     keep = RetentionRules(KEEP_LATEST_COMMITS, "009", replaced={path: {"b": "005"}})
     assert is_emptied(partition, deletions(partition, keep)) is expected
+
+
+def test_a_plan_names_the_savepoints_that_it_minded_with_commas() -> None:
+    extra = PlannedClean("KEEP_LATEST_COMMITS", None, savepoints=("1", "2")).plan().extra_metadata
+    assert list(extra.values()) == ["1,2"]

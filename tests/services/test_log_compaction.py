@@ -62,3 +62,19 @@ def test_a_compaction_overtakes_a_log_compaction(version: str) -> None:
     assert table.rows() == rows
     table.compact()
     assert table.rows() == rows
+
+
+def test_a_log_compaction_reads_no_base_file() -> None:
+    table = Compacted("9").start()
+    before, storage = table.rows(), table.meta.storage
+    scheduled = table.log_compact(schedule_only=True).scheduled
+    bases = {base.path: storage.read(base.path) for base in FileSystemView.load(table.meta).all_base_files()}
+    for path in bases:
+        storage.write(path, b"no Parquet")
+
+    assert table.log_compact(instant=scheduled).instant_times == (scheduled,)
+
+    for path, data in bases.items():
+        storage.write(path, data)
+    assert bases
+    assert table.rows() == before
