@@ -3,7 +3,8 @@
     PYHUDI_MUTANTS_RECORD=FOLDER PYHUDI_MUTANTS_WHOLE=1 pytest -p mutants.recorder -n 2 ... tests
 
 A case is needless when it takes some time and the other cases that `make test` runs of its file execute every line of
-PyHudi that it does. The dearest go first, and of each test the cheapest case stays.
+PyHudi that it does. The dearest go first, and of each test the cheapest case stays. With `--together --seconds 0.9` the
+cases of `long.txt`: all files of tests count as one.
 """
 
 from __future__ import annotations
@@ -73,11 +74,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m mutants.needless", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seconds", type=float, default=0.1, help="of a needless case, at least (default %(default)s)")
+    parser.add_argument("--together", action="store_true", help="lines that cases of other files execute count, too")
     given = parser.parse_args()
     seconds, lines = recorded(given.folder)
     files: dict[str, dict[str, list[Line]]] = defaultdict(dict)
     for case, own in lines.items():
-        files[case.partition("::")[0]][case] = own
+        files["" if given.together else case.partition("::")[0]][case] = own
     left = {case for own in files.values() for case in needless(own, seconds, given.seconds)}
     for test in sorted({test_of(case) for case in left}):
         print(test)

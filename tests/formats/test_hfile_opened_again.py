@@ -11,20 +11,13 @@ import pytest
 
 from pyhudi.formats.hfile import HFileWriter
 from pyhudi.formats.hfile.kept_reader import open_hfile
-from pyhudi.storage import FixedClock, LocalStorage
-from pyhudi.storage import file_memory as files
-from pyhudi.storage.file_memory import FILES
-
-FAR = 1 << 45  # ms: long after any file here was written
+from pyhudi.storage import LocalStorage
+from tests.support.storages.settled import settled_files
 
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Files count as settled at once, and nothing is left for other tests."""
-    monkeypatch.setattr(files, "_CLOCK", FixedClock(FAR))
-    FILES.clear()
-    yield
-    FILES.clear()
+    yield from settled_files(monkeypatch)
 
 
 @pytest.fixture

@@ -19,20 +19,15 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.base import BaseFileOptions, Footer, new_base_file, open_base_file
 from pyhudi.formats.base.key_rows import KeyRows, has_hashes
 from pyhudi.formats.base.parquet import ParquetReader
-from pyhudi.storage import FixedClock, LocalStorage
-from pyhudi.storage import file_memory as files
-from pyhudi.storage.file_memory import FILES
+from pyhudi.storage import LocalStorage
+from tests.support.storages.settled import settled_files
 
 ROWS = 10_000
 
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Files count as settled at once, and nothing is left for other tests."""
-    monkeypatch.setattr(files, "_CLOCK", FixedClock(1 << 45))
-    FILES.clear()
-    yield
-    FILES.clear()
+    yield from settled_files(monkeypatch)
 
 
 def table(rows: int = ROWS) -> pa.Table:

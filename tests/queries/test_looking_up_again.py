@@ -12,9 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.storage import FixedClock
-from pyhudi.storage import file_memory as files
-from pyhudi.storage.file_memory import FILES
+from tests.support.storages.settled import settled_files
 
 OPTIONS = {
     "hoodie.table.name": "t",
@@ -30,11 +28,7 @@ UNIQUE = {"hoodie.pyhudi.read.unique.keys": "true"}
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Files count as settled at once, and nothing is left for other tests."""
-    monkeypatch.setattr(files, "_CLOCK", FixedClock(1 << 45))
-    FILES.clear()
-    yield
-    FILES.clear()
+    yield from settled_files(monkeypatch)
 
 
 def rows(numbers: list[int], version: int) -> pa.Table:

@@ -11,19 +11,14 @@ import pytest
 from pyhudi.errors import PathNotFound
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage
 from pyhudi.storage import file_memory as files
-from pyhudi.storage.file_memory import FILES, FileMemory, FileState, SameFile, kept, kept_for_again, state_of
+from pyhudi.storage.file_memory import FileMemory, FileState, SameFile, kept, kept_for_again, state_of
 from pyhudi.storage.subfolder import Subfolder
-
-FAR = 1 << 45  # ms: long after any file here was written
+from tests.support.storages.settled import settled_files
 
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Files count as settled at once, and nothing is left for other tests."""
-    monkeypatch.setattr(files, "_CLOCK", FixedClock(FAR))
-    FILES.clear()
-    yield
-    FILES.clear()
+    yield from settled_files(monkeypatch)
 
 
 def texts(storage: LocalStorage | MemoryStorage | Subfolder, path: str = "a") -> tuple[bytes, list[str]]:

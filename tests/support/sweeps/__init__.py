@@ -29,7 +29,9 @@ def examples(count: int) -> int:
 
 
 def mark_sweeps(items: Iterable[pytest.Item]) -> None:
-    """Mark the cases as `sweep` that `make test` leaves out. A test none of whose named cases is there keeps all."""
+    """Mark the cases as `sweep` or `long` that `make test` leaves out. A test none of whose named cases is there keeps
+    all.
+    """
     tests: dict[str, list[pytest.Item]] = {}
     for item in items:
         tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
