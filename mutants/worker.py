@@ -17,7 +17,7 @@ from typing import NoReturn
 # What tests and PyHudi import, nothing of the tree itself; no library that starts threads, which a fork would lose.
 _IMPORTED = (
     "pytest", "hypothesis.strategies", "hypothesis.stateful", "numpy", "pyarrow.compute", "pyarrow.dataset",
-    "pyarrow.fs", "pyarrow.orc", "pyarrow.parquet", "fastavro", "msgspec", "pyroaring", "xxhash",
+    "pyarrow.fs", "pyarrow.orc", "pyarrow.parquet", "fastavro", "msgspec", "pyroaring", "xxhash", "isal",
 )  # fmt: skip
 
 

@@ -6,7 +6,10 @@ of the file travels as Arrow's own stream, compressed where it is large.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Literal
 
 import msgspec
@@ -30,6 +33,8 @@ STATUS_SCHEMA = pa.schema(
 )
 _KEY = "key"
 _SMALL_BYTES = 16 << 10  # statistics of some tens of columns: to begin compressing their many buffers takes longest
+_LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: to read them takes long enough to share it
+_THREADS = min(4, os.cpu_count() or 1)
 _STAT = msgspec.json.Decoder(WriteStat)
 
 
@@ -51,11 +56,23 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
 
 def from_table(table: pa.Table) -> list[WriteStatus]:
     """The statuses of a collected frame, in its order."""
-    columns = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names)
+    plain = (table.column(name).to_pylist() for name in STATUS_SCHEMA.names[:-3])
+    is_large = table.nbytes > _LARGE_BYTES
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-status") if is_large else nullcontext() as pool:
+        mapped = map if pool is None else pool.map
+        stats, new, removed = (
+            list(mapped(read, _streams(table.column(name))))
+            for name, read in zip(STATUS_SCHEMA.names[-3:], (_table, _keys, _keys), strict=True)
+        )
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, _table(stats), _keys(new), _keys(removed))
-        for stat, rows_read, skipped, warning, stats, new, removed in zip(*columns, strict=True)
+        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, *reported)
+        for stat, rows_read, skipped, warning, *reported in zip(*plain, stats, new, removed, strict=True)
     ]
+
+
+def _streams(column: pa.ChunkedArray) -> list[pa.Buffer | None]:
+    """The bytes of each value, where they are."""
+    return [value.as_buffer() if value.is_valid else None for value in column]
 
 
 def _keys_table(keys: pa.Array | None) -> pa.Table | None:
@@ -73,13 +90,13 @@ def _stream(table: pa.Table | None) -> bytes | None:
     return sink.getvalue().to_pybytes()
 
 
-def _table(stream: bytes | None) -> pa.Table | None:
+def _table(stream: pa.Buffer | None) -> pa.Table | None:
     if stream is None:
         return None
     with pa.ipc.open_stream(stream, options=pa.ipc.IpcReadOptions(use_threads=False)) as reader:
         return reader.read_all()
 
 
-def _keys(stream: bytes | None) -> pa.Array | None:
+def _keys(stream: pa.Buffer | None) -> pa.Array | None:
     table = _table(stream)
     return None if table is None else table.column(_KEY).combine_chunks()

@@ -66,21 +66,24 @@ def _hash_block(
     starts: npt.NDArray[np.int64],
     lengths: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.uint32]:
-    """Hash codes of one block: a pass per character position, longest strings first, so that it takes a prefix."""
+    """Hash codes of one block, whose strings lie one behind the other: a pass per character position, longest strings
+    first, so that it takes a prefix.
+    """
     longest = int(lengths.max())
-    even = longest == int(lengths.min())
-    order = None if even else np.argsort(-lengths, kind="stable")
-    if order is not None:
-        starts = starts[order]
-        # How many strings have a character at each position.
-        counts = len(lengths) - np.cumsum(np.bincount(lengths, minlength=longest + 1))
     hashes = np.zeros(len(starts), np.uint32)
+    if longest == int(lengths.min()):
+        for unit in units[starts[0] : starts[0] + longest * len(starts)].reshape(len(starts), longest).T:
+            hashes *= _31
+            hashes += unit
+        return hashes
+    order = np.argsort(-lengths, kind="stable")
+    starts = starts[order]
+    # How many strings have a character at each position.
+    counts = len(lengths) - np.cumsum(np.bincount(lengths, minlength=longest + 1))
     for position in range(longest):
-        count = len(starts) if order is None else int(counts[position])
+        count = int(counts[position])
         hashes[:count] *= _31
         hashes[:count] += units[starts[:count] + position]
-    if order is None:
-        return hashes
     unsorted = np.empty_like(hashes)
     unsorted[order] = hashes
     return unsorted

@@ -7,7 +7,7 @@ the data table's lock. Source: docs/formats/metadata-table.md, "Timeline", "Writ
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
-from pyhudi.metadata.group_files import GroupFiles, encoded_records, one_per_key
+from pyhudi.metadata.group_files import GroupFiles, encoded_records
+from pyhudi.metadata.keys_by_group import KeysByGroup
 from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.schema import record_schema
@@ -142,32 +143,40 @@ def _logs_of_groups(
     table: MetadataTable, groups: Sequence[FileSlice], instant_time: str, update: PartitionUpdate
 ) -> Iterator[WriteStat]:
     """The log files of file groups that share keys among them."""
+    if update.records.num_rows <= _ROWS_OF_ONE_THREAD:
+        yield from map(*_writing(table, groups, instant_time, update, None))
+        return
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-index") as pool:
+        yield from pool.map(*_writing(table, groups, instant_time, update, pool))
+
+
+def _writing(
+    table: MetadataTable,
+    groups: Sequence[FileSlice],
+    instant_time: str,
+    update: PartitionUpdate,
+    pool: ThreadPoolExecutor | None,
+) -> tuple[Callable[[int], WriteStat], list[int]]:
+    """What writes the log file of one file group, and the numbers of those that get one."""
     version, partition = table.data.config.table_version, groups[0].group.partition_path
     files = GroupFiles(table.meta.storage, version, instant_time)
-    records = update.records.combine_chunks()
-    keys = records.column("key").combine_chunks()
-    deleted = (
-        update.deleted.filter(pc.invert(pc.is_in(update.deleted, keys))) if len(update.deleted) else update.deleted
-    )
-    own = group_numbers(partition, keys, len(groups), version)
+    keys = update.records.column("key")
+    left = pc.invert(pc.is_in(update.deleted, value_set=keys)) if len(update.deleted) else None
+    deleted = update.deleted if left is None else update.deleted.filter(left)
+    own = KeysByGroup.of(partition, keys, len(groups), version, pool)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
-    is_small = len(records) <= _ROWS_OF_ONE_THREAD
-    together = encoded_records(records, version) if is_small else None  # to encode a few takes as long as hundreds
+    bodies = update.records.drop_columns(["key"]).combine_chunks()
+    together = encoded_records(bodies, version) if pool is None else None  # to encode a few takes as long as hundreds
 
     def written(number: int) -> WriteStat:
         name = next_log_name(table, groups[number], instant_time)
-        chosen = one_per_key(keys, np.flatnonzero(own == number))
-        values = encoded_records(records.take(chosen), version) if together is None else together.take(chosen)
+        rows, in_order = own.rows(number)
+        values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
-        path, size_bytes = files.log_file(partition, name, keys.take(chosen), values, removed)
-        return _stat(groups[number], name, path, size_bytes, len(chosen), len(removed))
+        path, size_bytes = files.log_file(partition, name, in_order, values, removed)
+        return _stat(groups[number], name, path, size_bytes, len(rows), len(removed))
 
-    numbers = np.union1d(own, own_deleted).tolist()
-    if is_small or len(numbers) == 1:
-        yield from map(written, numbers)
-        return
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-index") as pool:
-        yield from pool.map(written, numbers)
+    return written, np.union1d(own.groups(), own_deleted).tolist()
 
 
 def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

@@ -8,12 +8,11 @@ Source: docs/formats/metadata-table.md, "Records", "Writing"; docs/formats/hfile
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,67 +30,53 @@ from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
-__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "one_per_key", "sorted_by_key"]
+__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records"]
 
 EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
+_CODED = pa.dictionary(pa.int32(), pa.binary())
 _FIELD_NULL = b"\x00"  # of a union whose first branch is null
 _ROWS_AT_ONCE = 1 << 17  # records encoded together: the pieces of one run are a few tens of MB
 _BLOOM_KEYS, _BLOOM_MAX_KEYS, _BLOOM_ERROR_RATE = 10_000, 100_000, 1e-9  # Hudi's own for the metadata table
 
 
-def sorted_by_key(records: pa.Table) -> pa.Table:
-    """In ascending order of the keys' bytes, as an HFile has them."""
-    keys = records.column("key").combine_chunks().cast(pa.binary())
-    return records if _all(pc.less_equal, keys) else records.take(pc.sort_indices(keys))
-
-
-def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> pa.Array:
-    """These rows in ascending order of their keys' bytes; of several with one key the last."""
-    own = keys.take(pa.array(rows)).cast(pa.binary())
-    if not _all(pc.less, own):  # as a sorted batch has them
-        order = pc.sort_indices(own)
-        rows, own = rows[order.to_numpy()], own.take(order)
-        if not _all(pc.not_equal, own):
-            is_last = np.append(pc.not_equal(own.slice(0, len(own) - 1), own.slice(1)).to_numpy(False), True)
-            rows = rows[is_last]
-    return pa.array(rows)
-
-
-def _all(holds: Callable[[pa.Array, pa.Array], pa.Array], keys: pa.Array) -> bool:
-    """Does it hold for each key and the next one?"""
-    return len(keys) < 2 or bool(pc.all(holds(keys.slice(0, len(keys) - 1), keys.slice(1))).as_py())
-
-
-def encoded_records(records: pa.Table, table_version: int, file_name: str | None = None) -> pa.Array:
+def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None = None) -> pa.Array:
     """Each record as Avro binary under `stored_record_schema`. The key is empty: the HFile has it.
 
-    Args:   records: `key`, `type` and payloads, which may be dictionaries; file_name: what `_hoodie_file_name` shall
-            say.
+    Args:   bodies: records without their keys: `type` and payloads, which may be dictionaries; file_name: what
+            `_hoodie_file_name` shall say.
+    Returns: binary, or a dictionary of it where many records are the same but for their keys.
     """
-    parts = [_encoded(run, table_version, file_name) for run in records.to_batches(_ROWS_AT_ONCE)]
-    return pa.concat_arrays(parts) if parts else pa.array([], pa.binary())
+    parts = [_encoded(run, table_version, file_name) for run in bodies.to_batches(_ROWS_AT_ONCE)]
+    if all(isinstance(part, pa.DictionaryArray) for part in parts):
+        return (
+            pa.chunked_array(parts, _CODED).unify_dictionaries().combine_chunks()
+            if parts
+            else pa.array([], pa.binary())
+        )
+    return pa.concat_arrays([part.cast(pa.binary()) for part in parts])
 
 
-def _encoded(records: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
+def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
     """Records that are the same but for their keys, as those of all keys in a file are, are encoded once."""
-    found = same_rows(records.drop_columns(["key"]))
+    found = same_rows(bodies)
     if found is None:
-        return _each_encoded(records, table_version, file_name)
-    return _each_encoded(records.take(found.first), table_version, file_name).take(found.numbers)
+        return _each_encoded(bodies, table_version, file_name)
+    once = _each_encoded(bodies.take(found.first), table_version, file_name)
+    return pa.DictionaryArray.from_arrays(found.numbers.cast(pa.int32()), once)
 
 
-def _each_encoded(records: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
+def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:
     """Fields that the records lack are null: constants, which are put together before the rows are."""
     pieces: list[pa.Array | pa.Scalar] = []
     constant = _meta_fields(file_name) + b"\x00"
     for name in stored_fields(table_version)[len(META_COLUMNS) + 1 :]:
-        at = records.schema.get_field_index(name)
+        at = bodies.schema.get_field_index(name)
         if at < 0:
             constant += _FIELD_NULL
             continue
         pieces.append(pa.scalar(constant, pa.binary()))
         constant = b""
-        values = records.column(at)
+        values = bodies.column(at)
         values = values.dictionary_decode() if isinstance(values, pa.DictionaryArray) else values
         column = pa.RecordBatch.from_arrays([values], [name])
         pieces.append(_encoder(table_version, name).encode(column))
@@ -170,7 +155,9 @@ class GroupFiles:
         with as_storage_error(where), self.storage.open_output(path) as sink:
             writer = HFileWriter(sink, info=info, bloom_filter=bloom)
             for table in records:
-                values = encoded_records(table, self.table_version, name if names_itself else None)
+                values = encoded_records(
+                    table.drop_columns(["key"]), self.table_version, name if names_itself else None
+                )
                 writer.append_columns(table.column("key").combine_chunks(), values)
                 count += table.num_rows
             size_bytes = writer.close()

@@ -20,7 +20,8 @@ from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.compaction import compact_archived
 from pyhudi.metadata.delta_commit import begin_delta_commit, complete_delta_commit
-from pyhudi.metadata.group_files import GroupFiles, sorted_by_key
+from pyhudi.metadata.group_files import GroupFiles
+from pyhudi.metadata.keys_by_group import sorted_by_key
 from pyhudi.metadata.partitions import file_group_id
 from pyhudi.metadata.placement import group_numbers
 from pyhudi.metadata.table import SOLO, MetadataTable

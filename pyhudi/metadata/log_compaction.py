@@ -133,7 +133,7 @@ def _merged(
     name = next_log_name(table, found, instant_time)
     files = GroupFiles(table.meta.storage, version, instant_time)
     keys = rows.column("key").combine_chunks()
-    values = encoded_records(rows, version) if len(keys) else keys  # deletes alone: of none
+    values = encoded_records(rows.drop_columns(["key"]), version) if len(keys) else keys  # deletes alone: of none
     path, size_bytes = files.log_file(partition, name, keys, values, deleted, stands_for=_instants(blocks))
     yield WriteStat(
         file_id=name.file_id,

@@ -73,7 +73,7 @@ def encoded_places(table_version: int, places: Sequence[RowPlace]) -> pa.Array:
 
 
 def coded_place_records(
-    table_version: int, keys: pa.Array, encoded: pa.Array, numbers: npt.NDArray[np.int32]
+    table_version: int, keys: pa.Array | pa.ChunkedArray, encoded: pa.Array, numbers: npt.NDArray[np.int32]
 ) -> pa.Table:
     """As `place_records`, with the `encoded_places` as a dictionary: of very many keys that are sorted and written, a
     number each moves.

@@ -72,7 +72,7 @@ def _update(
     places = [RowPlace(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
     came = [status.new_keys for status in writing if status.new_keys is not None]
     numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
-    keys = pa.concat_arrays([nothing_deleted(), *came])
+    keys = pa.chunked_array(came, pa.string())
     removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
     left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
     left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pyhudi.metadata.group_files import sorted_by_key
+from pyhudi.metadata.keys_by_group import sorted_by_key
 
 __all__ = ["spilled"]
 

@@ -270,6 +270,26 @@ def test_columns_and_pairs_make_the_same_bytes_in_whatever_portions(codec: str, 
     assert all(size <= block_bytes for size in bodies) or block_bytes == 1
 
 
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    keys=st.sets(st.binary(max_size=9), min_size=1),
+    values=st.lists(st.binary(max_size=9), min_size=1, max_size=3),
+    block_bytes=st.sampled_from([1, 50, None]),
+)
+def test_values_of_a_dictionary_make_the_same_bytes_as_each_of_them(
+    keys: set[bytes], values: list[bytes], block_bytes: int | None
+) -> None:
+    ordered = sorted(keys)
+    numbers = [at % len(values) for at in range(len(ordered))]
+    sink = io.BytesIO()
+    writer = HFileWriter(sink, block_bytes=block_bytes)
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, *numbers], pa.int32()), pa.array(values, pa.binary()))
+    writer.append_columns(pa.array([b"before", *ordered], pa.binary()).slice(1), coded.slice(1))
+    writer.close()
+    entries = [(key, values[number]) for key, number in zip(ordered, numbers, strict=True)]
+    assert sink.getvalue() == written(entries, block_bytes=block_bytes)
+
+
 @pytest.mark.parametrize(
     ("keys", "values", "message"),
     [

@@ -13,8 +13,8 @@ from pyhudi import HudiTable
 from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
-from pyhudi.metadata.group_files import one_per_key
 from pyhudi.metadata.index_definitions import read_index_definitions
+from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
@@ -221,7 +221,9 @@ def test_of_a_key_that_came_to_two_file_groups_the_last_record_is_written() -> N
     statuses = [status("x", "A-0", ["k", "a"], []), status("x", "B-0", ["k"], [])]
     update = record_index_update(9, "20260101000000000", timezone.utc, statuses)
     keys = update.records.column("key").combine_chunks()
-    written = update.records.take(one_per_key(keys, np.arange(len(keys))))
+    rows, in_order = one_per_key(keys, np.arange(len(keys)))
+    assert in_order.to_pylist() == [b"a", b"k"]
+    written = update.records.take(rows)
     places = file_ids(places_of(written))
     assert list(zip(written.column("key").to_pylist(), places.to_pylist(), strict=True)) == [("a", "A-0"), ("k", "B-0")]
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyhudi.metadata.group_files import encoded_records, one_per_key
+from pyhudi.metadata.group_files import encoded_records
+from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded_places, place_records
 from pyhudi.metadata.same_rows import same_rows
 from tests.support.sweeps import examples
@@ -43,9 +44,11 @@ def test_records_of_many_keys_are_encoded_as_each_is(version: int) -> None:
     places = [RowPlace("p", f"{_UUID}-0", 7), RowPlace("p", f"{_UUID}-1", 7), RowPlace("q", "raw", 9)]
     keys = pa.array([f"k{number}" for number in range(40)])
     records = place_records(version, keys, places, (np.arange(40) % 3).astype(np.int32))
-    alone = [encoded_records(records.slice(row, 1), version, "file")[0].as_py() for row in range(40)]
-    assert encoded_records(records, version, "file").to_pylist() == alone
+    bodies = records.drop_columns(["key"])
+    alone = [encoded_records(bodies.slice(row, 1), version, "file")[0].as_py() for row in range(40)]
+    assert encoded_records(bodies, version, "file").to_pylist() == alone
     coded = coded_place_records(version, keys, encoded_places(version, places), (np.arange(40) % 3).astype(np.int32))
+    coded = coded.drop_columns(["key"])
     assert encoded_records(coded, version, "file").to_pylist() == alone
     assert encoded_records(coded.slice(1, 1), version, "file").to_pylist() == alone[1:2]
     assert len(set(alone)) == len(places)
@@ -54,6 +57,11 @@ def test_records_of_many_keys_are_encoded_as_each_is(version: int) -> None:
 def test_rows_are_in_the_order_of_their_keys_and_the_last_of_one_key_stays() -> None:
     keys = pa.array(["b", "Ü", "a", "b", "unused", "\U0001f600", "a", "b"])
     wanted = np.array([0, 1, 2, 3, 5, 6, 7])
-    assert one_per_key(keys, wanted).to_pylist() == [6, 7, 1, 5]
-    assert one_per_key(keys, np.array([2, 3])).to_pylist() == [2, 3]
-    assert one_per_key(keys, np.array([], np.int64)).to_pylist() == []
+    assert _in_order(keys, wanted) == ([6, 7, 1, 5], ["a", "b", "Ü", "\U0001f600"])
+    assert _in_order(keys, np.array([2, 3])) == ([2, 3], ["a", "b"])
+    assert _in_order(keys, np.array([], np.int64)) == ([], [])
+
+
+def _in_order(keys: pa.Array, rows: np.ndarray) -> tuple[list[object], list[object]]:
+    found, own = one_per_key(keys.take(pa.array(rows)), rows)
+    return [*found.to_pylist()], [*own.cast(pa.string()).to_pylist()]

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +33,7 @@ __all__ = [
     "full_key",
     "gathered",
     "joined",
+    "value_lengths",
 ]
 
 MAX_KEY_BYTES = 32767
@@ -141,18 +143,34 @@ def encode_entry(key: bytes, value: bytes) -> bytes:
 
 
 def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
-    """The entries of as many keys and values (binary, no nulls) one after the other."""
+    """The entries of as many keys and values (binary, no nulls; values may be a dictionary) one after the other."""
+    suffix, end, between = (pa.scalar(part, pa.binary()) for part in (_SUFFIX, _MEMSTORE_TIME, b""))
+    tails: list[pa.Array | pa.Scalar] = [suffix, values, end]
+    if isinstance(values, pa.DictionaryArray):
+        ends = pc.binary_join_element_wise(suffix, values.dictionary, end, between)
+        tails = [ends.take(values.indices)]
     heads = np.empty(len(keys), np.dtype([("key", ">i4"), ("value", ">i4"), ("row", ">i2")]))
     row_lengths = pc.binary_length(keys).to_numpy()
     heads["key"], heads["row"] = row_lengths + _KEY_OVERHEAD, row_lengths
-    heads["value"] = pc.binary_length(values).to_numpy()
+    heads["value"] = value_lengths(values)
     head_bytes = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(_LENGTHS.size), len(keys), [None, pa.py_buffer(heads.tobytes())]
     ).cast(pa.binary())
-    suffix, end, between = (pa.scalar(part, pa.binary()) for part in (_SUFFIX, _MEMSTORE_TIME, b""))
-    entries = pc.binary_join_element_wise(head_bytes, keys, suffix, values, end, between)
+    entries = pc.binary_join_element_wise(head_bytes, keys, *tails, between)
     content = entries.buffers()[2]
     return pa.py_buffer(b"") if content is None else content
+
+
+def value_lengths(values: pa.Array) -> npt.NDArray[np.int64]:
+    """How many bytes each value has: binary, or a dictionary of binary."""
+    if isinstance(values, pa.DictionaryArray):
+        return np.take(_lengths_of(values.dictionary), values.indices.to_numpy())
+    return _lengths_of(values)
+
+
+def _lengths_of(column: pa.Array) -> npt.NDArray[np.int64]:
+    lengths: npt.NDArray[np.int32] = pc.binary_length(column).to_numpy()
+    return lengths.astype(np.int64)
 
 
 def decode_entries(content: bytes, where: str) -> Entries:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, META, encode_block
-from pyhudi.formats.hfile.entries import ENTRY_OVERHEAD, MAX_KEY_BYTES, encode_entries, full_key
+from pyhudi.formats.hfile.entries import ENTRY_OVERHEAD, MAX_KEY_BYTES, encode_entries, full_key, value_lengths
 from pyhudi.formats.hfile.index import IndexEntry, encode_root_index
 from pyhudi.formats.hfile.key_column import Places
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE, GREATEST_KEY, LEAST_KEY
@@ -73,18 +73,20 @@ class HFileWriter:
             self.append_columns(pa.array(keys, pa.binary()), pa.array(values, pa.binary()))
 
     def append_columns(self, keys: pa.Array, values: pa.Array) -> None:
-        """Add as many keys as values (text or binary), in ascending order of the keys' bytes.
+        """Add as many keys as values (text or binary; values that many keys have may be a dictionary of binary), in
+        ascending order of the keys' bytes.
 
         Raises SchemaMismatch for another order, for nulls, and for keys that are too long; then nothing was added.
         """
-        keys, values = keys.cast(pa.binary()), values.cast(pa.binary())
+        keys = keys.cast(pa.binary())
+        values = values if isinstance(values, pa.DictionaryArray) else values.cast(pa.binary())
         self._check(keys, values)
         if not len(keys):
             return
         if self._bloom_filter is not None:
             self._bloom_filter.add(_texts(keys))
-        key_lengths, value_lengths = (pc.binary_length(column).to_numpy().astype(np.int64) for column in (keys, values))
-        ends = np.cumsum(key_lengths + value_lengths + ENTRY_OVERHEAD)
+        key_lengths, of_values = pc.binary_length(keys).to_numpy().astype(np.int64), value_lengths(values)
+        ends = np.cumsum(key_lengths + of_values + ENTRY_OVERHEAD)
         start = 0
         while start < len(keys):
             before = int(ends[start - 1]) if start else 0
@@ -95,7 +97,7 @@ class HFileWriter:
         self._last = _bytes_at(keys, len(keys) - 1)
         self._count += len(keys)
         self._key_bytes += int(key_lengths.sum()) + len(keys) * _KEY_OVERHEAD
-        self._value_bytes += int(value_lengths.sum())
+        self._value_bytes += int(of_values.sum())
 
     def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places) -> None:
         """Put entries into data blocks. `ends`: where each of them ends in the run."""
