@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -29,6 +29,7 @@ from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
 from pyhudi.index.key_join import keys_in_several_places, tag_by_join
 from pyhudi.index.rows_in_memory import counted, located
 from pyhudi.index.stored_keys import Candidate, StoredKeyBatch, StoredKeys, candidates, in_shares
+from pyhudi.merge.combine import single_array
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.predicate import Column
 
@@ -36,6 +37,7 @@ __all__ = ["FindKeys", "KeyLookupIndex"]
 
 _EVERYWHERE = None  # key of the wanted keys of a global index
 _KEYS_COMPARED_MAX = 20_000  # with more keys, only the smallest and the greatest are compared with row groups' ranges
+_ROWS_AT_ONCE = 1 << 20  # stored keys that are compared with the wanted ones in one call
 _HIT_BYTES = 48  # of a hit in addition to its key and partition path: the file id, and where each text starts
 
 
@@ -46,7 +48,7 @@ class KeyLookupIndex(Index):
     uses_bloom: ClassVar[bool] = False
 
     def tag(self, rows: Frame, lookup: Lookup) -> Tagged:
-        if self._is_large(lookup):
+        if self.is_large(lookup):
             return tag_by_join(rows, lookup, is_global=self.is_global)
         keys = lookup.engine.collect(lookup.engine.select(rows, self._key_columns))
         hits = self._hits(keys, lookup)
@@ -70,7 +72,7 @@ class KeyLookupIndex(Index):
     def _key_columns(self) -> list[str]:
         return [RECORD_KEY] if self.is_global else [RECORD_KEY, PARTITION_PATH]
 
-    def _is_large(self, lookup: Lookup) -> bool:
+    def is_large(self, lookup: Lookup) -> bool:
         """Are the keys of the batch, or its hits, too much for the planner and each task?"""
         if getattr(lookup.engine, "shares_memory", False):
             return False
@@ -129,10 +131,26 @@ class FindKeys:
     def _matches(
         self, candidate: Candidate, stored: Iterator[StoredKeyBatch], wanted: pa.Array
     ) -> Iterator[pa.RecordBatch]:
-        for rows in stored:
-            found = pc.is_in(rows.keys, value_set=wanted)
-            if pc.any(found).as_py():
-                yield self.stored.placed(candidate.file, rows.filter(found))
+        for parts in _gathered(stored):
+            found = pc.is_in(pa.chunked_array([part.keys for part in parts], pa.string()), value_set=wanted)
+            first = 0
+            for part in parts:
+                own = single_array(found.slice(first, len(part.keys)))
+                first += len(part.keys)
+                if pc.any(own).as_py():
+                    yield self.stored.placed(candidate.file, part.filter(own))
+
+
+def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:
+    """Parts of which `is_in`, which builds its hash set once per call, has enough to do."""
+    waiting: list[StoredKeyBatch] = []
+    for part in stored:
+        waiting.append(part)
+        if sum(len(one.keys) for one in waiting) >= _ROWS_AT_ONCE:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
 
 
 def _in_range(keys: pa.Array, smallest: str | None, largest: str | None) -> pa.Array:

@@ -2,6 +2,7 @@
 
     rows in this process    keys by file group of the index → one task each, with its keys
     Spark                   keys go to the tasks by file group of the index, and no key to the planner
+    keys of all blocks      are looked for in the base files, where that takes less time (`cheaper_files.py`)
 
 What the index says is checked: a file group that the table does not have means that the index is wrong. Without a
 record index, or with one that is not up to date or can't be read, rows are found as GLOBAL_SIMPLE and SIMPLE find them.
@@ -22,6 +23,7 @@ from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import HudiError
 from pyhudi.index.base import LOCATION_PARTITION, Index, Lookup, Tagged
+from pyhudi.index.cheaper_files import files_are_cheaper
 from pyhudi.index.key_lookup import KeyLookupIndex
 from pyhudi.index.rows_in_memory import counted, located
 from pyhudi.index.simple_and_bloom import GlobalSimpleIndex, SimpleIndex
@@ -63,11 +65,14 @@ class GlobalRecordIndex(Index):
             if lookup.no_records and lookup.view.all_slices():
                 _tell_ignored(self._name, lookup.no_records)
             return self.fallback(self.settings).tag(rows, lookup)
+        files = self.fallback(self.settings)
         try:
+            if self.is_global and not files.is_large(lookup) and files_are_cheaper(lookup, lookup.records.slices):
+                return files.tag(rows, lookup)
             return self._tagged(rows, lookup, lookup.records)
         except (HudiError, _WrongPlaces) as error:
             _tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
-            return self.fallback(self.settings).tag(rows, lookup)
+            return files.tag(rows, lookup)
 
     @property
     def _name(self) -> str:

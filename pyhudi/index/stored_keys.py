@@ -27,7 +27,7 @@ from pyhudi.storage.base import Storage
 
 __all__ = ["Candidate", "StoredKeyBatch", "StoredKeys", "candidates", "in_shares"]
 
-_READ_ROWS = 1 << 20  # `is_in` builds its hash set once per call, so key columns are read in large pieces
+_READ_ROWS = 1 << 16  # of larger pieces the decoded texts leave the caches before they are looked at
 
 
 @dataclass(frozen=True, slots=True)

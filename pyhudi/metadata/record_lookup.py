@@ -7,7 +7,7 @@ Source: docs/formats/metadata-table.md, "Record index", "File groups of a key", 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from pyhudi.metadata.placement import groups_by_prefix
 from pyhudi.metadata.record_keys import shards
 from pyhudi.metadata.record_places import file_ids, partition_paths
 from pyhudi.metadata.table import MetadataTable
+from pyhudi.model.file_group import FileSlice
 
 __all__ = ["PLACES", "RecordLookup", "open_record_lookup"]
 
@@ -41,9 +42,14 @@ class RecordLookup:
     table: MetadataTable
 
     @property
+    def slices(self) -> Sequence[FileSlice]:
+        """The newest slice of each file group of the index."""
+        return self.table.slices(_NAME)
+
+    @property
     def groups(self) -> int:
         """How many file groups the index has; they are numbered in order of their ids."""
-        return len(self.table.slices(_NAME))
+        return len(self.slices)
 
     @property
     def is_partitioned(self) -> bool:
@@ -53,7 +59,7 @@ class RecordLookup:
     @property
     def _numbers(self) -> Mapping[str, list[int]]:
         """Prefix of file ids → the numbers of its file groups."""
-        ids = [found.group.file_id for found in self.table.slices(_NAME)]
+        ids = [found.group.file_id for found in self.slices]
         at = {file_id: number for number, file_id in enumerate(ids)}
         return {prefix: [at[file_id] for file_id in own] for prefix, own in groups_by_prefix(ids).items()}
 
