@@ -13,10 +13,15 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.buffers import buffer_numbers
 
-__all__ = ["order_of_bytes"]
+__all__ = ["is_ascending", "order_of_bytes"]
 
 _FEW = 4096  # values that are compared at once
 _HEAD = 8  # bytes of a whole number
+
+
+def is_ascending(values: pa.Array) -> bool:
+    """Is each of the binary values less than the next one?"""
+    return len(values) < 2 or bool(pc.all(pc.less(values.slice(0, len(values) - 1), values.slice(1))).as_py())
 
 
 def order_of_bytes(values: pa.Array) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ Source: docs/formats/metadata-table.md, "File groups of a key"; docs/formats/hfi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.arrow.byte_order import order_of_bytes
+from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
 from pyhudi.metadata.placement import group_numbers
 
 __all__ = ["KeysByGroup", "one_per_key", "sorted_by_key"]
@@ -63,11 +63,11 @@ def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, 
     keys, binary.
     """
     own = keys.cast(pa.binary())
-    if not _all(pc.less, own):  # as a sorted batch has them
+    if not is_ascending(own):  # as a sorted batch has them
         order = order_of_bytes(own)
         rows, own = rows[order], own.take(pa.array(order))
-        if not _all(pc.not_equal, own):
-            is_last = np.append(pc.not_equal(own.slice(0, len(own) - 1), own.slice(1)).to_numpy(False), True)
+        is_last = np.append(pc.not_equal(own.slice(0, len(own) - 1), own.slice(1)).to_numpy(False), True)
+        if not is_last.all():
             rows, own = rows[is_last], own.filter(pa.array(is_last))
     return pa.array(rows), own
 
@@ -75,9 +75,4 @@ def one_per_key(keys: pa.Array, rows: npt.NDArray[np.int64]) -> tuple[pa.Array, 
 def sorted_by_key(records: pa.Table) -> pa.Table:
     """In ascending order of the keys' bytes, as an HFile has them."""
     keys = records.column("key").combine_chunks().cast(pa.binary())
-    return records if _all(pc.less_equal, keys) else records.take(pa.array(order_of_bytes(keys)))
-
-
-def _all(holds: Callable[[pa.Array, pa.Array], pa.Array], keys: pa.Array) -> bool:
-    """Does it hold for each key and the next one?"""
-    return len(keys) < 2 or bool(pc.all(holds(keys.slice(0, len(keys) - 1), keys.slice(1))).as_py())
+    return records if is_ascending(keys) else records.take(pa.array(order_of_bytes(keys)))

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
 from pyhudi.formats.bodies import Body
 from pyhudi.metadata.group_reader import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
@@ -33,13 +34,14 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     columns = [KEY, TYPE, *kind.payloads]
     if not versions.num_rows:
         return versions.select(columns)
-    order = pc.sort_indices(versions, sort_keys=[(KEY, "ascending"), (SEQUENCE, "ascending")])
-    rows = versions.take(order).combine_chunks()
+    rows = _in_order(versions)
     first = _first_of_each(rows.column(KEY))
     since = _since_delete(rows, first)
     last = np.append(np.flatnonzero(first)[1:], rows.num_rows) - 1
     live = ~rows.column(DELETED).to_numpy()[last]
-    newest = rows.take(pa.array(last[live])).select(columns)
+    newest = rows.select(columns)
+    if live.sum() < rows.num_rows:
+        newest = newest.take(pa.array(last[live]))
     several = (last - since)[live] > 0
     if kind in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) and several.any():
         combined = _combined(rows, since[live][several], last[live][several], kind)
@@ -58,8 +60,7 @@ def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Ar
     Args: versions: as for `merged_records`, of log files alone.
     """
     columns = [KEY, TYPE, *kind.payloads]
-    order = pc.sort_indices(versions, sort_keys=[(KEY, "ascending"), (SEQUENCE, "ascending")])
-    rows = versions.take(order).combine_chunks()
+    rows = _in_order(versions)
     if not rows.num_rows:
         return rows.select(columns), pa.array([], pa.string())
     starts = np.flatnonzero(_first_of_each(rows.column(KEY)))
@@ -93,6 +94,18 @@ def _follows_deletion(rows: pa.Table, start: int, end: int, kind: MetadataKind) 
             elif name in taken:
                 return True
     return False
+
+
+def _in_order(versions: pa.Table) -> pa.Table:
+    """In the order of the keys, and the versions of a key in that of their sequence."""
+    sequence = versions.column(SEQUENCE).to_numpy()
+    if (sequence[1:] < sequence[:-1]).any():
+        versions = versions.take(pa.array(np.argsort(sequence, kind="stable")))
+    rows = versions.combine_chunks()
+    keys = rows.column(KEY).combine_chunks().cast(pa.binary())
+    if is_ascending(keys):  # as one file has them
+        return rows
+    return rows.take(pa.array(order_of_bytes(keys))).combine_chunks()
 
 
 def _first_of_each(keys: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

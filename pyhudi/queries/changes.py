@@ -22,7 +22,7 @@ from pyhudi.queries.filters import bind
 from pyhudi.queries.incremental_range import CommitsInRange, IncrementalRange, commits_in_range, not_readable
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.plan import ReadPlan, ReadSlice, schema_history, selected
-from pyhudi.queries.pruning import parsed_path_values, path_values
+from pyhudi.queries.pruning import PathColumns
 from pyhudi.queries.query import Query
 from pyhudi.queries.read_schema import read_schema
 
@@ -49,12 +49,13 @@ def plan_changes(meta: MetaClient, requested: IncrementalRange, query: Query) ->
     rules = None if merges else MergeRules()
     history = schema_history(meta, None)
     spec = slice_spec(meta, full, query, history=history, rules=rules)
+    columns = PathColumns(meta.config, full)
 
     def read(each: FoundChange) -> ReadSlice:
         partition = each.group.partition_path
-        from_path = (path_values(meta.config, partition, full), parsed_path_values(meta.config, partition, full))
         file_slice = each.change.after or each.change.before or FileSlice(each.group, each.change.instant_time, None)
-        return ReadSlice(file_slice, from_path[0], file_slice.needs_merge, from_path[1], each.change)
+        from_path, parsed = columns.values(partition), columns.parsed(partition)
+        return ReadSlice(file_slice, from_path, file_slice.needs_merge, parsed, each.change)
 
     partitions = {each.group.partition_path for each in found.changes}
     newest = meta.timeline.last_commit()

@@ -23,7 +23,7 @@ from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.partial_updates import WholeSlices
 from pyhudi.queries.path_glob import path_pattern
 from pyhudi.queries.plan import ReadPlan, ReadSlice, plan_snapshot, schema_history, selected
-from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
+from pyhudi.queries.pruning import PathColumns
 from pyhudi.queries.query import ALL_ROWS, Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.view.consistent_read import read_consistently
@@ -81,13 +81,14 @@ class _Ranged:
         wanted = pa.schema([f for f in full if f.name in needed])
         history = schema_history(meta, None)
         partitions = sorted({s.group.partition_path for s in found.slices})
-        pruned = tuple(p for p in partitions if not may_match(predicate, partition_ranges(meta.config, p, full)))
+        all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
+        pruned = tuple(p for p in partitions if not may_match(predicate, all_columns.ranges(p)))
         slices = tuple(
             ReadSlice(
                 file_slice,
-                path_values(meta.config, file_slice.group.partition_path, wanted),
+                columns.values(file_slice.group.partition_path),
                 file_slice.needs_merge,
-                parsed_path_values(meta.config, file_slice.group.partition_path, wanted),
+                columns.parsed(file_slice.group.partition_path),
             )
             for file_slice in found.slices
             if file_slice.group.partition_path not in pruned

@@ -20,14 +20,14 @@ from pyhudi.errors import ConfigError, TableError
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
-from pyhudi.model.predicate import Constant, Predicate, may_match, parse_where
+from pyhudi.model.predicate import Constant, Predicate, columns_of, may_match, parse_where
 from pyhudi.queries.as_of import check_not_cleaned, parse_as_of
 from pyhudi.queries.change_rows import ChangeReading
 from pyhudi.queries.filters import bind, top_level_columns
 from pyhudi.queries.key_pruning import sole_key_field
 from pyhudi.queries.merging import slice_spec
 from pyhudi.queries.metadata_use import trusted_metadata
-from pyhudi.queries.pruning import parsed_path_values, partition_ranges, path_values
+from pyhudi.queries.pruning import PathColumns
 from pyhudi.queries.query import ALL_ROWS, Query
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.queries.read_slice import ReadSlice
@@ -168,12 +168,13 @@ def _slices(
 ) -> tuple[list[ReadSlice], list[str]]:
     """What is read of the partitions whose path can pass; paths of the others."""
     slices, pruned = list[ReadSlice](), list[str]()
+    all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
+    prunes = all_columns.tells_of(columns_of(predicate)) or not may_match(predicate, {})
     for partition in view.partitions():
-        if not may_match(predicate, partition_ranges(meta.config, partition, full)):
+        if prunes and not may_match(predicate, all_columns.ranges(partition)):
             pruned.append(partition)
             continue
-        from_path = path_values(meta.config, partition, wanted)
-        parsed = parsed_path_values(meta.config, partition, wanted)
+        from_path, parsed = columns.values(partition), columns.parsed(partition)
         if query.query_type == "snapshot":
             slices += [ReadSlice(found, from_path, found.needs_merge, parsed) for found in view.slices(partition)]
         else:

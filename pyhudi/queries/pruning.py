@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pyhudi.model.table_config import TableConfig
 from pyhudi.queries.read_schema import columns_from_path
 from pyhudi.schema.casts import cast
 
-__all__ = ["PARTITION_PATH_COLUMN", "PathValues", "parsed_path_values", "partition_ranges", "path_values"]
+__all__ = ["PARTITION_PATH_COLUMN", "PathColumns", "PathValues"]
 
 PARTITION_PATH_COLUMN = Column(("_hoodie_partition_path",))
 PathValues = tuple[tuple[str, str | None], ...]  # column → text that casts to its type, None for null
@@ -32,81 +32,96 @@ _WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _DAY = re.compile(r"\d{4}([-/])\d\d\1\d\d")
 
 
-def path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
-    """The columns of `schema` whose value in this partition must come from the path: the files lack or differ by rule.
+class PathColumns:
+    """The partition columns of a schema, whose values paths tell. What a table says of them is looked up once.
 
-    Raises KeyGenError when a table has its partition columns in the path only and this path can't be divided.
+    Args:    schema: fields that it lacks are left out.
     """
-    values = dict(_only_in_path(config, partition_path))
-    for name, text in _parsed_from_path(config, partition_path, schema):
-        if text is None and _is_text(schema.field(name).type):
-            values[name] = None  # "" is stored there with null
-    return tuple((name, text) for name, text in values.items() if schema.get_field_index(name) >= 0)
 
+    def __init__(self, config: TableConfig, schema: pa.Schema) -> None:
+        self._config, self._fields = config, config.partition_fields
+        self._is_hive_style, self._is_encoded = config.hive_style_partitioning, config.url_encode_partitioning
+        self._only_in_path = frozenset(columns_from_path(config))
+        self._has_old_default = config.table_version < 5
+        kinds = config.partition_field_types or ("",) * len(self._fields)
+        generator = (config.key_generator or "").upper()
+        self._types = [
+            None
+            # The path holds a formatted time (or, below version 8, may hold one), not the column's value.
+            if kind.upper() == "TIMESTAMP" or (not kind and generator in ("TIMESTAMP", "CUSTOM"))
+            else _type_of(schema, field)
+            for field, kind in zip(self._fields, kinds, strict=False)
+        ]
+        self._known = frozenset(schema.names)
 
-def parsed_path_values(config: TableConfig, partition_path: str, schema: pa.Schema) -> PathValues:
-    """The columns of `schema` whose value the path gives. Files hold the same, but for keys that a global index left in
-    their partition when their own value changed.
-    """
-    return tuple(_parsed_from_path(config, partition_path, schema))
+    def tells_of(self, columns: Iterable[Column]) -> bool:
+        """Can a path tell anything of one of these columns?"""
+        told = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
+        return not told.isdisjoint(columns)
 
+    def values(self, partition_path: str) -> PathValues:
+        """The columns whose value in this partition must come from the path: the files lack or differ by rule.
 
-def partition_ranges(config: TableConfig, partition_path: str, schema: pa.Schema) -> dict[Column, ValueRange]:
-    """Ranges of the partition columns (and of the meta column with the path) in one partition.
+        Raises KeyGenError when a table has its partition columns in the path only and this path can't be divided.
+        """
+        values = dict(self._values_only_there(partition_path)) if self._only_in_path else {}
+        for name, text, kind in self._parsed(partition_path):
+            if text is None and _is_text(kind):
+                values[name] = None  # "" is stored there with null
+        return tuple((name, text) for name, text in values.items() if name in self._known)
 
-    Args:    schema: the table's read schema; fields that it lacks are left out.
-    """
-    ranges = {PARTITION_PATH_COLUMN: ValueRange(partition_path, partition_path, may_be_null=False)}
-    for name, text in _parsed_from_path(config, partition_path, schema):
-        if text is None:
-            ranges[Column((name,))] = ValueRange(only_null=True)
-        else:
-            value = cast(pa.array([text], pa.string()), schema.field(name).type)[0].as_py()
-            ranges[Column((name,))] = ValueRange(value, value, may_be_null=False)
-    return ranges
+    def parsed(self, partition_path: str) -> PathValues:
+        """The columns whose value the path gives. Files hold the same, but for keys that a global index left in their
+        partition when their own value changed.
+        """
+        return tuple((name, text) for name, text, _ in self._parsed(partition_path))
 
+    def ranges(self, partition_path: str) -> dict[Column, ValueRange]:
+        """Ranges of the partition columns (and of the meta column with the path) in one partition."""
+        ranges = {PARTITION_PATH_COLUMN: ValueRange(partition_path, partition_path, may_be_null=False)}
+        for name, text, kind in self._parsed(partition_path):
+            if text is None:
+                ranges[Column((name,))] = ValueRange(only_null=True)
+            else:
+                value = cast(pa.array([text], pa.string()), kind)[0].as_py()
+                ranges[Column((name,))] = ValueRange(value, value, may_be_null=False)
+        return ranges
 
-def _only_in_path(config: TableConfig, partition_path: str) -> Iterator[tuple[str, str | None]]:
-    """Columns that the files lack, and the text of slash-separated dates, which real Hudi reads from the path."""
-    columns = columns_from_path(config)
-    if columns:
+    def _values_only_there(self, partition_path: str) -> Iterator[tuple[str, str | None]]:
+        """Columns that the files lack, and the text of slash-separated dates, which real Hudi reads from the path."""
         texts = partition_values(
-            partition_path,
-            config.partition_fields,
-            config.hive_style_partitioning,
-            config.url_encode_partitioning,
-            old_default=config.table_version < 5,
+            partition_path, self._fields, self._is_hive_style, self._is_encoded, old_default=self._has_old_default
         )
-        for field, text in zip(config.partition_fields, texts, strict=True):
-            if field in columns:
+        for field, text in zip(self._fields, texts, strict=True):
+            if field in self._only_in_path:
                 yield field, text
 
+    def _parsed(self, partition_path: str) -> Iterator[tuple[str, str | None, pa.DataType]]:
+        """Partition columns, their texts, None for the default partition, and their types; only exact ones."""
+        fields = self._fields
+        segments = partition_path.split("/") if len(fields) > 1 else [partition_path]
+        if len(segments) != len(fields):
+            return
+        named = [segment.startswith(f"{field}=") for segment, field in zip(segments, fields, strict=True)]
+        if not all(named) if self._is_hive_style else any(named):
+            return
+        texts = split_partition_path(partition_path, fields, self._is_hive_style) or ()
+        for field, kind, text in zip(fields, self._types, texts, strict=False):
+            if kind is None:
+                continue
+            if text == HIVE_DEFAULT_PARTITION:
+                yield field, None, kind
+                continue
+            if text == OLD_DEFAULT_PARTITION and self._has_old_default:
+                continue  # rows without a value, or with this one
+            exact = _exact(url_decode(text) if self._is_encoded else text, kind)
+            if exact is not None:
+                yield field, exact, kind
 
-def _parsed_from_path(config: TableConfig, partition_path: str, schema: pa.Schema) -> Iterator[tuple[str, str | None]]:
-    """Partition columns of `schema` and their texts, None for the default partition; only exact ones."""
-    fields = config.partition_fields
-    segments = partition_path.split("/") if len(fields) > 1 else [partition_path]
-    if len(segments) != len(fields):
-        return
-    named = [segment.startswith(f"{field}=") for segment, field in zip(segments, fields, strict=True)]
-    if not all(named) if config.hive_style_partitioning else any(named):
-        return
-    texts = split_partition_path(partition_path, fields, config.hive_style_partitioning) or ()
-    kinds = config.partition_field_types or ("",) * len(fields)
-    generator = (config.key_generator or "").upper()
-    for field, kind, text in zip(fields, kinds, texts, strict=False):
-        if kind.upper() == "TIMESTAMP" or (not kind and generator in ("TIMESTAMP", "CUSTOM")):
-            continue  # the path holds a formatted time (or, below version 8, may hold one), not the column's value
-        if schema.get_field_index(field) < 0:
-            continue
-        if text == HIVE_DEFAULT_PARTITION:
-            yield field, None
-            continue
-        if text == OLD_DEFAULT_PARTITION and config.table_version < 5:
-            continue  # rows without a value, or with this one
-        parsed = _exact(url_decode(text) if config.url_encode_partitioning else text, schema.field(field).type)
-        if parsed is not None:
-            yield field, parsed
+
+def _type_of(schema: pa.Schema, name: str) -> pa.DataType | None:
+    at = schema.get_field_index(name)
+    return None if at < 0 else schema.field(at).type
 
 
 def _is_text(data_type: pa.DataType) -> bool:

@@ -9,8 +9,7 @@ travel to executors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pyhudi.storage.file_size import READ_BYTES_MAX
 
@@ -22,9 +21,11 @@ __all__ = ["AlwaysSynced", "ClientArguments", "FileInfo", "Storage"]
 ClientArguments: TypeAlias = dict[str, Any]  # by keyword, of a class of pyarrow or obstore, which checks them
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """One directory entry. `path` is relative to the storage's root; `leads_to`: of a symbolic link to a folder."""
+class FileInfo(NamedTuple):
+    """One directory entry. `path` is relative to the storage's root; `leads_to`: of a symbolic link to a folder.
+
+    A tuple, since a listing has a hundred thousand of them: made in less than half of a frozen dataclass's time.
+    """
 
     path: str
     size_bytes: int

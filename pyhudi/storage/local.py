@@ -308,7 +308,7 @@ def _file_info(path: str, entry: os.DirEntry[str]) -> FileInfo | None:
     if status is None:
         return None
     info = _file_info_of(path, status)
-    return replace(info, leads_to=os.path.realpath(entry.path)) if info.is_dir else info
+    return info._replace(leads_to=os.path.realpath(entry.path)) if info.is_dir else info
 
 
 def _file_info_of(path: str, status: os.stat_result) -> FileInfo:

@@ -30,6 +30,7 @@ from pyhudi.view.partition_listing import listed_partitions
 __all__ = ["FileSystemView", "Visibility", "load_replaced_groups"]
 
 _CDC_SUFFIX = ".cdc"
+_UNKNOWN = ""  # no instant time
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ class Visibility:
     replaced: frozenset[FileGroupId]
     pending_compactions: frozenset[str]
     _visible: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    _ends: dict[str, str | None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, meta: MetaClient, as_of: str | None) -> Visibility:
@@ -137,15 +139,18 @@ class Visibility:
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
-        bases: dict[str, list[BaseFile]] = defaultdict(list)
+        bases: dict[str, BaseFile] = {}
+        more: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
         start = len(partition_path) + 1 if partition_path else 0
         for info in files:
             name = info.path[start:]
-            if (base := base_file_parts(name)) is not None:
-                file_id, _, instant_time, _ = base
-                if self.is_visible(instant_time):
-                    bases[file_id].append(BaseFile(info.path, partition_path, file_id, instant_time, info.size_bytes))
+            if (base := self._base_file(name)) is not None:
+                file_id, instant_time = base
+                if instant_time is not None:
+                    file = BaseFile(info.path, partition_path, file_id, instant_time, info.size_bytes)
+                    if bases.setdefault(file_id, file) is not file:
+                        more[file_id].append(file)
             elif (log := LogFileName.parse(name)) is not None:
                 logs[log.file_id].append(_log_file(log, info, partition_path))
         groups = []
@@ -154,14 +159,28 @@ class Visibility:
             if self.replaced and group in self.replaced:
                 continue
             slices: tuple[FileSlice, ...]
-            own_bases, own_logs = bases.get(file_id, ()), logs.get(file_id, ())
-            if len(own_bases) == 1 and not own_logs:  # nearly every group of most tables: nothing to sort or join
-                slices = (FileSlice(group, own_bases[0].instant_time, own_bases[0]),)
+            newest = bases.get(file_id)
+            if newest is not None and file_id not in more and file_id not in logs:
+                slices = (FileSlice(group, newest.instant_time, newest),)  # nearly every group of most tables
             else:
-                slices = self.file_slices(group, own_bases, own_logs)
+                own = more.get(file_id, []) if newest is None else [newest, *more.get(file_id, ())]
+                slices = self.file_slices(group, own, logs.get(file_id, ()))
             if slices:
                 groups.append(FileGroup(group, slices))
         return tuple(groups)
+
+    def _base_file(self, name: str) -> tuple[str, str | None] | None:
+        """The file id and the instant time in the name of a base file, None for one that does not count; None for
+        another kind of file. Files of one task have names that end alike, and each end is looked at once.
+        """
+        file_id, _, end = name.partition("_")
+        known = self._ends.get(end, _UNKNOWN)
+        if known is _UNKNOWN or name[0] == "." or not file_id:
+            parts = base_file_parts(name)
+            if parts is None:
+                return None
+            known = self._ends[end] = parts[2] if self.is_visible(parts[2]) else None
+        return file_id, known
 
     def file_slices(
         self, group: FileGroupId, bases: Iterable[BaseFile], logs: Iterable[LogFile]

@@ -10,7 +10,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import KeyGenError
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.pruning import partition_ranges, path_values
+from pyhudi.queries.pruning import PathColumns
 
 SCHEMA = pa.schema([("id", pa.string()), ("p", pa.string()), ("a", pa.string())])
 
@@ -58,8 +58,8 @@ def test_below_version_5_it_is_nothing_and_nothing_is_pruned_by_it(version: str,
     properties = {"hoodie.table.name": "t", "hoodie.table.version": version, "hoodie.table.partition.fields": "p"}
     dropped = TableConfig({**properties, "hoodie.datasource.write.drop.partition.columns": "true"})
 
-    assert path_values(dropped, "default", SCHEMA) == (("p", value),)
-    assert len(partition_ranges(TableConfig(properties), "default", SCHEMA)) == (1 if value is None else 2)
+    assert PathColumns(dropped, SCHEMA).values("default") == (("p", value),)
+    assert len(PathColumns(TableConfig(properties), SCHEMA).ranges("default")) == (1 if value is None else 2)
 
 
 def test_a_value_that_the_path_could_not_tell_is_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pyhudi import HudiTable, write_hudi
 from pyhudi.keygen import KeyColumns
 from pyhudi.model.predicate import Column
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.pruning import parsed_path_values, partition_ranges
+from pyhudi.queries.pruning import PathColumns
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ def test_only_a_number_as_a_generator_writes_it_tells_the_value_of_an_integer_co
     config = TableConfig({"hoodie.table.name": "t", "hoodie.table.version": "9", "hoodie.table.partition.fields": "n"})
     schema = pa.schema([("n", pa.int32())])
 
-    assert parsed_path_values(config, text, schema) == (() if value is None else (("n", text),))
-    known = partition_ranges(config, text, schema).get(Column(("n",)))
+    assert PathColumns(config, schema).parsed(text) == (() if value is None else (("n", text),))
+    known = PathColumns(config, schema).ranges(text).get(Column(("n",)))
     assert (None if known is None else (known.low, known.high, known.may_be_null)) == (
         None if value is None else (value, value, False)
     )
