@@ -55,10 +55,13 @@ class GroupReader:
     counts: Callable[[str], bool]
     raises: bool = True
 
-    def all(self) -> pa.Table:
-        """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks."""
+    def all(self, without: str | None = None) -> pa.Table:
+        """All records: `key`, `type`, the payloads, `sequence`, and `deleted` for keys of delete blocks.
+
+        Args:   without: a key whose records are not wanted, and not decoded.
+        """
         found = _Found((KEY, TYPE, *self.payloads))
-        self._find(found, lambda reader: reader.scan(), None)
+        self._find(found, lambda reader: (_others(entries, without) for entries in reader.scan()), None)
         return found.table(self._nothing())
 
     def runs(self) -> Iterator[pa.Table]:
@@ -280,6 +283,12 @@ def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDec
             pass  # one by one, they say which it is
     rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
     return _numbered(rows, numbers)
+
+
+def _others(entries: Entries, key: str | None) -> Entries:
+    """The entries of all keys but this one."""
+    row = None if key is None else entries.find(key.encode())
+    return entries if row is None else entries.select(np.delete(np.arange(len(entries)), row))
 
 
 def _schema_of(reader: HFileReader, where: str) -> str:

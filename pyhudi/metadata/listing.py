@@ -82,7 +82,8 @@ def listed_files(table: MetadataTable, partitions: Collection[str] | None = None
     known = None if key is None else FILES.get(key)
     if known is not None:
         return cast("Mapping[str, list[FileInfo]]", known)
-    listed = _listed(table, table.records(_FILES))
+    # The list of all partitions is one value of as many items, which are read one after the other.
+    listed = _listed(table, table.records(_FILES, without=ALL_PARTITIONS_KEY))
     if key is not None:
         FILES.put(key, listed, _FILE_BYTES * len(listed.names))
     return listed

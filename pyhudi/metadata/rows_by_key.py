@@ -43,10 +43,21 @@ class RowsByKey:
 
     def with_prefixes(self, prefixes: Sequence[str]) -> pa.Table:
         """The rows whose keys begin with one of the prefixes, which ascend, none beginning with another one."""
+        length = len(prefixes[0]) if prefixes else 0
+        if all(len(prefix) == length for prefix in prefixes):  # as hashes have it
+            wanted = frozenset(prefixes)
+            rows = [row for row, key in enumerate(self.keys) if key[:length] in wanted]
+        else:
+            rows = self._rows_between(prefixes)
+        if len(rows) == len(self.keys):  # a small write touches the same partitions as the last one: nothing to copy
+            return self.rows
+        return self.rows.take(pa.array(rows, pa.int64())) if rows else self.rows.slice(0, 0)
+
+    def _rows_between(self, prefixes: Sequence[str]) -> list[int]:
         keys, rows, row = self.keys, list[int](), 0
         for prefix in prefixes:
             row = bisect_left(keys, prefix, row)
             while row < len(keys) and keys[row].startswith(prefix):
                 rows.append(row)
                 row += 1
-        return self.rows.take(pa.array(rows, pa.int64())) if rows else self.rows.slice(0, 0)
+        return rows

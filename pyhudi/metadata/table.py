@@ -167,12 +167,13 @@ class MetadataTable:
         ]
         return sorted(found, key=self._when, reverse=True)
 
-    def records(self, partition: str) -> pa.Table:
+    def records(self, partition: str, without: str | None = None) -> pa.Table:
         """All live records of a partition: `key`, `type` and the fields that say what the partition knows.
 
+        Args:   without: a key whose record is not wanted.
         Raises: MetadataTableDamaged, CorruptFile.
         """
-        return self._merged(partition, lambda reader: reader.all())
+        return self._merged(partition, lambda reader: reader.all(without))
 
     def lookup(self, partition: str, keys: Collection[str]) -> pa.Table:
         """The live records with these keys. Only file groups that may have them are opened.

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import CorruptFile, SchemaMismatch
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile import Entries, HFileReader, HFileWriter, gathered
+from pyhudi.formats.hfile import reader as hfile_reader
 from pyhudi.formats.hfile.block_cache import BlockCache
 from pyhudi.formats.hfile.entries import (
     _of_one_length,
@@ -249,6 +250,20 @@ def test_a_block_of_usual_size_needs_no_loop() -> None:
     content = b"".join(encode_entry(*entry) for entry in ENTRIES)
     assert _of_one_length(content) is not None
     assert pairs([decode_entries(content, "x")]) == ENTRIES
+
+
+@pytest.mark.parametrize("prefixes", [[b"key-"], [b"key-00%02d" % n for n in range(0, 120, 3)], [b"key-0119", b"z"]])
+@pytest.mark.parametrize("kept_blocks", [0, 32, 10_000])
+def test_prefixes_of_many_blocks_give_each_entry_once(
+    prefixes: list[bytes], kept_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hfile_reader, "_KEPT_BLOCKS", kept_blocks)
+    monkeypatch.setattr(hfile_reader, "_TOGETHER_BYTES", 100_000)
+    reader = opened(written(ENTRIES))
+    assert len(reader._root) > 32
+    wanted = [entry for entry in ENTRIES if entry[0].startswith(tuple(prefixes))]
+    assert pairs(reader.prefix_columns(prefixes)) == wanted
+    assert wanted
 
 
 @pytest.mark.parametrize("codec", ["gz", "none"])

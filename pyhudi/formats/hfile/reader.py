@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -183,10 +184,24 @@ class HFileReader:
         for keys in wanted:
             for place in self._places_between(self._top(), self._trailer.levels, keys):
                 of_blocks.setdefault(place, []).append(keys)
-        for keys_of_block, entries in zip(of_blocks.values(), self._data_blocks(list(of_blocks)), strict=True):
-            rows = rows_in(entries.key_column, keys_of_block)
+        if len(of_blocks) > _KEPT_BLOCKS:
+            parts = self._many_with_ranges(of_blocks)
+        else:
+            parts = zip(of_blocks.values(), self._data_blocks(list(of_blocks)), strict=True)
+        for keys_of_part, entries in parts:
+            rows = rows_in(entries.key_column, keys_of_part)
             if len(rows):
                 yield entries.select(rows)
+
+    def _many_with_ranges(
+        self, of_blocks: Mapping[BlockPlace, list[PrefixRange]]
+    ) -> Iterator[tuple[list[PrefixRange], Entries]]:
+        """As `_many`, with the ranges of keys that are wanted of these blocks."""
+        wanted, done = list(of_blocks.values()), 0
+        for blocks in _together(self._read_blocks(list(of_blocks))):
+            run = wanted[done : done + len(blocks)]
+            done += len(blocks)
+            yield list(dict.fromkeys(chain.from_iterable(run))), self._entries_of(blocks)
 
     def with_prefixes(self, prefixes: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of all keys that begin with one of the prefixes, in the order of the bytes; each once."""
