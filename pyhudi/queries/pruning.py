@@ -54,10 +54,10 @@ class PathColumns:
         ]
         self._known = frozenset(schema.names)
 
-    def tells_of(self, columns: Iterable[Column]) -> bool:
+    def tell_of(self, columns: Iterable[Column]) -> bool:
         """Can a path tell anything of one of these columns?"""
-        told = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
-        return not told.isdisjoint(columns)
+        known = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
+        return not known.isdisjoint(columns)
 
     def values(self, partition_path: str) -> PathValues:
         """The columns whose value in this partition must come from the path: the files lack or differ by rule.

@@ -9,8 +9,8 @@ import pytest
 import pyhudi.index.cheaper_files as cheaper_files
 from pyhudi.engine.local import LocalEngine
 from pyhudi.metadata.record_lookup import RecordLookup
-from tests.index.test_record_index import GLOBAL, ON, RECORDS, live_rows, table_of, tagged
 from tests.support.remote_engine import RemoteEngine
+from tests.support.tables.record_indexed import GLOBAL, ON, RECORDS, live_rows, table_of, tagged
 from tests.support.tables.small import TestTable
 
 
