@@ -65,14 +65,14 @@ class GlobalRecordIndex(Index):
             if lookup.no_records and lookup.view.all_slices():
                 _tell_ignored(self._name, lookup.no_records)
             return self.fallback(self.settings).tag(rows, lookup)
-        files = self.fallback(self.settings)
+        files, records = self.fallback(self.settings), lookup.records
         try:
-            if self.is_global and not files.is_large(lookup) and files_are_cheaper(lookup, lookup.records.slices):
-                return files.tag(rows, lookup)
-            return self._tagged(rows, lookup, lookup.records)
+            reads_files = self.is_global and not files.is_large(lookup) and files_are_cheaper(lookup, records.slices)
+            if not reads_files:
+                return self._tagged(rows, lookup, records)
         except (HudiError, _WrongPlaces) as error:
             _tell_ignored(self._name, f"{lookup.storage.root}: the record index can't be used: {error}")
-            return files.tag(rows, lookup)
+        return files.tag(rows, lookup)
 
     @property
     def _name(self) -> str:
