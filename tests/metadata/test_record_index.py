@@ -13,6 +13,7 @@ from pyhudi import HudiTable
 from pyhudi.actions.metadata_table import MetadataTableRebuilt
 from pyhudi.actions.writes import preparation
 from pyhudi.errors import ConfigError, WriteConflict
+from pyhudi.metadata import delta_commit, keys_by_group
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.record_index_updates import partitioned_record_index_updates, record_index_update
@@ -215,6 +216,33 @@ def test_a_key_that_came_and_left_in_one_commit_is_where_it_came_to(by_partition
     keys = update.records.column("key").to_pylist()
     assert dict(zip(keys, file_ids(payload).to_pylist(), strict=True)) == {"n1": "A-0", "moved": "B-0", "n2": "B-0"}
     assert sorted(map(str, update.deleted.to_pylist())) == ["d1", "d2", "r1"]
+
+
+@pytest.mark.parametrize("version", ["6", "9"])
+def test_keys_of_many_rows_are_written_by_several_threads_in_pieces(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = table_of(version, "COPY_ON_WRITE")
+    many = table_of(version, "COPY_ON_WRITE")
+    rows = [(f"{'k' * (number % 3)}{number}", f"p{number % 4}", 1, number) for number in range(500)]
+    few.bulk_insert(*rows[:100])
+    many.bulk_insert(*rows[:100])
+    few.upsert(*rows)
+    monkeypatch.setattr(delta_commit, "_ROWS_OF_ONE_THREAD", 0)
+    monkeypatch.setattr(keys_by_group, "_PIECE_ROWS", 7)
+    many.upsert(*rows)
+    check(many, "several threads")
+    found = [index_rows(table) for table in (few, many)]
+    assert found[0] == found[1]
+    assert len(found[1]) == 500
+
+
+def index_rows(table: TestTable) -> list[tuple[str, str]]:
+    records = MetadataTable.open(table.meta)
+    assert records is not None
+    rows = records.records("record_index")
+    paths = partition_paths(rows.column("recordIndexMetadata").combine_chunks())
+    return sorted(zip(rows.column("key").to_pylist(), paths.to_pylist(), strict=True))
 
 
 def test_of_a_key_that_came_to_two_file_groups_the_last_record_is_written() -> None:
