@@ -54,7 +54,10 @@ def prepare(version: str, python: str) -> Path:
     """The Python of the version's environment, made when it is not there."""
     folder = ENVIRONMENTS / version
     found = folder / "bin" / "python"
-    if (folder / ".ready").exists():
+    ready = folder / ".ready"
+    if (
+        ready.exists() and ready.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime
+    ):  # else dependencies changed
         return found
     print(f"making {folder.relative_to(ROOT)}", flush=True)
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
@@ -62,7 +65,7 @@ def prepare(version: str, python: str) -> Path:
     # PySpark is built from its sources, which older versions can't do with what a new environment brings.
     subprocess.run([*pip, "--upgrade", "pip", "wheel", *pins(version)], check=True)
     subprocess.run([*pip, "-e", f"{ROOT}[connect,test]", f"pyspark=={version}", *pins(version)], check=True)
-    (folder / ".ready").touch()
+    ready.touch()
     return found
 
 
