@@ -28,13 +28,8 @@ def files_are_cheaper(lookup: Lookup, index: Iterable[FileSlice]) -> bool:
     slices = lookup.view.all_slices()
     if not slices or any(found.log_files or found.base_file is None for found in slices):
         return False
-    index_bytes = sum(_size_bytes(found) for found in index)
+    index_bytes = sum(found.size_bytes for found in index)
     wanted = sum(own.rows for own in lookup.batch.values())
     touched = 1 - math.exp(-wanted * _BLOCK_BYTES / max(1, index_bytes))
     opening = len(slices) * (_OPEN_NEAR_NS if is_near(lookup.storage) else _OPEN_FAR_NS)
     return touched * index_bytes * _INDEX_BYTE_NS > index_bytes * _FILES_BYTE_NS + opening
-
-
-def _size_bytes(found: FileSlice) -> int:
-    base = 0 if found.base_file is None else found.base_file.size_bytes
-    return base + sum(log.size_bytes for log in found.log_files)

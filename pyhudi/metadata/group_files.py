@@ -47,13 +47,9 @@ def encoded_records(bodies: pa.Table, table_version: int, file_name: str | None 
     Returns: binary, or a dictionary of it where many records are the same but for their keys.
     """
     parts = [_encoded(run, table_version, file_name) for run in bodies.to_batches(_ROWS_AT_ONCE)]
-    if all(isinstance(part, pa.DictionaryArray) for part in parts):
-        return (
-            pa.chunked_array(parts, _CODED).unify_dictionaries().combine_chunks()
-            if parts
-            else pa.array([], pa.binary())
-        )
-    return pa.concat_arrays([part.cast(pa.binary()) for part in parts])
+    if parts and all(isinstance(part, pa.DictionaryArray) for part in parts):
+        return pa.chunked_array(parts, _CODED).unify_dictionaries().combine_chunks()
+    return pa.concat_arrays([pa.array([], pa.binary()), *(part.cast(pa.binary()) for part in parts)])
 
 
 def _encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | None) -> pa.Array:

@@ -66,7 +66,7 @@ class GroupReader:
 
     def runs(self) -> Iterator[pa.Table]:
         """The same in pieces that ascend by key, with all versions of a key in one piece; files stay open meanwhile."""
-        if self._size_bytes <= _SMALL_BYTES:
+        if self.file_slice.size_bytes <= _SMALL_BYTES:
             rows = self.all()
             if rows.num_rows:
                 yield rows
@@ -152,11 +152,6 @@ class GroupReader:
 
         part = ("records", block.frame.offset, self.payloads)
         return kept_in_state(block.state, block.path, part, decoded, RowsByKey.size_bytes)
-
-    @property
-    def _size_bytes(self) -> int:
-        base = self.file_slice.base_file
-        return sum(log.size_bytes for log in self.file_slice.log_files) + (0 if base is None else base.size_bytes)
 
     def blocks(self) -> tuple[LogBlock, ...]:
         """The blocks of the log files that count, in their order."""

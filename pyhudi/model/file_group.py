@@ -82,6 +82,12 @@ class FileSlice:
     def needs_merge(self) -> bool:
         return bool(self.log_files)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all its files."""
+        base = 0 if self.base_file is None else self.base_file.size_bytes
+        return base + sum(log.size_bytes for log in self.log_files)
+
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:

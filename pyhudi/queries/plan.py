@@ -169,7 +169,7 @@ def _slices(
     """What is read of the partitions whose path can pass; paths of the others."""
     slices, pruned = list[ReadSlice](), list[str]()
     all_columns, columns = PathColumns(meta.config, full), PathColumns(meta.config, wanted)
-    prunes = all_columns.tell_of(columns_of(predicate)) or not may_match(predicate, {})
+    prunes = all_columns.tells_of(columns_of(predicate)) or not may_match(predicate, {})
     for partition in view.partitions():
         if prunes and not may_match(predicate, all_columns.ranges(partition)):
             pruned.append(partition)

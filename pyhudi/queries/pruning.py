@@ -39,22 +39,23 @@ class PathColumns:
     """
 
     def __init__(self, config: TableConfig, schema: pa.Schema) -> None:
-        self._config, self._fields = config, config.partition_fields
+        self._fields = config.partition_fields
         self._is_hive_style, self._is_encoded = config.hive_style_partitioning, config.url_encode_partitioning
         self._only_in_path = frozenset(columns_from_path(config))
         self._has_old_default = config.table_version < 5
         kinds = config.partition_field_types or ("",) * len(self._fields)
         generator = (config.key_generator or "").upper()
+        # The path may hold a formatted time (below version 8 nothing says whether it does), not the column's value.
+        holds_time = [
+            kind.upper() == "TIMESTAMP" or (not kind and generator in ("TIMESTAMP", "CUSTOM")) for kind in kinds
+        ]
         self._types = [
-            None
-            # The path holds a formatted time (or, below version 8, may hold one), not the column's value.
-            if kind.upper() == "TIMESTAMP" or (not kind and generator in ("TIMESTAMP", "CUSTOM"))
-            else _type_of(schema, field)
-            for field, kind in zip(self._fields, kinds, strict=False)
+            None if is_time else _type_of(schema, field)
+            for field, is_time in zip(self._fields, holds_time, strict=False)
         ]
         self._known = frozenset(schema.names)
 
-    def tell_of(self, columns: Iterable[Column]) -> bool:
+    def tells_of(self, columns: Iterable[Column]) -> bool:
         """Can a path tell anything of one of these columns?"""
         known = {PARTITION_PATH_COLUMN, *(Column((field,)) for field in self._fields)}
         return not known.isdisjoint(columns)

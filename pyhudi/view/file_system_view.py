@@ -139,7 +139,7 @@ class Visibility:
 
     def file_groups(self, partition_path: str, files: Iterable[FileInfo]) -> tuple[FileGroup, ...]:
         """The visible groups among the files of one partition folder."""
-        bases: dict[str, BaseFile] = {}
+        bases: dict[str, BaseFile] = {}  # the first one of each group that is found; nearly all have no more
         more: dict[str, list[BaseFile]] = defaultdict(list)
         logs: dict[str, list[LogFile]] = defaultdict(list)
         start = len(partition_path) + 1 if partition_path else 0
@@ -159,11 +159,11 @@ class Visibility:
             if self.replaced and group in self.replaced:
                 continue
             slices: tuple[FileSlice, ...]
-            newest = bases.get(file_id)
-            if newest is not None and file_id not in more and file_id not in logs:
-                slices = (FileSlice(group, newest.instant_time, newest),)  # nearly every group of most tables
+            base_file = bases.get(file_id)
+            if base_file is not None and file_id not in more and file_id not in logs:
+                slices = (FileSlice(group, base_file.instant_time, base_file),)  # nearly every group of most tables
             else:
-                own = more.get(file_id, []) if newest is None else [newest, *more.get(file_id, ())]
+                own = [] if base_file is None else [base_file, *more.get(file_id, ())]
                 slices = self.file_slices(group, own, logs.get(file_id, ()))
             if slices:
                 groups.append(FileGroup(group, slices))
@@ -175,7 +175,7 @@ class Visibility:
         """
         file_id, _, end = name.partition("_")
         known = self._ends.get(end, _UNKNOWN)
-        if known is _UNKNOWN or name[0] == "." or not file_id:
+        if known == _UNKNOWN or name.startswith(".") or not file_id:
             parts = base_file_parts(name)
             if parts is None:
                 return None

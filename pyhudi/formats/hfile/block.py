@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from isal import igzip_lib, isal_zlib
 
@@ -41,7 +41,7 @@ _HEADER = struct.Struct(">8siiqBii")
 BLOCK_HEADER_BYTES = _HEADER.size
 _GZIP = 31  # zlib's window bits for a gzip member
 _LEVEL = 2  # of ISA-L: smaller than zlib's third level, in a quarter of the time (docs/dependencies.md)
-_GZIP_ERROR: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # a class, its types say an instance
+_GZIP_ERROR = cast("type[Exception]", igzip_lib.IsalError)  # a class; its types say an instance
 _BYTES_PER_CHECKSUM = 16384
 _NO_CHECKSUM, _CRC32 = 0, 1
 MAX_BODY_BYTES = 1 << 30  # a forged size must not take the memory; Hudi's blocks have 1 MiB and one value more

@@ -56,7 +56,8 @@ class CompactionService:
 
     def tasks(self, plan: CompactionPlan, context: ActionContext) -> Sequence[FileSlice]:
         slices = slices_of(plan.operations, context.meta)
-        return sorted(with_committed_bytes(context.meta, slices, find_missing=False), key=_bytes_of, reverse=True)
+        known = with_committed_bytes(context.meta, slices, find_missing=False)
+        return sorted(known, key=lambda found: found.size_bytes, reverse=True)
 
     def work(
         self, plan: CompactionPlan, context: ActionContext, spec: WriteSpec, reading: SliceSpec, run: int
@@ -85,8 +86,3 @@ class CompactionService:
     ) -> CompactionRun:
         assert completed.completion_time is not None
         return CompactionRun.of(completed.requested_time, completed.completion_time, plan.operations, statuses, seconds)
-
-
-def _bytes_of(file_slice: FileSlice) -> int:
-    base = file_slice.base_file
-    return (base.size_bytes if base is not None else 0) + sum(log.size_bytes for log in file_slice.log_files)
