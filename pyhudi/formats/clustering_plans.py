@@ -18,7 +18,7 @@ from pyhudi.formats.body_fields import Fields
 from pyhudi.formats.instant_files import decode_requested_replace
 from pyhudi.formats.planned_slices import check_groups, planned_slice
 from pyhudi.formats.timeline_schemas import body_schema
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringPlan, ClusteringSlice
+from pyhudi.model.clustering_plan import NEW_GROUPS_MAX, ClusteringGroup, ClusteringPlan, ClusteringSlice
 from pyhudi.model.commit import OperationType
 from pyhudi.model.filenames import data_path
 
@@ -26,7 +26,6 @@ __all__ = ["decode_clustering_plan", "encode_clustering_plan"]
 
 _RECORD = "HoodieRequestedReplaceMetadata"
 _FIRST_WITH_MISSING_PARTITIONS = 8  # table version
-_NEW_GROUPS_MAX = 1_000_000  # of a group of a plan: the nodes of a hash ring, which has most; memory is shared by them
 
 
 def encode_clustering_plan(plan: ClusteringPlan, table_version: int, full_path: Callable[[str], str]) -> bytes:
@@ -109,9 +108,9 @@ def _group(body: Fields) -> ClusteringGroup:
     if len({file_slice.partition_path for file_slice in slices}) > 1:
         raise CorruptFile(f"{body.where}: a group of the plan has slices of several partitions.")
     new_groups = max(1, body.number("numOutputFileGroups"))
-    if new_groups > _NEW_GROUPS_MAX:
+    if new_groups > NEW_GROUPS_MAX:
         raise CorruptFile(
-            f"{body.where}: expected {_NEW_GROUPS_MAX} new file groups at most under 'numOutputFileGroups', found "
+            f"{body.where}: expected {NEW_GROUPS_MAX} new file groups at most under 'numOutputFileGroups', found "
             f"{new_groups}. The plan is damaged; roll the instant back."
         )
     return ClusteringGroup(

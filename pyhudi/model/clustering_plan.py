@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import BaseFileName, LogFileName
 
-__all__ = ["ClusteringGroup", "ClusteringPlan", "ClusteringSlice"]
+__all__ = ["NEW_GROUPS_MAX", "ClusteringGroup", "ClusteringPlan", "ClusteringSlice"]
+
+NEW_GROUPS_MAX = 1_000_000  # of a group of a plan: the nodes of a hash ring, which has most; memory is shared by them
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.model.clustering_plan import NEW_GROUPS_MAX
 from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice, LogFile
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import ClusteringOptions
@@ -111,3 +112,8 @@ def test_strategies_go_by_hudis_names(java: str) -> None:
     strategy = PLAN_STRATEGIES.load(java)()
     assert strategy.execution_class.startswith("org.apache.hudi.client.clustering.run.strategy.")
     assert PLAN_STRATEGIES.canonical(java) == PLAN_STRATEGIES.canonical(java.rpartition(".")[2])
+
+
+def test_a_tiny_size_of_files_asks_for_no_more_groups_than_a_plan_may_have() -> None:
+    (group,) = made("SIZE_BASED", base("a", 1), base("b", 1), target_file_bytes=1)
+    assert group.output_file_groups == NEW_GROUPS_MAX < 2 * MB

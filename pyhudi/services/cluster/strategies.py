@@ -17,7 +17,7 @@ from typing import Protocol
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.errors import ConfigError
-from pyhudi.model.clustering_plan import ClusteringGroup, ClusteringSlice
+from pyhudi.model.clustering_plan import NEW_GROUPS_MAX, ClusteringGroup, ClusteringSlice
 from pyhudi.model.file_group import FileSlice
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.options.clustering import ClusteringOptions
@@ -169,7 +169,7 @@ class SizeBased:
         options, own = context.options, context.options.clustering
         packed = self._packed(self._ordered(self._eligible(slices, own), options), options)
         return [
-            group_of(group, max(1, -(-size_bytes // own.target_file_bytes)))
+            group_of(group, min(max(1, -(-size_bytes // own.target_file_bytes)), NEW_GROUPS_MAX))
             for group, size_bytes in packed
             if len(group) > 1 or own.single_slices
         ]
