@@ -1,4 +1,4 @@
-"""Leftovers: marker folders and heartbeats of completed instants, whose writers died before they deleted them.
+"""Leftovers: markers, index pieces and heartbeats of completed instants, whose writers died before they deleted them.
 
 They are harmless, but they would stay: a rollback deletes those of pending instants only.
 Source: docs/formats/writers.md, "Markers", "Heartbeats".
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.markers import delete_markers
-from pyhudi.model.filenames import HEARTBEAT_FOLDER, TEMPORARY_FOLDER, heartbeat_path
+from pyhudi.metadata.index_pieces import delete_index_pieces
+from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
 
 __all__ = ["delete_leftovers"]
 
 
 def delete_leftovers(context: ActionContext) -> None:
-    """Delete markers and heartbeats of instants that were complete, or archived, when the context was loaded.
+    """Delete markers, index pieces and heartbeats of instants that were complete, or archived, when the context was
+    loaded.
 
     Instants that began since then are in neither set, so those of running writers stay.
     """
@@ -29,6 +31,11 @@ def delete_leftovers(context: ActionContext) -> None:
         if entry.is_dir and is_over(entry.name):
             delete_markers(storage, entry.name)
     known = {instant.requested_time for instant in timeline}
+    for entry in storage.list(INDEX_PIECES_FOLDER):
+        # Real Hudi, which knows nothing of pieces, may have undone one: whatever is gone began before others did.
+        was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
+        if entry.is_dir and (is_over(entry.name) or was_undone):
+            delete_index_pieces(storage, entry.name)
     options = context.options
     silent_since_ms = context.clock.now_ms() - options.heartbeat_interval_ms * options.heartbeat_misses
     for entry in storage.list(HEARTBEAT_FOLDER):

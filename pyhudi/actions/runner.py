@@ -30,6 +30,7 @@ from pyhudi.errors import HudiError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.locks import hold
+from pyhudi.metadata.index_pieces import delete_index_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import Instant, State
 from pyhudi.model.options import WriteOptions
@@ -52,6 +53,8 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     with undone_on_error(instant, context, heartbeat):
         statuses, committed, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
     delete_markers(context.meta.storage, instant.requested_time)
+    if any(status.index_pieces for status in statuses):
+        delete_index_pieces(context.meta.storage, instant.requested_time)
     heartbeat.stop()
     return WriteResult.of(
         statuses,

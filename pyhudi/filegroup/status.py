@@ -1,7 +1,7 @@
 """Write statuses as Arrow rows: tasks answer in rows, the planner reads them back.
 
 The stat travels as JSON: it is small, has optional fields and maps, and one row is one file. What indexes need to know
-of the file travels as Arrow's own stream, compressed where it is large.
+of the file travels as Arrow's own stream, compressed where it is large, and JSON says where pieces of an index are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from pyhudi.model.commit import WriteStat
-from pyhudi.model.write_status import WriteStatus
+from pyhudi.model.write_status import IndexPiece, WriteStatus
 
 __all__ = ["STATUS_SCHEMA", "from_table", "to_batch"]
 
@@ -26,6 +26,7 @@ STATUS_SCHEMA = pa.schema(
         pa.field("rows_read", pa.int64(), nullable=False),
         pa.field("skipped", pa.int64(), nullable=False),
         pa.field("warning", pa.string(), nullable=False),
+        pa.field("index_pieces", pa.string(), nullable=False),
         pa.field("column_stats", pa.binary()),
         pa.field("new_keys", pa.binary()),
         pa.field("removed_keys", pa.binary()),
@@ -36,6 +37,7 @@ _SMALL_BYTES = 16 << 10  # statistics of some tens of columns: to begin compress
 _LARGE_BYTES = 4 << 20  # keys of some 100,000 rows: to read them takes long enough to share it
 _THREADS = min(4, os.cpu_count() or 1)
 _STAT = msgspec.json.Decoder(WriteStat)
+_PIECES = msgspec.json.Decoder(tuple[IndexPiece, ...])
 
 
 def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
@@ -46,6 +48,7 @@ def to_batch(statuses: Sequence[WriteStatus]) -> pa.RecordBatch:
             pa.array([status.rows_read for status in statuses], pa.int64()),
             pa.array([status.skipped for status in statuses], pa.int64()),
             pa.array([status.warning for status in statuses], pa.string()),
+            pa.array([msgspec.json.encode(status.index_pieces).decode() for status in statuses], pa.string()),
             pa.array([_stream(status.column_stats) for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.new_keys)) for status in statuses], pa.binary()),
             pa.array([_stream(_keys_table(status.removed_keys)) for status in statuses], pa.binary()),
@@ -60,13 +63,13 @@ def from_table(table: pa.Table) -> list[WriteStatus]:
     is_large = table.nbytes > _LARGE_BYTES
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-status") if is_large else nullcontext() as pool:
         mapped = map if pool is None else pool.map
-        stats, new, removed = (
-            list(mapped(read, _streams(table.column(name))))
-            for name, read in zip(STATUS_SCHEMA.names[-3:], (_table, _keys, _keys), strict=True)
-        )
+        stats = list(mapped(_table, _streams(table.column("column_stats"))))
+        new, removed = (list(mapped(_keys, _streams(table.column(name)))) for name in ("new_keys", "removed_keys"))
     return [
-        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, *reported)
-        for stat, rows_read, skipped, warning, *reported in zip(*plain, stats, new, removed, strict=True)
+        WriteStatus(_STAT.decode(stat), rows_read, skipped, warning, ranges, came, left, _PIECES.decode(pieces))
+        for (stat, rows_read, skipped, warning, pieces), ranges, came, left in zip(
+            zip(*plain, strict=True), stats, new, removed, strict=True
+        )
     ]
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
+from pyhudi.metadata.index_pieces import piece_content
 from pyhudi.metadata.keys_by_group import KeysByGroup
 from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
@@ -143,7 +143,7 @@ def _logs_of_groups(
     table: MetadataTable, groups: Sequence[FileSlice], instant_time: str, update: PartitionUpdate
 ) -> Iterator[WriteStat]:
     """The log files of file groups that share keys among them."""
-    if update.records.num_rows <= _ROWS_OF_ONE_THREAD:
+    if update.records.num_rows <= _ROWS_OF_ONE_THREAD and not update.pieces:
         yield from map(*_writing(table, groups, instant_time, update, None))
         return
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="hudi-index") as pool:
@@ -173,10 +173,14 @@ def _writing(
         rows, in_order = own.rows(number)
         values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
-        path, size_bytes = files.log_file(partition, name, in_order, values, removed)
-        return _stat(groups[number], name, path, size_bytes, len(rows), len(removed))
+        pieces = [piece for piece in update.pieces if piece.group == number]
+        contents = (piece_content(table.data.storage, piece) for piece in pieces)
+        path, size_bytes = files.log_file(partition, name, in_order, values, removed, pieces=contents)
+        records = len(rows) + sum(piece.records for piece in pieces)
+        return _stat(groups[number], name, path, size_bytes, records, len(removed))
 
-    return written, np.union1d(own.groups(), own_deleted).tolist()
+    of_pieces = [piece.group for piece in update.pieces]
+    return written, sorted({*own.groups().tolist(), *own_deleted.tolist(), *of_pieces})
 
 
 def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

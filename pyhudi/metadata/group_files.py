@@ -8,7 +8,7 @@ Source: docs/formats/metadata-table.md, "Records", "Writing"; docs/formats/hfile
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -30,7 +30,7 @@ from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
-__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records"]
+__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "hfile_content"]
 
 EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
 _CODED = pa.dictionary(pa.int32(), pa.binary())
@@ -80,6 +80,15 @@ def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | N
     return pc.binary_join_element_wise(*pieces)
 
 
+def hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> bytes:
+    """An HFile of records, as a block of a log file has it; see `GroupFiles.log_file`."""
+    sink = io.BytesIO()
+    writer = HFileWriter(sink, info={"schema": stored_record_schema(table_version).encode()})
+    writer.append_columns(keys, values)
+    writer.close()
+    return sink.getvalue()
+
+
 @cache
 def _encoder(table_version: int, field: str) -> AvroEncoder:
     return AvroEncoder(one_field_schema(table_version, field), unions=True)
@@ -116,23 +125,29 @@ class GroupFiles:
         values: pa.Array,
         deleted: pa.Array,
         stands_for: Sequence[str] = (),
+        pieces: Iterable[bytes] = (),
     ) -> tuple[str, int]:
         """A log file with records, and then the deletes, that there are; its path and its size in bytes.
 
         Args:   keys: of the records, in ascending order of their bytes; values: `encoded_records`, one for each key;
-                deleted: keys; stands_for: instants whose blocks these replace.
+                deleted: keys; stands_for: instants whose blocks these replace; pieces: HFiles of older records, each
+                for a block of its own before these.
         """
         header = {HeaderKey.INSTANT_TIME: self.instant_time, HeaderKey.SCHEMA: stored_record_schema(self.table_version)}
         if stands_for:
             header[HeaderKey.COMPACTED_BLOCK_TIMES] = ",".join(stands_for)
-        blocks = []
-        if len(keys):
-            blocks.append(encode_block(BlockType.HFILE_DATA, header, self._hfile(keys, values)))
-        if len(deleted):
-            within = pa.array([partition] * len(deleted), pa.string())
-            entries = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])
-            blocks.append(encode_block(BlockType.DELETE, header, delete.encode(entries)))
-        return self._log(data_path(partition, str(name)), blocks)
+
+        def blocks() -> Iterator[bytes]:
+            for piece in pieces:
+                yield encode_block(BlockType.HFILE_DATA, header, piece)
+            if len(keys):
+                yield encode_block(BlockType.HFILE_DATA, header, hfile_content(keys, values, self.table_version))
+            if len(deleted):
+                within = pa.array([partition] * len(deleted), pa.string())
+                entries = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])
+                yield encode_block(BlockType.DELETE, header, delete.encode(entries))
+
+        return self._log(data_path(partition, str(name)), blocks())
 
     def base_file(
         self, partition: str, file_id: str, write_token: str, records: Iterable[pa.Table], *, names_itself: bool
@@ -158,13 +173,6 @@ class GroupFiles:
                 count += table.num_rows
             size_bytes = writer.close()
         return path, size_bytes, count
-
-    def _hfile(self, keys: pa.Array, values: pa.Array) -> bytes:
-        sink = io.BytesIO()
-        writer = HFileWriter(sink, info={"schema": stored_record_schema(self.table_version).encode()})
-        writer.append_columns(keys, values)
-        writer.close()
-        return sink.getvalue()
 
     def _log(self, path: str, blocks: Iterable[bytes]) -> tuple[str, int]:
         log = LogFileWriter(self.storage, path)

@@ -32,7 +32,7 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.storage.file_memory import kept_in_state
 from pyhudi.view.committed_logs import damage_rules
 
-__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records", "with_keys"]
+__all__ = ["DELETED", "KEY", "SEQUENCE", "TYPE", "GroupReader", "concat_records", "decoded_records", "with_keys"]
 
 KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
 _SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
@@ -161,9 +161,7 @@ class GroupReader:
         return tuple(block for block in blocks if self.counts(block.instant_time))
 
     def _pieces(self, reader: HFileReader, where: str, number: int) -> Iterator[pa.Table]:
-        decoder = _decoder(_schema_of(reader, where), (KEY, TYPE, *self.payloads))
-        for entries in reader.scan():
-            rows = _decoded(entries, where, decoder)
+        for rows in decoded_records(reader, where, self.payloads):
             yield _numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows))
 
     def _nothing(self) -> pa.Table:
@@ -182,6 +180,13 @@ def with_keys(wanted: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
         if len(keys):
             reader.find_keys(found, keys)
     return found.table(wanted[0][0]._nothing())
+
+
+def decoded_records(reader: HFileReader, where: str, payloads: Sequence[str]) -> Iterator[pa.Table]:
+    """All records of an HFile in the order of their keys: `key`, `type` and payloads. Raises CorruptFile."""
+    decoder = _decoder(_schema_of(reader, where), (KEY, TYPE, *payloads))
+    for entries in reader.scan():
+        yield _decoded(entries, where, decoder)
 
 
 @lru_cache(maxsize=_SCHEMAS)

@@ -17,6 +17,7 @@ from pyhudi.metadata.index_definitions import (
     read_index_definitions,
     write_index_definitions,
 )
+from pyhudi.metadata.index_pieces import with_keys_read_back
 from pyhudi.metadata.kept_partition import TableCommit
 from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
 from pyhudi.metadata.placement import groups_by_prefix
@@ -31,6 +32,7 @@ from pyhudi.model.instant import COMPACTIONS
 from pyhudi.model.metadata_versions import RECORD_INDEX_DEFINITION
 from pyhudi.model.options.metadata import MetadataOptions
 from pyhudi.model.options.record_index import RecordIndexOptions
+from pyhudi.model.write_status import WriteStatus
 from pyhudi.storage.base import Storage
 
 __all__ = ["RecordIndexPartition"]
@@ -69,10 +71,13 @@ class RecordIndexPartition:
         """
         config = table.data.config
         _check_reported(table.data, commit)
-        what = (commit.instant.requested_time, config.timeline_zone, commit.statuses, commit.replaced_keys)
-        if MetadataKind.RECORD_INDEX.value.file_ids in groups_by_prefix(
-            s.group.file_id for s in table.slices(partition)
-        ):
+        prefixes = groups_by_prefix(found.group.file_id for found in table.slices(partition))
+        groups = len(prefixes.get(MetadataKind.RECORD_INDEX.value.file_ids, ()))
+        statuses: Sequence[WriteStatus] = commit.statuses
+        if not _pieces_fit(commit, groups):
+            statuses = with_keys_read_back(table.data.storage, statuses)
+        what = (commit.instant.requested_time, config.timeline_zone, statuses, commit.replaced_keys)
+        if groups:
             return record_index_update(config.table_version, *what)
         updates = partitioned_record_index_updates(config.table_version, *what)
         by_prefix = {partitioned_prefix(path): update for path, update in updates.items()}
@@ -91,6 +96,14 @@ def _check_reported(data: MetaClient, commit: TableCommit) -> None:
             f"tasks did not know of it: nobody has said which keys {silent[0]} has. Nothing of this write is visible; "
             f"write again."
         )
+
+
+def _pieces_fit(commit: TableCommit, groups: int) -> bool:
+    """May index pieces be written as they are? Of keys that leave the table somebody has to say which came again."""
+    pieces = [piece for status in commit.statuses for piece in status.index_pieces]
+    removed = any(status.removed_keys is not None and len(status.removed_keys) for status in commit.statuses)
+    left = removed or any(len(keys) for keys in commit.replaced_keys.values())
+    return not pieces or (not left and all(piece.of_groups == groups for piece in pieces))
 
 
 def _is_by_partition(data: MetaClient, name: str, own: RecordIndexOptions) -> bool:

@@ -21,7 +21,7 @@ from pyhudi.metadata.place_records import RowPlace, coded_place_records, encoded
 from pyhudi.metadata.updates import PartitionUpdate, nothing_deleted
 from pyhudi.model.write_status import WriteStatus
 
-__all__ = ["partitioned_record_index_updates", "record_index_update"]
+__all__ = ["key_records", "partitioned_record_index_updates", "record_index_update"]
 
 _NO_KEYS: Mapping[str, pa.Array] = {}
 
@@ -37,8 +37,8 @@ def record_index_update(
 
     Args:
         zone: of the table's timeline, None: the local one; statuses: of the commit, with the keys that their tasks
-            reported; replaced_keys: by partition path, the keys in file groups that the commit takes out of the table,
-            unless their rows were rewritten (clustering, whose statuses have all keys).
+            reported, or index pieces; replaced_keys: by partition path, the keys in file groups that the commit takes
+            out of the table, unless their rows were rewritten (clustering, whose statuses have all keys).
     """
     at = instant_ms(instant_time, zone)
     return _update(table_version, at, statuses, replaced_keys.values())
@@ -65,18 +65,26 @@ def partitioned_record_index_updates(
     return {path: update for path, update in updates.items() if not update.is_empty}
 
 
-def _update(
-    table_version: int, at_ms: int, statuses: Sequence[WriteStatus], replaced: Iterable[pa.Array]
-) -> PartitionUpdate:
+def key_records(table_version: int, at_ms: int, statuses: Sequence[WriteStatus]) -> pa.Table:
+    """The records of the new keys that tasks reported one by one, as `coded_place_records` makes them.
+
+    Args:   at_ms: the instant as `RowPlace` has it.
+    """
     writing = [status for status in statuses if status.new_keys is not None and len(status.new_keys)]
     places = [RowPlace(s.stat.partition_path or "", s.stat.file_id, at_ms) for s in writing]
     came = [status.new_keys for status in writing if status.new_keys is not None]
     numbers = np.repeat(np.arange(len(came), dtype=np.int32), [len(keys) for keys in came])
     keys = pa.chunked_array(came, pa.string())
+    return coded_place_records(table_version, keys, encoded_places(table_version, places), numbers)
+
+
+def _update(
+    table_version: int, at_ms: int, statuses: Sequence[WriteStatus], replaced: Iterable[pa.Array]
+) -> PartitionUpdate:
+    records = key_records(table_version, at_ms, statuses)
+    keys = records.column("key")
     removed = [status.removed_keys for status in statuses if status.removed_keys is not None]
     left = pc.unique(pa.concat_arrays([nothing_deleted(), *removed, *replaced]))
     left = left.filter(pc.invert(pc.is_in(left, value_set=keys))) if len(keys) and len(left) else left
     # Of a key that came to several files the one that was told last counts.
-    return PartitionUpdate(
-        coded_place_records(table_version, keys, encoded_places(table_version, places), numbers), left
-    )
+    return PartitionUpdate(records, left, pieces=[piece for status in statuses for piece in status.index_pieces])

@@ -5,12 +5,14 @@ Source: docs/formats/metadata-table.md, "Records", "Merging records".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from pyhudi.model.write_status import IndexPiece
 
 __all__ = ["PartitionUpdate", "nothing_deleted"]
 
@@ -28,17 +30,20 @@ class PartitionUpdate:
 
     `of_groups`: where not all file groups of the partition are for the same keys: the prefix of file ids → what goes
     to those; nothing goes to others then. File groups of a prefix that there are none of are made, `new_groups` many.
+
+    `pieces`: records that tasks have made, in their order, all older than `records`.
     """
 
     records: pa.Table
     deleted: pa.Array
     of_groups: Mapping[str, PartitionUpdate] = field(default_factory=dict)
     new_groups: int = 1
+    pieces: Sequence[IndexPiece] = ()
 
     @property
     def is_empty(self) -> bool:
         """Is there nothing to write?"""
-        own = not self.records.num_rows and not len(self.deleted)
+        own = not self.records.num_rows and not len(self.deleted) and not self.pieces
         return own and all(update.is_empty for update in self.of_groups.values())
 
     def joined(self, others: Iterable[PartitionUpdate]) -> PartitionUpdate:

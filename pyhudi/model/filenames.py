@@ -18,6 +18,7 @@ __all__ = [
     "BASE_FILE_EXTENSIONS",
     "HEARTBEAT_FOLDER",
     "INDEX_DEFINITIONS_PATH",
+    "INDEX_PIECES_FOLDER",
     "LOCK_FILE_NAME",
     "METADATA_TABLE_FOLDER",
     "META_FOLDER",
@@ -33,9 +34,11 @@ __all__ = [
     "MarkerName",
     "base_file_parts",
     "data_path",
+    "file_id_of",
     "hashing_folder",
     "hashing_path",
     "heartbeat_path",
+    "index_pieces_folder",
     "instant_of",
     "marker_folder",
     "new_file_id",
@@ -49,6 +52,7 @@ PROPERTIES_BACKUP_PATH = ".hoodie/hoodie.properties.backup"
 METADATA_TABLE_FOLDER = ".hoodie/metadata"
 SCHEMA_FOLDER = ".hoodie/.schema"
 AUXILIARY_FOLDER = ".hoodie/.aux"
+INDEX_PIECES_FOLDER = f"{AUXILIARY_FOLDER}/pyhudi_index_pieces"
 TEMPORARY_FOLDER = ".hoodie/.temp"
 HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
@@ -163,6 +167,12 @@ def _parse_log_name(name: str) -> LogFileName | None:
     return LogFileName(match[1], match[2], int(match[4]), match[5] or "", match[6] or "")
 
 
+def file_id_of(name: str) -> str | None:
+    """The file group that a base file or a log file is of; None for other files."""
+    base, log = base_file_parts(name), LogFileName.parse(name)
+    return base[0] if base is not None else None if log is None else log.file_id
+
+
 def instant_of(name: str) -> str | None:
     """The instant time in the name of a base or log file, None when it is another kind of file.
 
@@ -257,6 +267,11 @@ class MarkerName:
         """The parts of a marker's path below the marker folder, or of a line of a MARKERS file."""
         match = _MARKER.fullmatch(text)
         return cls(match[1], match[2]) if match else None
+
+
+def index_pieces_folder(instant_time: str) -> str:
+    """Where the tasks of a write leave records of an index for its commit (`metadata.index_pieces`)."""
+    return f"{INDEX_PIECES_FOLDER}/{instant_time}"
 
 
 def heartbeat_path(instant_time: str) -> str:

@@ -1,4 +1,6 @@
-"""A process dies while it makes or drops an index: the table works on, and the next call finishes or clears away."""
+"""A process dies while it makes or drops an index, or its tasks write one: the table works on, and the next call
+finishes or clears away.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,12 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.engine.local import LocalEngine
+from pyhudi.metadata import joined_pieces
+from pyhudi.model.filenames import INDEX_PIECES_FOLDER
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.memory import MemoryStorage
+from tests.support.tables.index_pieces import small_pieces
+from tests.support.tables.record_indexed import places
 from tests.support.tables.small import TestTable
 from tests.support.writers.dying import deaths
 
@@ -99,3 +105,28 @@ def test_a_death_while_an_index_is_built_beside_writers_leaves_one_that_the_next
         assert not attempt.meta.timeline.pending().instants, where
         assert validate(attempt.meta) == (), where
     assert outcomes == ({True, False} if act is schedule else {True})
+
+
+def load(table: TestTable) -> None:
+    table.bulk_insert(("c", "x", 1, 30), ("d", "y", 1, 40), ("e", "z", 1, 50), ("f", "x", 1, 60))
+
+
+@pytest.mark.parametrize(("version", "most_pieces"), [("9", 8), ("6", 2)])
+def test_a_death_of_a_load_whose_tasks_write_the_index_leaves_no_key_in_it_and_no_pieces(
+    version: str, most_pieces: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", most_pieces)
+    options = {**OPTIONS, "hoodie.write.table.version": version}
+    table = TestTable(MemoryStorage(), options, engine=LocalEngine(1))
+    table.bulk_insert(*ROWS)
+    outcomes = set()
+    for attempt, where in deaths(table, load):
+        loaded = len(attempt.rows()) == 6
+        outcomes.add(loaded)
+        attempt.upsert(("a", "x", 2, 11), ("c", "x", 2, 31))
+        assert len(places(attempt.meta)) == (6 if loaded else 3), where
+        assert validate(attempt.meta) == (), where
+        attempt.upsert(("a", "x", 3, 12), clean_automatic="true")
+        assert [entry.path for entry in attempt.storage.walk(INDEX_PIECES_FOLDER)] == [], where
+    assert outcomes == {True, False}

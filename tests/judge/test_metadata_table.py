@@ -16,6 +16,7 @@ from pyhudi.storage import open_storage
 from tests.support.judge.comparing import assert_pyhudi_reads
 from tests.support.judge.real_hudi import HUDI_OF_TABLE_VERSION, Judge
 from tests.support.judge.stories import BY_VALUE, KEYS, MERGE_ON_READ, SCHEMA, Story, rows
+from tests.support.tables.index_pieces import blocks_of_index, small_pieces
 
 ON = {"hoodie.metadata.enable": "true"}
 ONLY_FILES = {
@@ -127,6 +128,32 @@ def test_real_hudi_keeps_our_indexes_up_without_building_them_anew_and_so_do_we(
     assert HudiTable.open(str(kept)).metadata.validate() == ()
     assert_pyhudi_reads(kept, judge.rows(kept, hudi), "PyHudi reads what it wrote on")
     judge.check(kept, hudi, steps=["open", "metadata_files", "metadata_index"], options=INDEXED)
+
+
+@pytest.mark.filterwarnings("error:.*It was built anew.*")
+@pytest.mark.parametrize("version", [9, pytest.param(8, marks=SLOW), pytest.param(6, marks=SLOW)])
+def test_real_hudi_finds_the_keys_of_a_load_whose_tasks_wrote_the_record_index(
+    version: int, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch)
+    story, hudi = Story(f"pieces_v{version}", version, {**KEYS, **MERGE_ON_READ}, ()), HUDI_OF_TABLE_VERSION[version]
+    table, kept = tmp_path / "table", tmp_path / "kept"
+    own = {name: text for name, text in INDEXED.items() if "metadata.record.index" not in name}
+    for number in range(2):
+        data = pa.Table.from_pylist(rows(range(number * 40, number * 40 + 40), 1), schema=SCHEMA)
+        write_hudi(str(table), data, operation="bulk_insert", options={**story.write_options(), **own})
+    assert max(blocks_of_index(MetaClient.load(open_storage(str(table))))) > 1
+    steps = judge.check(
+        table,
+        hudi,
+        steps=["open", "read", "metadata_files", "metadata_index", "upsert", "delete", "metadata_after"],
+        keep=str(kept),
+        options=INDEXED,
+    )
+    for name in ("metadata_files", "metadata_index", "upsert", "metadata_after"):
+        assert not steps[name].get("skipped"), steps[name]
+    assert builds(kept) == builds(table)
+    assert HudiTable.open(str(kept)).metadata.validate() == ()
 
 
 LOGS = {

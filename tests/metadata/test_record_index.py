@@ -27,6 +27,7 @@ from pyhudi.model.write_status import WriteStatus
 from pyhudi.queries.metadata_validation import validate
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import MergeOnRead
+from tests.support.tables.record_indexed import places
 from tests.support.tables.small import TestTable, rows_of
 
 ON = {"metadata_enable": "true", "metadata_global_record_level_index_enable": "true"}
@@ -67,16 +68,6 @@ def test_every_action_keeps_the_record_index_up(version: str, kind: str) -> None
     assert table.rows(("id", "p", "v")) == [("a", "w", 14), ("b", "x", 21), ("d", "z", 41), ("g", "v", 1)]
 
 
-def places(table: TestTable) -> dict[tuple[str, str], str]:
-    """(partition path, key) → file id, as the record index says."""
-    found = MetadataTable.open(table.meta)
-    assert found is not None
-    records = found.records("record_index")
-    payload = records.column("recordIndexMetadata").combine_chunks()
-    columns = (partition_paths(payload), records.column("key"), file_ids(payload))
-    return {(path.as_py(), key.as_py()): file_id.as_py() for path, key, file_id in zip(*columns, strict=True)}
-
-
 def live(table: TestTable) -> dict[tuple[str, str], str]:
     """The same as the rows say."""
     rows = table.rows(("_hoodie_partition_path", "_hoodie_record_key", "_hoodie_file_name"))
@@ -102,12 +93,12 @@ def test_every_action_keeps_up_an_index_whose_keys_are_unique_in_their_partition
     for what, act in steps:
         act()
         check(table, what)
-        assert places(table) == live(table), what
+        assert places(table.meta) == live(table), what
     assert table.rows(("id", "p", "v")) == [
         *(("a", "x", 11), ("a", "y", 21), ("a", "z", 42)),
         *(("b", "y_1", 31), ("c", "x", 40)),
     ]
-    groups = {path for path, _ in places(table)}
+    groups = {path for path, _ in places(table.meta)}
     assert groups == {"x", "y", "z", "y_1"}
 
 
@@ -118,9 +109,9 @@ def test_a_call_that_wants_a_record_index_gets_one_of_all_rows(before: dict[str,
     table.upsert(*((f"k{n}", f"p{n % 2}", 1, n) for n in range(20)))
     table.delete(("k0", "p0"))
     table.upsert(("k1", "p1", 2, 11), **options)
-    assert places(table) == live(table)
+    assert places(table.meta) == live(table)
     table.upsert(("k2", "p0", 2, 12), ("new", "p1", 1, 1))
-    assert places(table) == live(table)
+    assert places(table.meta) == live(table)
     check(table, "not said")
 
 
@@ -129,7 +120,7 @@ def test_a_table_without_rows_has_a_record_index_without_records() -> None:
     table.upsert(("a", "x", 1, 1))
     table.delete(("a", "x"))
     check(table, "the last key was deleted")
-    assert places(table) == {}
+    assert places(table.meta) == {}
     table.upsert(("a", "x", 2, 2))
     check(table, "it is back")
 
@@ -182,7 +173,7 @@ def test_changes_of_rows_where_they_are_keep_the_record_index_up(kind: str) -> N
     merge = changed.merge(source).when_matched_delete("source.v < 0").when_matched_update_all()
     merge.when_not_matched_insert_all().execute()
     check(table, "merge")
-    assert places(table) == live(table)
+    assert places(table.meta) == live(table)
     assert [key for key, *_ in table.rows()] == ["k0", "k1", "k2", "k3", "k4", "k5", "k7", "new"]
 
 
@@ -293,7 +284,7 @@ def test_an_index_that_is_built_anew_is_of_the_kind_that_it_was(options: dict[st
     with pytest.warns(MetadataTableRebuilt):
         table.upsert(("c", "x", 1, 3))
     check(table, "built anew")
-    assert places(table) == live(table)
+    assert places(table.meta) == live(table)
     assert [found.group.file_id for found in slices(table)] == groups
 
 

@@ -9,11 +9,20 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
+from pyhudi.engine.base import Frame, as_engine
 from pyhudi.engine.local import LocalEngine
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata import joined_pieces
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.metadata_validation import validate
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.storage.local import LocalStorage
 from pyhudi.storage.memory import MemoryStorage
-from tests.support.large_batches import CASES, collects_keys, large_from, play
+from pyhudi.table.write_table import write_table
+from tests.support.large_batches import CASES, GLOBAL_RECORDS, collects_keys, large_from, play
+from tests.support.tables.index_pieces import blocks_of_index, small_pieces
+from tests.support.tables.record_indexed import places
+from tests.support.tables.small import DEFAULTS
 
 # Each kind of stored keys once; the other cases differ in rows alone and run without Spark, in tests/index.
 CHOSEN = [
@@ -52,4 +61,23 @@ def test_a_large_batch_of_spark_finds_the_keys_that_this_process_finds_and_colle
 
     assert there == here
     assert engine.collected
+    assert not collects_keys(engine.collected)
+
+
+@pytest.mark.parametrize("most_pieces", [8, 2])
+def test_the_tasks_of_a_large_load_write_the_record_index_and_no_key_is_collected(
+    most_pieces: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_pieces(monkeypatch, most_keys=10_000)
+    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", most_pieces)
+    rows = spark.range(4000).selectExpr("cast(id as string) id", "cast(id % 2 as string) p", "1L ts", "id v")
+    given = {**DEFAULTS, **GLOBAL_RECORDS, "hoodie.datasource.write.operation": "bulk_insert"}
+    given["hoodie.metadata.global.record.level.index.max.filegroup.count"] = "2"
+    engine = NotingEngine(spark)
+    write_table(str(tmp_path), Frame(rows.repartition(3)), as_engine(engine), WriteOptions.parse(given))
+
+    meta = MetaClient.load(LocalStorage(str(tmp_path)))
+    assert blocks_of_index(meta) == ([3, 3] if most_pieces > 3 else [1, 1])
+    assert validate(meta) == ()
+    assert len(places(meta)) == 4000
     assert not collects_keys(engine.collected)

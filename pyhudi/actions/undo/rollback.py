@@ -25,6 +25,7 @@ from pyhudi.formats.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.index_pieces import delete_index_pieces
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -254,6 +255,7 @@ def undo_planned(
 
 def _delete_markers_and_heartbeat(instant_time: str, context: ActionContext) -> None:
     delete_markers(context.meta.storage, instant_time)
+    delete_index_pieces(context.meta.storage, instant_time)
     context.meta.storage.delete(heartbeat_path(instant_time))
 
 

@@ -31,6 +31,8 @@ from pyhudi.filegroup.status import STATUS_SCHEMA, from_table, to_batch
 from pyhudi.formats.valid_text import check_text
 from pyhudi.index.chosen import index_class
 from pyhudi.keygen import KeyGenerator
+from pyhudi.metadata.index_pieces import PieceWriter
+from pyhudi.metadata.joined_pieces import with_joined_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
@@ -71,10 +73,12 @@ class BulkInsert:
         return PreparedWrite(instant, schedule, spec, None, rows, keygen)
 
     def execute(self, prepared: PreparedWrite[KeyGenerator], context: ActionContext) -> tuple[WriteStatus, ...]:
-        work = WritePartitioned(prepared.spec, prepared.plan, context.clock)
+        pieces = PieceWriter.of(context.meta, prepared.instant.requested_time)
+        work = WritePartitioned(prepared.spec, prepared.plan, context.clock, pieces)
         assert prepared.frame is not None
         written = context.engine.map(prepared.frame, work, STATUS_SCHEMA)
-        return tuple(from_table(context.engine.collect(written)))
+        statuses = tuple(from_table(context.engine.collect(written)))
+        return with_joined_pieces(context.engine, pieces, statuses)
 
     def summarise(
         self, prepared: PreparedWrite[KeyGenerator], statuses: tuple[WriteStatus, ...], context: ActionContext
@@ -134,14 +138,19 @@ class AddKeyColumns:
 
 @dataclass(frozen=True, slots=True)
 class WritePartitioned:
-    """Stream work: a task's rows become files. Keys are made here unless they are there already."""
+    """Stream work: a task's rows become files. Keys are made here unless they are there already.
+
+    `pieces`: makes records of an index of many keys.
+    """
 
     spec: WriteSpec
     keygen: KeyGenerator
     clock: Clock
+    pieces: PieceWriter | None = None
 
     def __call__(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for status in write_partitioned(self.spec, context, self._fitted(context, batches), self.clock):
+        statuses = write_partitioned(self.spec, context, self._fitted(context, batches), self.clock)
+        for status in statuses if self.pieces is None else self.pieces.reported(context, statuses):
             yield to_batch([status])
 
     def _fitted(self, context: TaskContext, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

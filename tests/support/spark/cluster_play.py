@@ -15,11 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyhudi import HudiTable, enable
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata import index_pieces
 from pyhudi.spark import frame_input
 from pyhudi.spark.engine import collect_arrow
+from pyhudi.storage.local import LocalStorage
 from pyhudi.table import arrow_input, calls
 from tests.support.spark.sessions import JVM_OPTIONS
 from tests.support.sweeps import SAMPLED
+from tests.support.tables.index_pieces import blocks_of_index
 
 LOADED = range(6_000)
 UPSERTED = range(3_000, 8_000)
@@ -30,6 +34,9 @@ OPTIONS = {
     "hoodie.table.ordering.fields": "ts",
     "hoodie.pyhudi.local.max.rows": "1000",  # every write here has more
     "hoodie.parquet.small.file.limit": "0",  # updates go to log files, not into files that take in new rows
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.metadata.global.record.level.index.min.filegroup.count": "1",
+    "hoodie.metadata.global.record.level.index.max.filegroup.count": "1",
 }
 OPERATION = "hoodie.datasource.write.operation"
 
@@ -61,6 +68,7 @@ def play(spark: SparkSession, path: str, table_type: str) -> None:
         data.write.format("hudi").options(**options).mode("append").save(path)
 
     write(rows(spark, LOADED, 1), "bulk_insert")
+    assert blocks_of_index(MetaClient.load(LocalStorage(path))) == [spark.range(1).rdd.context.defaultParallelism]
     write(rows(spark, UPSERTED, 2), "upsert")
     check(spark, path, "after the upsert")
     table = HudiTable.open(path, spark=spark)
@@ -72,7 +80,7 @@ def play(spark: SparkSession, path: str, table_type: str) -> None:
     assert run.rows_written == UPSERTED.stop
     check(spark, path, "after clustering")
     table = HudiTable.open(path)
-    assert table.metadata.partitions == ("column_stats", "files", "partition_stats")
+    assert table.metadata.partitions == ("column_stats", "files", "partition_stats", "record_index")
     assert table.metadata.validate() == (), f"the metadata table of {path}"
 
 
@@ -80,6 +88,7 @@ def main(master: str, folder: str) -> None:
     no_engine: Any = None
     # Whatever would not go to the cluster fails.
     frame_input.LocalEngine = arrow_input.LocalEngine = calls.LocalEngine = no_engine
+    index_pieces._LEAST_KEYS = 1  # each task writes its part of the record index
     builder = SparkSession.builder.master(master)
     for key in ("spark.driver.host", "spark.driver.bindAddress"):
         builder = builder.config(key, "127.0.0.1")

@@ -13,6 +13,8 @@ from pyhudi.actions.writes.index_lookup import lookup_of, table_index
 from pyhudi.index.base import LOCATION_PARTITION
 from pyhudi.locks import open_lock
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.plan import plan_snapshot
@@ -59,3 +61,13 @@ def table_of(index_type: str = GLOBAL) -> TestTable:
     table = TestTable(options={**ON, RECORDS[index_type]: "true", "hoodie.index.type": index_type})
     table.upsert(*((f"k{n:03}", f"p{n % 3}", 1, n) for n in range(30)))
     return table
+
+
+def places(meta: MetaClient) -> dict[tuple[str, str], str]:
+    """(partition path, key) → file id, as the record index says."""
+    found = MetadataTable.open(meta)
+    assert found is not None
+    records = found.records("record_index")
+    payload = records.column("recordIndexMetadata").combine_chunks()
+    columns = (partition_paths(payload), records.column("key"), file_ids(payload))
+    return {(path.as_py(), key.as_py()): file_id.as_py() for path, key, file_id in zip(*columns, strict=True)}

@@ -1,0 +1,156 @@
+"""Index pieces: records of the record index that the tasks of a large write make of the keys that they wrote.
+
+    a task        the keys of its files; for each file group of the index a sorted HFile of them; one temporary file
+    the commit    copies the HFiles into log files of the index, under the table's lock
+
+Otherwise all keys travel to one process, which alone sorts and compresses them. A commit that finds that the index has
+other file groups by now, or that keys left the table, reads the keys back.
+
+    .hoodie/.aux/pyhudi_index_pieces/<instant>/<write token>-<number>     deleted when the instant is complete or undone
+
+Source: docs/formats/metadata-table.md, "Record index", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from pyhudi.engine.base import TaskContext
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.hfile import HFileReader
+from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.group_files import encoded_records, hfile_content
+from pyhudi.metadata.group_reader import KEY, decoded_records
+from pyhudi.metadata.keys_by_group import KeysByGroup
+from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
+from pyhudi.metadata.place_records import instant_ms
+from pyhudi.metadata.placement import groups_by_prefix
+from pyhudi.metadata.record_index_updates import key_records
+from pyhudi.metadata.record_places import file_ids, partition_paths
+from pyhudi.model.filenames import METADATA_TABLE_FOLDER, file_id_of, index_pieces_folder
+from pyhudi.model.write_status import IndexPiece, WriteStatus
+from pyhudi.storage.base import Storage
+from pyhudi.storage.streams import as_storage_error
+
+__all__ = ["PieceWriter", "delete_index_pieces", "piece_content", "with_keys_read_back"]
+
+_INDEX = MetadataKind.RECORD_INDEX
+_PAYLOAD = _INDEX.payloads[0]
+_NO_KEYS = pa.array([], pa.string())
+_LEAST_KEYS = 50_000  # of a task: fewer are as well written by who commits
+_LEAST_KEYS_OF_GROUP = 500  # an HFile of fewer would be headers more than records
+_MOST_KEYS = 1_000_000  # that wait in a task: some tens of MB
+
+
+@dataclass(frozen=True, slots=True)
+class PieceWriter:
+    """Writes index pieces in tasks. Picklable. `at_ms`: the instant as `RowPlace` has it; `least_keys`: of a task that
+    makes any; `most_keys`: that wait in a task until they are written.
+    """
+
+    storage: Storage
+    table_version: int
+    instant_time: str
+    at_ms: int
+    least_keys: int
+    most_keys: int
+
+    @classmethod
+    def of(cls, data: MetaClient, instant_time: str) -> PieceWriter | None:
+        """For the tasks of an instant; None where there is no record index."""
+        config = data.config
+        if not keeps_record_index(config):
+            return None
+        at_ms = instant_ms(instant_time, config.timeline_zone)
+        return cls(data.storage, config.table_version, instant_time, at_ms, _LEAST_KEYS, _MOST_KEYS)
+
+    def reported(self, task: TaskContext, statuses: Iterable[WriteStatus]) -> Iterator[WriteStatus]:
+        """The statuses of a task, with pieces instead of new keys where these are many. Raises StorageError."""
+        held, keys, files = list[WriteStatus](), 0, 0
+        for status in statuses:
+            held.append(status)
+            keys += 0 if status.new_keys is None else len(status.new_keys)
+            if keys >= self.most_keys:
+                yield from self._with_pieces(held, keys, f"{task.write_token}-{files}")
+                held, keys, files = [], 0, files + 1
+        yield from self._with_pieces(held, keys, f"{task.write_token}-{files}")
+
+    def _with_pieces(self, statuses: list[WriteStatus], keys: int, name: str) -> list[WriteStatus]:
+        groups = self._groups() if keys >= self.least_keys else 0
+        if not groups or keys < groups * _LEAST_KEYS_OF_GROUP:
+            return statuses
+        path = f"{index_pieces_folder(self.instant_time)}/{name}"
+        pieces = tuple(self._written(statuses, groups, path))
+        first, *others = (replace(status, new_keys=_NO_KEYS) for status in statuses)
+        return [replace(first, index_pieces=pieces), *others]
+
+    def _groups(self) -> int:
+        """How many file groups the index has; 0 where it has some for each partition of the table, or none yet."""
+        folder = f"{METADATA_TABLE_FOLDER}/{_INDEX.value.prefix}"
+        found = {file_id_of(entry.name) for entry in self.storage.list(folder)}
+        prefixes = groups_by_prefix(file_id for file_id in found if file_id is not None)
+        return len(prefixes.get(_INDEX.value.file_ids, ()))
+
+    def _written(self, statuses: Sequence[WriteStatus], groups: int, path: str) -> Iterator[IndexPiece]:
+        version = self.table_version
+        records = key_records(version, self.at_ms, statuses)
+        by_group = KeysByGroup.of(_INDEX.value.prefix, records.column(KEY), groups, version)
+        bodies = records.drop_columns([KEY]).combine_chunks()
+        offset = 0
+        with as_storage_error(self.storage.full_path(path)), self.storage.open_output(path) as sink:
+            for number in by_group.groups().tolist():
+                rows, keys = by_group.rows(number)
+                content = hfile_content(keys, encoded_records(bodies.take(rows), version), version)
+                sink.write(content)
+                yield IndexPiece(number, groups, path, offset, len(content), len(keys))
+                offset += len(content)
+
+
+def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
+    """The HFile. `storage`: of the table. Raises CorruptFile when its file has become shorter, StorageError."""
+    where = storage.full_path(piece.path)
+    with storage.open_input(piece.path) as source:
+        source.seek(piece.offset)
+        content = bytes(source.read(piece.size_bytes))
+    if len(content) != piece.size_bytes:
+        raise CorruptFile(
+            f"{where} at byte {piece.offset}: {piece.size_bytes} bytes that a task wrote for the record index "
+            f"expected, {len(content)} found. Nothing of this write is visible; write again."
+        )
+    return content
+
+
+def with_keys_read_back(storage: Storage, statuses: Sequence[WriteStatus]) -> list[WriteStatus]:
+    """The statuses with their new keys instead of pieces. Raises CorruptFile, StorageError."""
+    found: dict[tuple[str, str], list[pa.Array]] = {}
+    for piece in (piece for status in statuses for piece in status.index_pieces):
+        for place, keys in _keys_by_file(storage, piece):
+            found.setdefault(place, []).append(keys)
+    return [_with_keys(status, found) for status in statuses]
+
+
+def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[str, str], pa.Array]]:
+    where = storage.full_path(piece.path)
+    with storage.open_input(piece.path) as source:
+        reader = HFileReader(source, where, piece.offset, piece.size_bytes)
+        for rows in decoded_records(reader, where, _INDEX.payloads):
+            there = rows.column(_PAYLOAD).combine_chunks()
+            columns = {"path": partition_paths(there), "file": file_ids(there), KEY: rows.column(KEY)}
+            by_file = pa.table(columns).group_by(["path", "file"]).aggregate([(KEY, "list")])
+            for path, file_id, keys in zip(*(by_file.column(at) for at in range(3)), strict=True):
+                yield (path.as_py(), file_id.as_py()), keys.values
+
+
+def _with_keys(status: WriteStatus, found: dict[tuple[str, str], list[pa.Array]]) -> WriteStatus:
+    if status.new_keys is None:
+        return status
+    own = found.get((status.stat.partition_path or "", status.stat.file_id), [])
+    return replace(status, new_keys=pa.concat_arrays([status.new_keys, *own]), index_pieces=())
+
+
+def delete_index_pieces(storage: Storage, instant_time: str) -> None:
+    """Forget the pieces of an instant that is complete or undone."""
+    storage.delete_tree(index_pieces_folder(instant_time))

@@ -1,0 +1,96 @@
+"""Index pieces of many tasks: those of one file group of the index are joined, each group in a task of its own.
+
+A look-up opens every HFile of a file group, so that a commit must not bring as many as a load had tasks.
+Source: docs/formats/metadata-table.md, "Record index", "Writing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from pyhudi.engine.base import Engine, TaskContext
+from pyhudi.formats.hfile import HFileReader, HFileWriter
+from pyhudi.metadata.index_pieces import PieceWriter
+from pyhudi.metadata.keys_by_group import one_per_key
+from pyhudi.metadata.schema import stored_record_schema
+from pyhudi.metadata.sorted_runs import sorted_runs
+from pyhudi.model.filenames import index_pieces_folder
+from pyhudi.model.write_status import IndexPiece, WriteStatus
+from pyhudi.storage.streams import as_storage_error
+
+__all__ = ["JoinPieces", "with_joined_pieces"]
+
+_PIECES_MAX = 8  # that a file group takes as they are: a look-up of a key takes a third of a millisecond more for each
+_RECORDS_MAX = 4_000_000  # of a joined piece: some 100 MB, which are held as a whole when it is copied
+_KEY, _VALUE = "key", "value"
+_SCHEMA = pa.schema([pa.field("pieces", pa.string(), nullable=False)])
+_PIECES = msgspec.json.Decoder(tuple[IndexPiece, ...])
+
+
+def with_joined_pieces(
+    engine: Engine, writer: PieceWriter | None, statuses: tuple[WriteStatus, ...]
+) -> tuple[WriteStatus, ...]:
+    """The statuses, with pieces of tasks as they are only where a file group of the index has few of them.
+
+    Args:   writer: with which the tasks made pieces, None: they made none.
+    Raises: TaskFailed.
+    """
+    by_group: dict[int, list[IndexPiece]] = {}
+    for piece in (piece for status in statuses for piece in status.index_pieces):
+        by_group.setdefault(piece.group, []).append(piece)
+    crowded = [tuple(pieces) for pieces in by_group.values() if len(pieces) > _PIECES_MAX]
+    if writer is None or not crowded:
+        return statuses
+    joined = engine.collect(engine.fan_out(crowded, JoinPieces(writer), _SCHEMA)).column("pieces").to_pylist()
+    left = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]
+    pieces = (*left, *(piece for text in joined for piece in _PIECES.decode(str(text))))
+    first, *others = (replace(status, index_pieces=()) for status in statuses)
+    return (replace(first, index_pieces=pieces), *others)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPieces:
+    """Fan-out work: the pieces of one file group become one, or a few of which each has a range of the keys."""
+
+    writer: PieceWriter
+
+    def __call__(self, task: TaskContext, pieces: Sequence[IndexPiece]) -> Iterator[pa.RecordBatch]:
+        path = f"{index_pieces_folder(self.writer.instant_time)}/joined-{pieces[0].group}-{task.write_token}"
+        joined = msgspec.json.encode(tuple(self._joined(pieces, path))).decode()
+        yield pa.RecordBatch.from_arrays([pa.array([joined], pa.string())], schema=_SCHEMA)
+
+    def _joined(self, pieces: Sequence[IndexPiece], path: str) -> Iterator[IndexPiece]:
+        storage = self.writer.storage
+        where = storage.full_path(path)
+        offset = records = 0
+        with ExitStack() as opened:
+            runs = sorted_runs([self._rows(piece, opened) for piece in pieces], where)
+            opened.enter_context(as_storage_error(where))
+            sink = opened.enter_context(storage.open_output(path))
+            file = self._file(sink)
+            for run in runs:
+                columns = run.combine_chunks()
+                rows, keys = one_per_key(columns.column(_KEY).combine_chunks(), np.arange(len(run)))
+                file.append_columns(keys, columns.column(_VALUE).combine_chunks().take(rows))
+                records += len(keys)
+                if records >= _RECORDS_MAX:
+                    piece = replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
+                    yield piece
+                    offset, records, file = offset + piece.size_bytes, 0, self._file(sink)
+            if records:
+                yield replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
+
+    def _rows(self, piece: IndexPiece, opened: ExitStack) -> Iterator[pa.Table]:
+        where = self.writer.storage.full_path(piece.path)
+        source = opened.enter_context(self.writer.storage.open_input(piece.path))
+        for entries in HFileReader(source, where, piece.offset, piece.size_bytes).scan():
+            yield pa.table({_KEY: entries.key_array().cast(pa.string()), _VALUE: entries.values()})
+
+    def _file(self, sink: pa.NativeFile) -> HFileWriter:
+        return HFileWriter(sink, info={"schema": stored_record_schema(self.writer.table_version).encode()})
