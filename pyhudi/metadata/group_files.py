@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.varint import encode_varints
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
-from pyhudi.formats.hfile import HFileWriter
+from pyhudi.formats.hfile import HFileWriter, Sink
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import LogFileWriter
@@ -30,7 +30,7 @@ from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
-__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "hfile_content"]
+__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "record_file"]
 
 EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
 _CODED = pa.dictionary(pa.int32(), pa.binary())
@@ -80,13 +80,18 @@ def _each_encoded(bodies: pa.RecordBatch, table_version: int, file_name: str | N
     return pc.binary_join_element_wise(*pieces)
 
 
-def hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> bytes:
+def _hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> bytes:
     """An HFile of records, as a block of a log file has it; see `GroupFiles.log_file`."""
     sink = io.BytesIO()
-    writer = HFileWriter(sink, info={"schema": stored_record_schema(table_version).encode()})
+    writer = record_file(sink, table_version)
     writer.append_columns(keys, values)
     writer.close()
     return sink.getvalue()
+
+
+def record_file(sink: Sink, table_version: int) -> HFileWriter:
+    """An HFile for a block of a log file, which takes keys and `encoded_records`."""
+    return HFileWriter(sink, info={"schema": stored_record_schema(table_version).encode()})
 
 
 @cache
@@ -141,7 +146,7 @@ class GroupFiles:
             for piece in pieces:
                 yield encode_block(BlockType.HFILE_DATA, header, piece)
             if len(keys):
-                yield encode_block(BlockType.HFILE_DATA, header, hfile_content(keys, values, self.table_version))
+                yield encode_block(BlockType.HFILE_DATA, header, _hfile_content(keys, values, self.table_version))
             if len(deleted):
                 within = pa.array([partition] * len(deleted), pa.string())
                 entries = pa.RecordBatch.from_arrays([deleted, within], [RECORD_KEY, PARTITION_PATH])

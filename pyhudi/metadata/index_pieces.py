@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
+import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.hfile import HFileReader
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_files import encoded_records, hfile_content
-from pyhudi.metadata.group_reader import KEY, decoded_records
+from pyhudi.metadata.group_files import encoded_records, record_file
+from pyhudi.metadata.group_reader import KEY, TYPE, decoded_records
 from pyhudi.metadata.keys_by_group import KeysByGroup
 from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
 from pyhudi.metadata.place_records import instant_ms
@@ -98,15 +100,23 @@ class PieceWriter:
         version = self.table_version
         records = key_records(version, self.at_ms, statuses)
         by_group = KeysByGroup.of(_INDEX.value.prefix, records.column(KEY), groups, version)
-        bodies = records.drop_columns([KEY]).combine_chunks()
+        places, of_places = _encoded_once(records, version)
         offset = 0
         with as_storage_error(self.storage.full_path(path)), self.storage.open_output(path) as sink:
             for number in by_group.groups().tolist():
                 rows, keys = by_group.rows(number)
-                content = hfile_content(keys, encoded_records(bodies.take(rows), version), version)
-                sink.write(content)
-                yield IndexPiece(number, groups, path, offset, len(content), len(keys))
-                offset += len(content)
+                file = record_file(sink, version)
+                file.append_columns(keys, pa.DictionaryArray.from_arrays(places.take(rows), of_places))
+                yield IndexPiece(number, groups, path, offset, size_bytes := file.close(), len(keys))
+                offset += size_bytes
+
+
+def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.Array]:
+    """For each record of `key_records` the number of its place, and the encoded record of each place."""
+    places = cast("pa.DictionaryArray", records.column(_PAYLOAD).combine_chunks())
+    types = records.column(TYPE).combine_chunks().slice(0, 1).take(pa.array(np.zeros(len(places.dictionary), np.int64)))
+    bodies = pa.table({TYPE: types, _PAYLOAD: places.dictionary})
+    return places.indices, encoded_records(bodies, table_version).cast(pa.binary())
 
 
 def piece_content(storage: Storage, piece: IndexPiece) -> bytes:

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import Engine, TaskContext
-from pyhudi.formats.hfile import HFileReader, HFileWriter
+from pyhudi.formats.hfile import HFileReader
+from pyhudi.metadata.group_files import record_file
 from pyhudi.metadata.index_pieces import PieceWriter
 from pyhudi.metadata.keys_by_group import one_per_key
-from pyhudi.metadata.schema import stored_record_schema
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.filenames import index_pieces_folder
 from pyhudi.model.write_status import IndexPiece, WriteStatus
@@ -73,7 +73,7 @@ class JoinPieces:
             runs = sorted_runs([self._rows(piece, opened) for piece in pieces], where)
             opened.enter_context(as_storage_error(where))
             sink = opened.enter_context(storage.open_output(path))
-            file = self._file(sink)
+            file = record_file(sink, self.writer.table_version)
             for run in runs:
                 columns = run.combine_chunks()
                 rows, keys = one_per_key(columns.column(_KEY).combine_chunks(), np.arange(len(run)))
@@ -82,7 +82,7 @@ class JoinPieces:
                 if records >= _RECORDS_MAX:
                     piece = replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
                     yield piece
-                    offset, records, file = offset + piece.size_bytes, 0, self._file(sink)
+                    offset, records, file = offset + piece.size_bytes, 0, record_file(sink, self.writer.table_version)
             if records:
                 yield replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
 
@@ -91,6 +91,3 @@ class JoinPieces:
         source = opened.enter_context(self.writer.storage.open_input(piece.path))
         for entries in HFileReader(source, where, piece.offset, piece.size_bytes).scan():
             yield pa.table({_KEY: entries.key_array().cast(pa.string()), _VALUE: entries.values()})
-
-    def _file(self, sink: pa.NativeFile) -> HFileWriter:
-        return HFileWriter(sink, info={"schema": stored_record_schema(self.writer.table_version).encode()})

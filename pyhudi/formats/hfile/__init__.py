@@ -6,6 +6,6 @@ Read in order, block by block, or at single keys and prefixes. Source: docs/form
 from pyhudi.formats.hfile.entries import GATHER_BYTES, Entries, gathered
 from pyhudi.formats.hfile.kept_reader import open_hfile
 from pyhudi.formats.hfile.reader import HFileReader
-from pyhudi.formats.hfile.writer import HFileWriter
+from pyhudi.formats.hfile.writer import HFileWriter, Sink
 
-__all__ = ["GATHER_BYTES", "Entries", "HFileReader", "HFileWriter", "gathered", "open_hfile"]
+__all__ = ["GATHER_BYTES", "Entries", "HFileReader", "HFileWriter", "Sink", "gathered", "open_hfile"]
