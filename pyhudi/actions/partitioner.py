@@ -193,7 +193,7 @@ def plan_slots(
              new_file_id: makes the whole file id from a location that is no file id of a base file yet (bucket index);
              drop_inserts: rows without location are deletes of unknown keys; logs: for a merge-on-read table;
              closed: file groups that take no inserts, whatever their size.
-    Returns: the plan; slots are ordered by partition path, so the same input gives the same plan.
+    Returns: the plan, the same for the same input. Engines begin with the first slots: those that take longest.
     """
     known = _known_groups(base_files, logs)
     tasks: list[WriteTask] = []
@@ -224,7 +224,31 @@ def plan_slots(
             path = count.partition_path
             files = _small_files(path, base_files, sizing.small_file_limit_bytes, logs, closed)
             inserts[path] = _place_inserts(count, files, sizing, tasks, updates)
-    return SlotPlan(tuple(tasks), updates, inserts, drop_slot)
+    return _longest_first(SlotPlan(tuple(tasks), updates, inserts, drop_slot), ordered, sizing)
+
+
+def _longest_first(plan: SlotPlan, counts: Sequence[RowCount], sizing: Sizing) -> SlotPlan:
+    """The plan with its slots by falling bytes to be written, and by partition path as before: a long task that begins
+    last leaves all but one processor idle.
+    """
+    rows = np.zeros(len(plan.tasks))
+    for count in counts:
+        if count.file_id is not None:
+            rows[plan.updates[count.partition_path, count.file_id]] += count.rows
+        else:
+            before = 0.0
+            for share, slot in plan.inserts.get(count.partition_path, ()):
+                rows[slot] += (share - before) * count.rows
+                before = share
+    rewritten = [0 if task.base_file is None else task.base_file.size_bytes for task in plan.tasks]
+    order = np.argsort(-(rows * sizing.record_size_bytes + np.array(rewritten)), kind="stable")
+    place = {int(slot): number for number, slot in enumerate(order)}
+    return SlotPlan(
+        tuple(plan.tasks[slot] for slot in order),
+        {group: place[slot] for group, slot in plan.updates.items()},
+        {path: tuple((share, place[slot]) for share, slot in targets) for path, targets in plan.inserts.items()},
+        None if plan.drop_slot is None else place[plan.drop_slot],
+    )
 
 
 def _known_groups(
