@@ -27,7 +27,8 @@ from pyhudi.storage.streams import as_storage_error
 __all__ = ["JoinPieces", "with_joined_pieces"]
 
 _PIECES_MAX = 8  # that a file group takes as they are: a look-up of a key takes a third of a millisecond more for each
-_RECORDS_MAX = 4_000_000  # of a joined piece: some 100 MB, which are held as a whole when it is copied
+_JOINED_MAX = 250  # at once: each is an open file
+_RECORDS_MAX = 1_000_000  # of a joined piece: some 25 MB, which are held as a whole when it is copied
 _KEY, _VALUE = "key", "value"
 _SCHEMA = pa.schema([pa.field("pieces", pa.string(), nullable=False)])
 _PIECES = msgspec.json.Decoder(tuple[IndexPiece, ...])
@@ -38,14 +39,20 @@ def with_joined_pieces(
 ) -> tuple[WriteStatus, ...]:
     """The statuses, with pieces of tasks as they are only where a file group of the index has few of them.
 
+    Where tasks have seen different file groups nothing is joined: the commit can't take any of them as it is.
     Args:   writer: with which the tasks made pieces, None: they made none.
     Raises: TaskFailed.
     """
     by_group: dict[int, list[IndexPiece]] = {}
     for piece in (piece for status in statuses for piece in status.index_pieces):
         by_group.setdefault(piece.group, []).append(piece)
-    crowded = [tuple(pieces) for pieces in by_group.values() if len(pieces) > _PIECES_MAX]
-    if writer is None or not crowded:
+    crowded = [
+        tuple(pieces[start : start + _JOINED_MAX])
+        for pieces in by_group.values()
+        for start in range(0, len(pieces) if len(pieces) > _PIECES_MAX else 0, _JOINED_MAX)
+    ]
+    counts = {piece.of_groups for pieces in by_group.values() for piece in pieces}
+    if writer is None or not crowded or len(counts) > 1:
         return statuses
     joined = engine.collect(engine.fan_out(crowded, JoinPieces(writer), _SCHEMA)).column("pieces").to_pylist()
     left = [piece for pieces in by_group.values() if len(pieces) <= _PIECES_MAX for piece in pieces]

@@ -6,6 +6,7 @@
     bloom_filters    against the footers of the visible base files
     record_index     against the rows: exactly the live keys, in the file group that has them
     secondary_...    against the rows: exactly the pairs of value and key
+    all of them      each record is in the file group that its key belongs to, where a look-up searches it
 
 A sample is of file groups: their files and rows must be told rightly; what the metadata table says beyond them is not
 looked at. Real Hudi never looks: with a stale metadata table it loses rows silently.
@@ -15,20 +16,28 @@ Source: docs/formats/metadata-table.md, "Records"; docs/reading.md, "The metadat
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.group_reader import DELETED, KEY
 from pyhudi.metadata.partitions import MetadataKind, kind_of
+from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition
 from pyhudi.metadata.table import MetadataTable
-from pyhudi.queries.metadata_difference import Compared, Difference
+from pyhudi.queries.metadata_difference import KEYS_SHOWN, Compared, Difference
 from pyhudi.queries.row_validation import record_index, secondary_index
 from pyhudi.queries.statistics_validation import bloom_filters, column_stats, partition_stats
 from pyhudi.view.file_system_view import FileSystemView
 
 __all__ = ["Difference", "validate"]
+
+_Check: TypeAlias = Callable[[Compared, str], Iterator[Difference]]
 
 
 def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference, ...]:
@@ -49,11 +58,27 @@ def validate(meta: MetaClient, *, sample: int | None = None) -> tuple[Difference
     is_whole = sample is None or sample >= len(slices)
     chosen = slices if is_whole or sample is None else random.sample(slices, sample)
     compared = Compared(table, view, chosen, is_whole)
-    return tuple(found for name in table.partitions for found in _CHECKS.get(kind_of(name), _unchecked)(compared, name))
+    return tuple(found for name in table.partitions for check in _checks(name) for found in check(compared, name))
 
 
-def _unchecked(compared: Compared, partition: str) -> Iterator[Difference]:
-    return iter(())
+def _checks(partition: str) -> Sequence[_Check]:
+    own = _CHECKS.get(kind_of(partition))
+    return (_misplaced,) if own is None else (own, _misplaced)
+
+
+def _misplaced(compared: Compared, partition: str) -> Iterator[Difference]:
+    """Records in another file group than the one that their key belongs to."""
+    if not compared.is_whole:
+        return
+    table = compared.table
+    slices = {found.group.file_id: found for found in table.slices(partition)}
+    for file_ids in groups_by_prefix(slices).values():
+        for number, file_id in enumerate(file_ids if len(file_ids) > 1 else ()):
+            for records in table.reader(slices[file_id]).runs():
+                keys = records.column(KEY).filter(pc.invert(records.column(DELETED))).combine_chunks()
+                right = group_numbers(partition, keys, len(file_ids), table.data.config.table_version)
+                for row in np.flatnonzero(right != number).tolist()[:KEYS_SHOWN]:
+                    yield Difference(partition, f"key {keys[row].as_py()!r}", file_ids[right[row]], file_id)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -86,7 +111,7 @@ def _visible_files(view: FileSystemView, partition_path: str) -> Iterator[tuple[
             yield from ((log.name, log.size_bytes) for log in file_slice.log_files if log.size_bytes)
 
 
-_CHECKS: Mapping[MetadataKind, Callable[[Compared, str], Iterator[Difference]]] = {
+_CHECKS: Mapping[MetadataKind, _Check] = {
     MetadataKind.FILES: _files,
     MetadataKind.COLUMN_STATS: column_stats,
     MetadataKind.PARTITION_STATS: partition_stats,

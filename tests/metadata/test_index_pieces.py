@@ -13,8 +13,12 @@ from pyhudi.errors import CorruptFile, HudiError
 from pyhudi.filegroup.status import from_table, to_batch
 from pyhudi.metadata import delta_commit, joined_pieces
 from pyhudi.metadata.index_pieces import PieceWriter, piece_content, with_keys_read_back
+from pyhudi.metadata.kept_partition import TableCommit
+from pyhudi.metadata.record_index_partition import RecordIndexPartition
+from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import WriteStat
 from pyhudi.model.filenames import INDEX_PIECES_FOLDER
+from pyhudi.model.table_change import TableChange
 from pyhudi.model.write_status import IndexPiece, WriteStatus
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.memory import MemoryStorage
@@ -104,6 +108,30 @@ def test_a_joined_piece_that_grows_large_is_cut_by_ranges_of_keys(monkeypatch: p
     small_pieces(monkeypatch)
     monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 2)
     monkeypatch.setattr(joined_pieces, "_RECORDS_MAX", 1)
+    table = table_of()
+    table.bulk_insert(*ROWS)
+    assert validate(table.meta) == ()
+    assert len(places(table.meta)) == len(ROWS)
+
+
+def test_more_pieces_than_may_be_open_are_joined_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pieces(monkeypatch)
+    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 1)
+    monkeypatch.setattr(joined_pieces, "_JOINED_MAX", 2)
+    table = table_of()
+    table.bulk_insert(*ROWS)
+    assert blocks_of_index(table.meta) == [2, 2]  # of three pieces each
+    assert validate(table.meta) == ()
+    assert len(places(table.meta)) == len(ROWS)
+
+
+def test_pieces_of_tasks_that_saw_different_file_groups_are_not_joined_and_their_keys_are_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small_pieces(monkeypatch)
+    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 1)
+    counts = iter([2, 3, 2])
+    monkeypatch.setattr(PieceWriter, "_groups", lambda self: next(counts))
     table = table_of()
     table.bulk_insert(*ROWS)
     assert validate(table.meta) == ()
@@ -217,3 +245,20 @@ def test_what_a_status_says_of_other_columns_does_not_depend_on_pieces() -> None
     plain = WriteStatus(WriteStat("f", "p/f", "p", "null"), 3, 1, "warning", None, pa.array(["k"]), pa.array(["r"]))
     (found,) = from_table(pa.Table.from_batches([to_batch([plain])]))
     assert found == replace(plain)
+
+
+def test_keys_that_left_the_table_are_compared_with_those_of_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_pieces(monkeypatch)
+    table = table_of()
+    table.bulk_insert(("a", "x", 1, 1))
+    found = MetadataTable.open(table.meta)
+    assert found is not None
+    instant = table.meta.timeline.commits().instants[0]
+    for left in ({"removed_keys": pa.array(["a", "z"])}, {}):
+        came, *others = reported(table.memory, KEYS)
+        replaced = {} if left else {"x": pa.array(["a", "z"])}
+        commit = TableCommit(instant, TableChange(), (replace(came, **left), *others), replaced)
+        update = RecordIndexPartition().update(found, "record_index", commit)
+        assert update.deleted.to_pylist() == ["z"]
+        assert sorted(update.records.column("key").to_pylist()) == ["a", "b", "c", "d", "ä"]
+        assert not update.pieces
