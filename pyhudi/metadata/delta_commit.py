@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pyhudi.formats.instant_files import encode_commit
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
-from pyhudi.metadata.index_pieces import piece_content
+from pyhudi.metadata.index_pieces import piece_content, pieces_by_group
 from pyhudi.metadata.keys_by_group import KeysByGroup
 from pyhudi.metadata.partitions import numbered_file_id
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
@@ -166,6 +166,7 @@ def _writing(
     own = KeysByGroup.of(partition, keys, len(groups), version, pool)
     own_deleted = group_numbers(partition, deleted, len(groups), version)
     bodies = update.records.drop_columns(["key"]).combine_chunks()
+    of_group = pieces_by_group(update.pieces)
     together = encoded_records(bodies, version) if pool is None else None  # to encode a few takes as long as hundreds
 
     def written(number: int) -> WriteStat:
@@ -173,14 +174,13 @@ def _writing(
         rows, in_order = own.rows(number)
         values = encoded_records(bodies.take(rows), version) if together is None else together.take(rows)
         removed = deleted.filter(pa.array(own_deleted == number))
-        pieces = [piece for piece in update.pieces if piece.group == number]
+        pieces = of_group.get(number, ())
         contents = (piece_content(table.data.storage, piece) for piece in pieces)
         path, size_bytes = files.log_file(partition, name, in_order, values, removed, pieces=contents)
         records = len(rows) + sum(piece.records for piece in pieces)
         return _stat(groups[number], name, path, size_bytes, records, len(removed))
 
-    of_pieces = [piece.group for piece in update.pieces]
-    return written, sorted({*own.groups().tolist(), *own_deleted.tolist(), *of_pieces})
+    return written, sorted({*own.groups().tolist(), *own_deleted.tolist(), *of_group})
 
 
 def next_log_name(table: MetadataTable, found: FileSlice, instant_time: str) -> LogFileName:

@@ -37,7 +37,7 @@ from pyhudi.model.write_status import IndexPiece, WriteStatus
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
-__all__ = ["PieceWriter", "delete_index_pieces", "piece_content", "with_keys_read_back"]
+__all__ = ["PieceWriter", "delete_index_pieces", "piece_content", "pieces_by_group", "with_keys_read_back"]
 
 _INDEX = MetadataKind.RECORD_INDEX
 _PAYLOAD = _INDEX.payloads[0]
@@ -119,6 +119,14 @@ def _encoded_once(records: pa.Table, table_version: int) -> tuple[pa.Array, pa.A
     return places.indices, encoded_records(bodies, table_version).cast(pa.binary())
 
 
+def pieces_by_group(pieces: Iterable[IndexPiece]) -> dict[int, list[IndexPiece]]:
+    """Number of a file group → its pieces, in their order."""
+    found: dict[int, list[IndexPiece]] = {}
+    for piece in pieces:
+        found.setdefault(piece.group, []).append(piece)
+    return found
+
+
 def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
     """The HFile. `storage`: of the table. Raises CorruptFile when its file has become shorter, StorageError."""
     where = storage.full_path(piece.path)
@@ -156,7 +164,7 @@ def _keys_by_file(storage: Storage, piece: IndexPiece) -> Iterator[tuple[tuple[s
 
 def _with_keys(status: WriteStatus, found: dict[tuple[str, str], list[pa.Array]]) -> WriteStatus:
     if status.new_keys is None:
-        return status
+        return replace(status, index_pieces=())
     own = found.get((status.stat.partition_path or "", status.stat.file_id), [])
     return replace(status, new_keys=pa.concat_arrays([status.new_keys, *own]), index_pieces=())
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyhudi.engine.base import Engine, TaskContext
 from pyhudi.formats.hfile import HFileReader
 from pyhudi.metadata.group_files import record_file
-from pyhudi.metadata.index_pieces import PieceWriter
+from pyhudi.metadata.index_pieces import PieceWriter, pieces_by_group
 from pyhudi.metadata.keys_by_group import one_per_key
 from pyhudi.metadata.sorted_runs import sorted_runs
 from pyhudi.model.filenames import index_pieces_folder
@@ -43,9 +43,7 @@ def with_joined_pieces(
     Args:   writer: with which the tasks made pieces, None: they made none.
     Raises: TaskFailed.
     """
-    by_group: dict[int, list[IndexPiece]] = {}
-    for piece in (piece for status in statuses for piece in status.index_pieces):
-        by_group.setdefault(piece.group, []).append(piece)
+    by_group = pieces_by_group(piece for status in statuses for piece in status.index_pieces)
     crowded = [
         tuple(pieces[start : start + _JOINED_MAX])
         for pieces in by_group.values()
@@ -73,25 +71,27 @@ class JoinPieces:
         yield pa.RecordBatch.from_arrays([pa.array([joined], pa.string())], schema=_SCHEMA)
 
     def _joined(self, pieces: Sequence[IndexPiece], path: str) -> Iterator[IndexPiece]:
-        storage = self.writer.storage
+        storage, version = self.writer.storage, self.writer.table_version
         where = storage.full_path(path)
-        offset = records = 0
         with ExitStack() as opened:
             runs = sorted_runs([self._rows(piece, opened) for piece in pieces], where)
-            opened.enter_context(as_storage_error(where))
             sink = opened.enter_context(storage.open_output(path))
-            file = record_file(sink, self.writer.table_version)
+            file, offset, records = record_file(sink, version), 0, 0
+
+            def closed() -> IndexPiece:
+                return replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
+
             for run in runs:
                 columns = run.combine_chunks()
                 rows, keys = one_per_key(columns.column(_KEY).combine_chunks(), np.arange(len(run)))
-                file.append_columns(keys, columns.column(_VALUE).combine_chunks().take(rows))
+                with as_storage_error(where):
+                    file.append_columns(keys, columns.column(_VALUE).combine_chunks().take(rows))
                 records += len(keys)
                 if records >= _RECORDS_MAX:
-                    piece = replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
-                    yield piece
-                    offset, records, file = offset + piece.size_bytes, 0, record_file(sink, self.writer.table_version)
+                    yield (piece := closed())
+                    file, offset, records = record_file(sink, version), offset + piece.size_bytes, 0
             if records:
-                yield replace(pieces[0], path=path, offset=offset, size_bytes=file.close(), records=records)
+                yield closed()
 
     def _rows(self, piece: IndexPiece, opened: ExitStack) -> Iterator[pa.Table]:
         where = self.writer.storage.full_path(piece.path)

@@ -51,7 +51,8 @@ class PartitionUpdate:
         updates = [self, *others]
         records = pa.concat_tables([update.records for update in updates])
         deleted = pa.concat_arrays([update.deleted for update in updates])
-        return PartitionUpdate(_last_of_each(records), pc.unique(deleted))
+        pieces = [piece for update in updates for piece in update.pieces]
+        return PartitionUpdate(_last_of_each(records), pc.unique(deleted), pieces=pieces)
 
 
 def _last_of_each(records: pa.Table) -> pa.Table:

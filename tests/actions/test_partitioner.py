@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyhudi.actions.partitioner import (
     MAX_RECORD_BYTES,
     MIN_RECORD_BYTES,
+    LogPlan,
     RowCount,
     Sizing,
     pick_small_files,
@@ -20,7 +21,7 @@ from pyhudi.actions.partitioner import (
     record_size_bytes,
 )
 from pyhudi.model.commit import CommitMetadata, WriteStat
-from pyhudi.model.file_group import BaseFile
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from tests.support.tables.small import TestTable
 
 MB = 1 << 20
@@ -164,3 +165,38 @@ def test_a_forged_write_stat_does_not_make_a_file_for_each_row() -> None:
     data_files = [info.path for info in table.memory.walk("x") if info.name.endswith(".parquet")]
     assert len(data_files) <= 5
     assert len(table.rows()) == 301
+
+
+def test_the_tasks_that_take_longest_come_first_and_rows_find_them() -> None:
+    files = {
+        "x": (base_file("small", 60 * MB), base_file("large", 200 * MB)),
+        "y": (base_file("middle", 150 * MB, "y"),),
+    }
+    counts = [RowCount("x", "small", 1), RowCount("x", "large", 1), RowCount("y", "middle", 1), RowCount("z", None, 5)]
+    plan = plan_slots(counts, files, SIZING)
+
+    assert [task.base_file.file_id if task.base_file else task.kind for task in plan.tasks] == [
+        "large",
+        "middle",
+        "small",
+        "create",
+    ]
+    keys, places = pa.array(["a", "b", "c", "d"]), pa.array(["small", "large", "middle", None])
+    assert plan.slots_of(keys, pa.array(["x", "x", "y", "z"]), places).to_pylist() == [2, 0, 1, 3]
+
+
+def test_a_rewrite_that_inserts_ask_for_comes_before_log_files() -> None:
+    """An insert that fills a small file of a merge-on-read table rewrites it; updates of others are appended."""
+    slices = {
+        path: (FileSlice(FileGroupId(path, f"f{path}"), "1", base_file(f"f{path}", 60 * MB, path)),) for path in "abc"
+    }
+    counts = [*(RowCount(path, f"f{path}", 10) for path in "abc"), RowCount("c", None, 1)]
+    files = {path: tuple(found.base_file for found in own if found.base_file) for path, own in slices.items()}
+    plan = plan_slots(counts, files, SIZING, logs=LogPlan(slices))
+
+    assert [(task.kind, task.partition_path) for task in plan.tasks] == [
+        ("merge", "c"),
+        ("append", "a"),
+        ("append", "b"),
+    ]
+    assert plan.inserts["c"] == ((1.0, 0),)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import ConfigError, HudiError, KeyGenError, SchemaMismatch
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.model.instant import State
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
 from tests.support.writers.every_fault import loaded
@@ -104,16 +103,6 @@ def test_policy_drop_leaves_out_known_keys(table: TestTable) -> None:
     assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
 
 
-def test_policy_fail_refuses_known_keys_and_writes_nothing(table: TestTable) -> None:
-    table.insert(("a", "x", 1, 10))
-    before = table.meta.timeline
-    with pytest.raises(ConfigError, match="'a'"):
-        table.insert(("a", "x", 2, 11), ("b", "x", 1, 20), datasource_insert_dup_policy="fail")
-
-    assert table.meta.timeline == before
-    assert table.rows() == [("a", "x", 1, 10)]
-
-
 def test_delete_takes_keys_and_ignores_unknown_ones(table: TestTable) -> None:
     table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
     result = table.delete(("a", "x"), ("zz", "x"), ("a", "nowhere"))
@@ -163,62 +152,6 @@ def test_new_columns_are_added_and_null_in_older_rows(table: TestTable) -> None:
     table.write("upsert", wider)
 
     assert table.rows((*SCHEMA.names, "note")) == [("a", "x", 2, 11, "new"), ("b", "y", 1, 20, None)]
-
-
-def test_what_does_not_fit_the_schema_is_refused_before_anything_is_written(table: TestTable) -> None:
-    table.upsert(("a", "x", 1, 10))
-    before = table.meta.timeline
-    wrong = pa.table({"id": ["a"], "p": ["x"], "ts": ["text"], "v": ["no number"]})
-    with pytest.raises(SchemaMismatch, match=r"'ts'.*\n.*'v'"):
-        table.write("upsert", wrong)
-    assert table.meta.timeline == before
-
-
-@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "delete"])
-def test_a_row_without_key_fails_the_write_and_leaves_nothing(table: TestTable, operation: str) -> None:
-    table.upsert(("a", "x", 1, 10))
-    files = {info.path for info in table.storage.walk("x")}
-    with pytest.raises(KeyGenError):
-        table.write(operation, rows_of(("b", "x", 1, 20), (None, "x", 1, 30)))  # type: ignore[arg-type]
-
-    assert {info.path for info in table.storage.walk("x")} == files
-    assert not table.meta.timeline.pending().instants
-    assert table.rows() == [("a", "x", 1, 10)]
-
-
-@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "delete"])
-def test_data_without_the_key_column_is_refused(table: TestTable, operation: str) -> None:
-    table.upsert(("a", "x", 1, 10))
-    before = table.meta.timeline
-    with pytest.raises(HudiError, match="id"):
-        table.write(operation, rows_of(("b", "x", 1, 20)).drop_columns(["id"]))
-
-    assert table.meta.timeline == before
-
-
-@pytest.mark.parametrize("value", ["../x", "a/../../x", "/x"])
-def test_a_partition_value_that_would_leave_the_table_is_refused(table: TestTable, value: str) -> None:
-    table.upsert(("a", "x", 1, 10))
-    with pytest.raises(HudiError):
-        table.upsert(("b", value, 1, 20))
-    with pytest.raises(HudiError):
-        table.bulk_insert(("b", value, 1, 20))
-
-    assert table.rows() == [("a", "x", 1, 10)]
-    assert not table.meta.timeline.pending().instants
-
-
-@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "delete"])
-@pytest.mark.parametrize("value", [".", "a//b", "a/./b", "trail/"])
-def test_a_partition_value_whose_folder_would_have_another_name_is_refused(
-    table: TestTable, operation: str, value: str
-) -> None:
-    table.upsert(("a", "x", 1, 10))
-    with pytest.raises(KeyGenError, match="Correct the values"):
-        table.write(operation, rows_of(("b", value, 1, 20)))
-
-    assert table.rows() == [("a", "x", 1, 10)]
-    assert not table.meta.timeline.pending().instants
 
 
 def test_a_partition_value_with_a_line_break_is_a_folder_like_any_other(table: TestTable) -> None:
@@ -324,13 +257,6 @@ def test_rows_with_automatic_keys_are_deleted_by_the_keys_they_were_read_with() 
     assert table.rows() == [("b", "x", 1, 20)]
 
 
-def test_a_first_write_that_is_refused_makes_no_table(table: TestTable) -> None:
-    with pytest.raises(HudiError):
-        table.write("upsert", rows_of(("a", "x", 1, 10)).drop_columns(["id"]))
-
-    assert not list(table.storage.walk(""))
-
-
 @pytest.mark.parametrize("operation", ["bulk_insert", "insert", "upsert"])
 def test_rows_may_come_as_a_stream_or_from_pandas(operation: str) -> None:
     table = TestTable()
@@ -365,23 +291,6 @@ def test_columns_of_every_arrow_layout_are_stored_as_hudi_s_types() -> None:
     assert found.schema.field("moment").type == pa.timestamp("us", "UTC")
     assert {repr(row) for row in found.to_pylist()} == {repr(row) for row in found.slice(0, 1).to_pylist()}
     assert found.to_pylist()[0]["moment"] == moment
-
-
-def test_a_type_that_no_table_can_hold_is_refused_before_there_is_a_table() -> None:
-    table = TestTable()
-    with pytest.raises(SchemaMismatch, match="odd"):
-        table.write("upsert", rows_of(("a", "x", 1, 1)).append_column("odd", pa.array([1], pa.duration("s"))))
-    assert not list(table.storage.walk(""))
-
-
-@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert"])
-def test_a_row_without_key_is_named_by_its_number_in_all_that_was_given(table: TestTable, operation: str) -> None:
-    table.engine = LocalEngine(1)
-    first, second = rows_of(("a", "x", 1, 1), ("b", "x", 1, 1), ("c", "x", 1, 1)), rows_of(("d", "x", 1, 1))
-    nameless = pa.table({"id": [None], "p": ["x"], "ts": [1], "v": [1]}, SCHEMA)
-
-    with pytest.raises(KeyGenError, match=r"^Row 4 \(counted from 0"):
-        table.write(operation, pa.concat_tables([first, second, nameless]))
 
 
 def test_an_ordering_column_does_not_become_text_by_a_write() -> None:

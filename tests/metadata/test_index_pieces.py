@@ -104,23 +104,22 @@ def test_pieces_of_many_tasks_are_joined(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(places(table.meta)) == len(ROWS)
 
 
-def test_a_joined_piece_that_grows_large_is_cut_by_ranges_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("limit", "most", "blocks"),
+    [
+        ("_RECORDS_MAX", 1, 0),  # a joined piece that grows large is cut by ranges of keys
+        ("_JOINED_MAX", 2, 2),  # more pieces than may be open, three, are joined two at a time
+    ],
+)
+def test_joined_pieces_keep_to_their_limits_and_have_all_keys(
+    limit: str, most: int, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small_pieces(monkeypatch)
     monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 2)
-    monkeypatch.setattr(joined_pieces, "_RECORDS_MAX", 1)
+    monkeypatch.setattr(joined_pieces, limit, most)
     table = table_of()
     table.bulk_insert(*ROWS)
-    assert validate(table.meta) == ()
-    assert len(places(table.meta)) == len(ROWS)
-
-
-def test_more_pieces_than_may_be_open_are_joined_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_pieces(monkeypatch)
-    monkeypatch.setattr(joined_pieces, "_PIECES_MAX", 1)
-    monkeypatch.setattr(joined_pieces, "_JOINED_MAX", 2)
-    table = table_of()
-    table.bulk_insert(*ROWS)
-    assert blocks_of_index(table.meta) == [2, 2]  # of three pieces each
+    assert not blocks or blocks_of_index(table.meta) == [blocks, blocks]
     assert validate(table.meta) == ()
     assert len(places(table.meta)) == len(ROWS)
 
