@@ -202,6 +202,8 @@ class SliceMerge:
             count += len(rows)
             if only is not None and not block.is_partial:
                 rows, positions = only.among(rows), None
+                if not len(rows):
+                    continue
             else:
                 positions = block.positions(base, found_rows)
             buffer.add_rows(rows, delete_flags(spec.merge, rows), absent, positions)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,17 +41,21 @@ class WantedValues:
         at = rows.schema.get_field_index(self.column)
         if at < 0 or rows.schema.field(at).type != self.kind:
             return rows
-        column = rows.column(at)
-        values = pa.array(self.values, self.kind)
-        return rows.filter(pc.or_(pc.is_in(column, value_set=values), pc.is_null(column)))
+        return rows.filter(pc.is_in(rows.column(at), value_set=_sought((*self.values, None), self.kind)))
 
     def batches(self, base: BaseFileReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file with these values, and perhaps a few others, in its order; only where `is_told_by` says
         so.
         """
         wanted = In(Column((self.column,)), self.values)
-        found = base.rows_having(self.column, pa.array(self.values, self.kind), partial(_may_match, wanted))
+        found = base.rows_having(self.column, _sought(self.values, self.kind), partial(_may_match, wanted))
         return base.rows_at(columns, found) if len(found) else iter(())
+
+
+@lru_cache(maxsize=4)
+def _sought(values: tuple[Value | None, ...], kind: pa.DataType) -> pa.Array:
+    """The same array for all files of a query."""
+    return pa.array(values, kind)
 
 
 def _may_match(wanted: Predicate, ranges: Ranges) -> bool:

@@ -31,10 +31,12 @@ from pyhudi.index.stored_keys import StoredKeys, candidates, in_shares
 from pyhudi.metadata.record_lookup import RecordLookup
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.keys import LOCATION, PARTITION_PATH, RECORD_KEY
+from pyhudi.storage.near import is_near
 
 __all__ = ["GlobalRecordIndex", "PartitionRecordIndex", "RecordIndexIgnored"]
 
 _GROUP = "_pyhudi_index_group"  # int32: number of the file group of the record index
+_KEYS_HERE = 20_000  # looked up by one thread: of so few a task of its own for each file group takes longer
 _KEYS_AT_ONCE = 1 << 18  # keys of a task that are looked up together
 _HITS = pa.schema([(name, pa.string()) for name in (RECORD_KEY, LOCATION_PARTITION, LOCATION)])
 
@@ -127,11 +129,15 @@ class _WrongPlaces(Exception):
 
 
 def _found_here(keys: pa.Table, lookup: Lookup, records: RecordLookup) -> Frame:
-    """The places of the keys, each in a task of this process."""
+    """The places of the keys: of many, or far away, a task for each file group of the index. What is found is decoded
+    together otherwise, as fast as of one file group.
+    """
     texts, paths = (keys.column(name).combine_chunks() for name in (RECORD_KEY, PARTITION_PATH))
     groups = records.groups_of(texts, paths)
     tasks = [(int(group), texts.filter(pa.array(groups == group))) for group in np.unique(groups)]
     known = [task for task in tasks if task[0] < records.groups]
+    if len(texts) <= _KEYS_HERE and is_near(lookup.storage):
+        return lookup.engine.from_arrow(_hits(records.places(known)))
     found = lookup.engine.collect(lookup.engine.fan_out(known, FindPlaces(records).of_task, _HITS))
     return lookup.engine.from_arrow(found)
 
@@ -171,8 +177,11 @@ class FindPlaces:
 
     def of_task(self, context: TaskContext, task: tuple[int, pa.Array]) -> Iterator[pa.RecordBatch]:
         """Fan-out work: a file group with its keys."""
-        found = self.records.places(*task)
-        yield from pa.table(found.columns, schema=_HITS).to_batches()
+        yield from _hits(self.records.places([task])).to_batches()
+
+
+def _hits(places: pa.Table) -> pa.Table:
+    return pa.table(places.columns, schema=_HITS)
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Array]:

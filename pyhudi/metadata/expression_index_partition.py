@@ -18,7 +18,7 @@ from pyhudi.java.spark_functions import why_not
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.bloom_updates import bloom_filter_deletions, bloom_filters_update
 from pyhudi.metadata.expression_index import call_of_definition, is_bloom_index, why_no_expression_index
-from pyhudi.metadata.group_reader import concat_records
+from pyhudi.metadata.found_records import concat_records
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit

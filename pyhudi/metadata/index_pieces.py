@@ -24,8 +24,8 @@ from pyhudi.engine.base import TaskContext
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.hfile import HFileReader
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.found_records import KEY, TYPE, decoded_records
 from pyhudi.metadata.group_files import encoded_records, record_file
-from pyhudi.metadata.group_reader import KEY, TYPE, decoded_records
 from pyhudi.metadata.keys_by_group import KeysByGroup
 from pyhudi.metadata.partitions import MetadataKind, keeps_record_index
 from pyhudi.metadata.place_records import instant_ms

@@ -95,7 +95,7 @@ def _listing_key(table: MetadataTable) -> Hashable | None:
     """
     (file_slice,) = table.slices(_FILES)
     reader = table.reader(file_slice)
-    blocks = reader.blocks()
+    blocks = reader.blocks
     base = file_slice.base_file
     state = None if base is None else settled_state(table.meta.storage, base.path)
     if (base is not None and state is None) or any(block.state is None for block in blocks):

@@ -91,7 +91,7 @@ def _due(table: MetadataTable, partition: str, blocks_min: int) -> Iterator[tupl
             continue
         if sum(log.size_bytes for log in logs.log_files) > MAX_LOG_COMPACTED_BYTES:
             continue
-        blocks = _reader(table, logs).blocks()
+        blocks = _reader(table, logs).blocks
         if len(blocks) >= blocks_min and len({block.instant_time for block in blocks}) > 1:
             yield found, blocks
 

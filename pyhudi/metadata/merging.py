@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from pyhudi.arrow.byte_order import is_ascending, order_of_bytes
 from pyhudi.formats.bodies import Body
-from pyhudi.metadata.group_reader import DELETED, KEY, SEQUENCE, TYPE
+from pyhudi.metadata.found_records import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
 
 __all__ = ["merged_logs", "merged_records"]

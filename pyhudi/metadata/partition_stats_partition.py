@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.metadata.column_stats_partition import stats_of_commit
-from pyhudi.metadata.group_reader import concat_records
+from pyhudi.metadata.found_records import concat_records
 from pyhudi.metadata.indexed_columns import kept_columns
 from pyhudi.metadata.initialization import split_by_group
 from pyhudi.metadata.kept_partition import TableCommit

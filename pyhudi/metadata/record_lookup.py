@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyhudi.errors import HudiError
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import GroupReader
+from pyhudi.metadata.group_reader import with_keys
 from pyhudi.metadata.listing import missing_instants
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, partitioned_prefix
@@ -81,17 +81,18 @@ class RecordLookup:
                 found[rows.to_numpy(zero_copy_only=False)] = hits
         return found
 
-    def places(self, group: int, keys: pa.Array) -> pa.Table:
-        """The places of those of the keys that the file group has, one for each. Columns: PLACES.
+    def places(self, wanted: Sequence[tuple[int, pa.Array]]) -> pa.Table:
+        """The places of keys: numbers of file groups, each with its keys; of those that it has one place for each, in
+        any order. Columns: PLACES.
 
         Raises: MetadataTableDamaged, CorruptFile, DamagedLog.
         """
-        table = self.table
-        file_slice = table.slices(_NAME)[group]
-        reader = GroupReader(table.meta, file_slice, _KIND.payloads, table.counts, table.raises)
-        with as_corrupt(f"{table.meta.storage.root}/{_NAME}/{file_slice.group.file_id}", "its records"):
-            records = merged_records(reader.with_keys(pc.unique(keys)), _KIND)
-            if not records.num_rows:
+        table, slices = self.table, self.slices
+        where = _NAME if len(wanted) != 1 else f"{_NAME}/{slices[wanted[0][0]].group.file_id}"
+        with as_corrupt(f"{table.meta.storage.root}/{where}", "its records"):
+            own = [(table.reader(slices[group]), pc.unique(keys)) for group, keys in wanted]
+            records = merged_records(with_keys(own), _KIND) if own else None
+            if records is None or not records.num_rows:
                 return PLACES.empty_table()
             payload = records.column(_KIND.payloads[0]).combine_chunks()
             found = [records.column("key").combine_chunks(), partition_paths(payload), file_ids(payload)]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.formats.column_stats import stats_rows, stats_schema
-from pyhudi.metadata.group_reader import concat_records
+from pyhudi.metadata.found_records import concat_records
 from pyhudi.metadata.joined_stats import PARTITION, filtered, joined_stats
 from pyhudi.metadata.partitions import MetadataKind, RecordType
 from pyhudi.metadata.record_keys import (

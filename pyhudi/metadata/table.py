@@ -20,7 +20,8 @@ import pyarrow as pa
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import GroupReader, concat_records, with_keys
+from pyhudi.metadata.found_records import concat_records
+from pyhudi.metadata.group_reader import GroupReader, with_keys
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix

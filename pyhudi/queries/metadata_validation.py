@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
-from pyhudi.metadata.group_reader import DELETED, KEY
+from pyhudi.metadata.found_records import DELETED, KEY
 from pyhudi.metadata.partitions import MetadataKind, kind_of
 from pyhudi.metadata.placement import group_numbers, groups_by_prefix
 from pyhudi.metadata.record_keys import ALL_PARTITIONS_KEY, stored_partition

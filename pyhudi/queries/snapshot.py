@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyhudi.caller_warnings import kept_warnings, warn_caller
 from pyhudi.errors import ConfigError
@@ -25,12 +24,13 @@ from pyhudi.formats.base import BATCH_ROWS, BaseFileReader, open_base_file
 from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, Operand, ValueRange, is_opaque, may_match
 from pyhudi.queries.change_rows import read_changes
-from pyhudi.queries.filters import resolve, to_arrow
+from pyhudi.queries.filters import resolve
 from pyhudi.queries.index_lookups import only_values
 from pyhudi.queries.key_pruning import MAX_KEYS
 from pyhudi.queries.missing_files import stale_read_if_missing
 from pyhudi.queries.path_columns import with_path_values
 from pyhudi.queries.plan import ReadPlan, ReadSlice
+from pyhudi.queries.row_filter import RowFilter
 from pyhudi.schema.column_mapping import file_columns
 from pyhudi.schema.projection import project
 from pyhudi.storage.base import Storage
@@ -149,10 +149,9 @@ def read_slice(
 
 def _kept(plan: ReadPlan, source: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Columns of `plan.read_schema` that pass its filter, as columns of the result."""
-    predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
-    for rows in source:
-        if predicate is not None:
-            rows = _filtered(rows, predicate)
+    wanted = RowFilter.of(plan.predicate, plan.read_schema)
+    for batch in source:
+        rows = wanted.kept(batch)
         if rows.num_rows:
             yield rows if rows.schema.names == plan.schema.names else rows.select(plan.schema.names)
 
@@ -164,15 +163,13 @@ def read_log_rows(plan: ReadPlan, read: ReadSlice, version_column: str) -> Itera
         nothing can.
     """
     assert plan.merge is not None
-    predicate = None if plan.keeps_all_rows else to_arrow(plan.predicate, plan.read_schema)
+    wanted = RowFilter.of(plan.predicate, plan.read_schema)
     from_path = read.from_path
     for log_rows in merged_log_rows(plan.merge, read.file_slice, _stored_columns(plan, read)):
         for batch in log_rows.rows.combine_chunks().to_batches():
             rows = with_path_values(batch, from_path, plan.read_schema)
             versions = pa.nulls(len(batch), pa.int64()) if log_rows.versions is None else pa.array(log_rows.versions)
-            rows = rows.append_column(version_column, versions)
-            if predicate is not None:
-                rows = _filtered(rows, predicate)
+            rows = wanted.kept(rows.append_column(version_column, versions))
             yield rows.select([*plan.schema.names, version_column])
 
 
@@ -201,15 +198,6 @@ def _stored_columns(plan: ReadPlan, read: ReadSlice) -> list[str]:
     assert plan.merge is not None
     from_path, known = read.from_path, set(plan.merge.schema.names)
     return [name for name in plan.read_schema.names if name in known and name not in from_path] or [RECORD_KEY]
-
-
-def _filtered(rows: pa.RecordBatch, predicate: pc.Expression) -> pa.RecordBatch:
-    try:
-        kept = pa.Table.from_batches([rows]).filter(predicate).combine_chunks()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise ConfigError(f"where can't be evaluated on the table's columns: {error}.") from error
-    batches = kept.to_batches()
-    return batches[0] if batches else rows.slice(0, 0)
 
 
 def _conversion(

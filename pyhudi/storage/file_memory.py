@@ -32,6 +32,8 @@ __all__ = [
     "kept",
     "kept_for_again",
     "kept_in_state",
+    "known_in_state",
+    "known_of",
     "settled_state",
     "state_of",
 ]
@@ -168,7 +170,12 @@ def kept_in_state(state: FileState, path: str, part: Hashable, make: Callable[[]
 def known_in_state(storage: Storage, path: str, part: Hashable, kind: type[T]) -> T | None:
     """What was made of a file before, None when nothing was."""
     state = settled_state(storage, path)
-    found = None if state is None else FILES.get((state, path, part))
+    return None if state is None else known_of(state, path, part, kind)
+
+
+def known_of(state: FileState, path: str, part: Hashable, kind: type[T]) -> T | None:
+    """The same for a file that is known to have this state."""
+    found = FILES.get((state, path, part))
     return found if isinstance(found, kind) else None
 
 

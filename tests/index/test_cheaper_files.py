@@ -26,9 +26,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     groups: list[int] = []
     places = RecordLookup.places
 
-    def noted(self: RecordLookup, group: int, keys: Any) -> Any:
-        groups.append(group)
-        return places(self, group, keys)
+    def noted(self: RecordLookup, wanted: Any) -> Any:
+        groups.extend(group for group, _ in wanted)
+        return places(self, wanted)
 
     monkeypatch.setattr(RecordLookup, "places", noted)
     return groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyhudi import HudiTable, write_hudi
+from pyhudi.formats.avro.decode import AvroDecoder
 from tests.support.storages.settled import settled_files
 
 OPTIONS = {
@@ -93,3 +95,24 @@ def test_a_table_that_was_made_anew_is_read_anew(tmp_path: Path) -> None:
         write_hudi(str(path), rows(list(range(9)), version), "bulk_insert", mode="overwrite", options=OPTIONS)
         for _ in range(3):
             assert looked_up(path, [2, 5]) == {"k002": 2000 + version, "k005": 5000 + version}
+
+
+def test_what_the_last_write_put_into_the_index_is_decoded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, decoded = tmp_path / "t", list[int]()
+    write_hudi(str(path), rows(list(range(60)), 0), "bulk_insert", options=OPTIONS)
+    decode = AvroDecoder.decode
+
+    def counted(self: AvroDecoder, content: bytes, starts: Any, ends: Any, where: str) -> pa.Table:
+        decoded.append(len(starts))
+        return decode(self, content, starts, ends, where)
+
+    monkeypatch.setattr(AvroDecoder, "decode", counted)
+    for first in (60, 70):
+        HudiTable.open(str(path)).upsert(rows(list(range(first, first + 10)), 1), options=OPTIONS)
+        decoded.clear()
+        index = HudiTable.open(str(path)).metadata.partition("record_index")
+        found = index.lookup([f"k{number:03d}" for number in range(80)])
+        assert found.num_rows == first + 10
+        assert len(decoded) <= 3, decoded  # not once for each file group

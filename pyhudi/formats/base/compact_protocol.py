@@ -102,11 +102,14 @@ class CompactReader:
 
 
 class CompactWriter:
-    """The fields of one struct, in the order of their numbers."""
+    """The fields of one struct, in the order of their numbers.
 
-    def __init__(self) -> None:
-        self._parts: list[bytes] = []
-        self._last = 0
+    Args:    begun: `fields` of another one, to go on with; last: the number of the last of them.
+    """
+
+    def __init__(self, begun: bytes = b"", last: int = 0) -> None:
+        self._parts = [begun]
+        self._last = last
 
     def integer(self, number: int, value: int) -> None:
         """An i32."""
@@ -135,6 +138,10 @@ class CompactWriter:
     def structs(self, number: int, values: Sequence[bytes]) -> None:
         """A list of structs."""
         self._list(number, STRUCT, values)
+
+    def fields(self) -> bytes:
+        """The fields so far."""
+        return b"".join(self._parts)
 
     def end(self) -> bytes:
         """The struct."""

@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pyhudi.formats.base.parquet_footer import Place
-from pyhudi.formats.base.statistics import leaf_positions
+from pyhudi.formats.base.parquet_footer import Place, leaf_positions
 from pyhudi.formats.column_ranges import (
     ColumnRange,
     Plain,

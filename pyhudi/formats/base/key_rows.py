@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +92,7 @@ def _sums(texts: pa.Array) -> Hashes:
     if content is None or not lengths.any():
         return lengths.astype(np.uint64)
     data = buffer_numbers(content, np.uint8, int(ends[-1]))
-    factors = np.random.default_rng(_SEED).integers(1, 1 << 63, _FACTORS, dtype=np.uint64)
+    factors = _factors()
     sums = lengths.astype(np.uint64)
     if (lengths == lengths[0]).all():
         matrix = data[ends[0] : ends[-1]].reshape(len(texts), int(lengths[0]))
@@ -103,3 +104,8 @@ def _sums(texts: pa.Array) -> Hashes:
     weighted = data[ends[0] : ends[-1]] * factors[places % _FACTORS]
     sums[filled] += np.add.reduceat(weighted, starts[filled] - ends[0])
     return sums
+
+
+@lru_cache(maxsize=1)
+def _factors() -> Hashes:
+    return np.random.default_rng(_SEED).integers(1, 1 << 63, _FACTORS, dtype=np.uint64)

@@ -9,7 +9,8 @@ Thrift.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 
 from pyhudi.formats.base.compact_protocol import FALSE, STRUCT, CompactReader
 
-__all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "read_footer"]
+__all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "leaf_positions", "read_footer"]
 
 _MAGIC = b"PAR1"
 _END_BYTES = 8  # the footer's length and the magic
@@ -42,6 +43,11 @@ class ParquetFooter:
 
     metadata: pq.FileMetaData
     thrift: bytes
+
+    @cached_property
+    def leaves(self) -> Mapping[tuple[str, ...], int]:
+        """See `leaf_positions`."""
+        return leaf_positions(self.metadata)
 
     @cached_property
     def unreadable_chunks(self) -> frozenset[Place]:
@@ -97,6 +103,20 @@ def read_footer(source: pa.NativeFile) -> ParquetFooter:
     thrift = tail[-length - _END_BYTES : -_END_BYTES]
     alone = pa.BufferReader(_MAGIC + thrift + tail[-_END_BYTES:])
     return ParquetFooter(pq.read_metadata(alone), thrift)
+
+
+def leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
+    """Path of names → leaf column, for plain columns and struct fields whose path is unambiguous."""
+    paths: list[tuple[str, ...]] = []
+    for index in range(metadata.num_columns):
+        leaf = metadata.schema.column(index)
+        # Without repetition a leaf has one value or null per row. A column's own name may have dots in it.
+        parts = tuple(leaf.path.split("."))
+        paths.append((leaf.path,) if leaf.max_definition_level <= 1 else parts)
+        if leaf.max_repetition_level:
+            paths[-1] = ()
+    times = Counter(paths)
+    return {path: index for index, path in enumerate(paths) if path and times[path] == 1}
 
 
 def _last(source: pa.NativeFile, count: int) -> bytes:

@@ -10,6 +10,7 @@ Source: docs/formats/base-files.md, "Pages"; the Parquet format.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +22,6 @@ import pyarrow.parquet as pq
 
 from pyhudi.formats.base.compact_protocol import CompactReader, CompactWriter
 from pyhudi.formats.base.parquet_footer import PHYSICAL_TYPES, ParquetFooter
-from pyhudi.formats.base.statistics import leaf_positions
 
 __all__ = ["PagedColumn", "paged_column", "rows_of_pages"]
 
@@ -55,21 +55,40 @@ class _Pages:
     dictionary: tuple[int, int] | None
     data: tuple[_Page, ...]
 
+    @property
+    def size_bytes(self) -> int:
+        """About what this takes in memory."""
+        return 200 * (2 + len(self.data))
+
+    def with_rows(self, wanted: Rows) -> tuple[_Page, ...]:
+        """The data pages that have these rows."""
+        last, found = -1, []
+        for row in wanted.tolist():
+            if row > last:
+                found.append(self.data[bisect_right(self.data, row, key=_first_row) - 1])
+                last = found[-1].first_row + found[-1].rows - 1
+        return tuple(found)
+
+
+def _first_row(page: _Page) -> int:
+    return page.first_row
+
 
 @dataclass(frozen=True, slots=True)
 class PagedColumn:
-    """A column chunk, and what a footer says of it. `element`: its schema element, in bytes."""
+    """A column chunk, and what a footer says of it, in bytes: `element`, its schema element; `about`, the fields of its
+    metadata that are the same whatever its pages.
+    """
 
     name: str
     element: bytes
-    physical_type: int
-    codec: int
+    about: bytes
     pages: _Pages
 
     @property
     def size_bytes(self) -> int:
         """About what this takes in memory."""
-        return 200 * (2 + len(self.pages.data))
+        return self.pages.size_bytes
 
 
 def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, name: str) -> PagedColumn | None:
@@ -78,7 +97,7 @@ def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, n
         element = flat_elements(footer.thrift).get(name)
     except (LookupError, ValueError, RecursionError):
         return None
-    at = leaf_positions(footer.metadata).get((name,))
+    at = footer.leaves.get((name,))
     if element is None or at is None or (row_group, at) in footer.unreadable_chunks:
         return None
     group = footer.metadata.row_group(row_group)
@@ -87,7 +106,7 @@ def paged_column(footer: ParquetFooter, source: pa.NativeFile, row_group: int, n
     if codec is None or kind is None or chunk.physical_type == "INT96":
         return None
     pages = _page_places(source, chunk, group.num_rows)
-    return None if pages is None else PagedColumn(name, element, kind, codec, pages)
+    return None if pages is None else PagedColumn(name, element, _about(name, kind, codec), pages)
 
 
 def _page_places(source: pa.NativeFile, chunk: pq.ColumnChunkMetaData, rows: int) -> _Pages | None:
@@ -189,9 +208,9 @@ def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted:
 
     Raises: what pyarrow raises for damaged pages.
     """
-    alike: dict[tuple[tuple[int, int], ...], list[tuple[PagedColumn, list[_Page]]]] = {}
+    alike: dict[tuple[tuple[int, int], ...], list[tuple[PagedColumn, Sequence[_Page]]]] = {}
     for column in columns:
-        pages = _with_rows(column.pages, wanted)
+        pages = column.pages.with_rows(wanted)
         alike.setdefault(tuple((page.first_row, page.rows) for page in pages), []).append((column, pages))
     found: dict[str, pa.ChunkedArray] = {}
     for ranges, group in alike.items():
@@ -205,12 +224,6 @@ def rows_of_pages(source: pa.NativeFile, columns: Sequence[PagedColumn], wanted:
     return [found[column.name] for column in columns]
 
 
-def _with_rows(pages: _Pages, wanted: Rows) -> list[_Page]:
-    firsts = np.array([page.first_row for page in pages.data], np.int64)
-    numbers = np.unique(np.searchsorted(firsts, wanted, side="right") - 1)
-    return [pages.data[number] for number in numbers.tolist()]
-
-
 def _positions(ranges: Sequence[tuple[int, int]], wanted: Rows) -> Rows:
     """Where the wanted rows are among those of some pages."""
     firsts = np.array([first for first, _ in ranges], np.int64)
@@ -220,7 +233,7 @@ def _positions(ranges: Sequence[tuple[int, int]], wanted: Rows) -> Rows:
     return found
 
 
-def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, list[_Page]]], rows: int) -> bytes:
+def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, Sequence[_Page]]], rows: int) -> bytes:
     parts, position = [_MAGIC], len(_MAGIC)
     chunks: list[bytes] = []
     for column, pages in group:
@@ -239,12 +252,17 @@ def _small_file(source: pa.NativeFile, group: Sequence[tuple[PagedColumn, list[_
     return b"".join((*parts, footer, len(footer).to_bytes(4, "little"), _MAGIC))
 
 
-def _column_chunk(column: PagedColumn, rows: int, size: int, first_data: int, dictionary: int | None) -> bytes:
+def _about(name: str, physical_type: int, codec: int) -> bytes:
     about = CompactWriter()
-    about.integer(1, column.physical_type)
+    about.integer(1, physical_type)
     about.integers(2, [_PLAIN, _RLE, _RLE_DICTIONARY])
-    about.texts(3, [column.name])
-    about.integer(4, column.codec)
+    about.texts(3, [name])
+    about.integer(4, codec)
+    return about.fields()
+
+
+def _column_chunk(column: PagedColumn, rows: int, size: int, first_data: int, dictionary: int | None) -> bytes:
+    about = CompactWriter(column.about, last=4)
     about.long(5, rows)
     about.long(6, size)
     about.long(7, size)

@@ -7,6 +7,7 @@ Source: docs/formats/base-files.md, "Parquet layouts", "Footer".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from types import TracebackType
@@ -47,10 +48,23 @@ _PAGED_ROWS = 64  # of a row group: for more of them most pages are read anyway
 _ROWS_AT_ONCE = 8192  # of which single rows are wanted: what comes behind the last is not decoded
 
 
-def _footer_bytes(footer: ParquetFooter) -> int:
-    """Its bytes, what pyarrow makes of them, and what is known of chunks."""
-    chunks = footer.metadata.num_columns * footer.metadata.num_row_groups
-    return _FOOTER_COPIES * len(footer.thrift) + _CHUNK_BYTES * chunks
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What a file says of itself. `stored`: its Arrow schema as pyarrow has it; `schema`: as it is handed out."""
+
+    footer: ParquetFooter
+    stored: pa.Schema
+    schema: pa.Schema
+
+    @property
+    def size_bytes(self) -> int:
+        """The footer's bytes, what pyarrow makes of them, and what is known of chunks."""
+        metadata = self.footer.metadata
+        return _FOOTER_COPIES * len(self.footer.thrift) + _CHUNK_BYTES * metadata.num_columns * metadata.num_row_groups
+
+
+def _outline_bytes(outline: _Outline) -> int:
+    return outline.size_bytes
 
 
 def _paged_bytes(column: PagedColumn | Literal[False]) -> int:
@@ -73,11 +87,11 @@ class ParquetReader:
         self._path = path
         # Memory is the file cache's when mapped; elsewhere a whole row group's ranges are fetched in one go.
         self._pre_buffer = not isinstance(self._input, pa.OSFile | pa.MemoryMappedFile | pa.BufferReader)
+        self._opened: pq.ParquetFile | None = None
         try:
             with as_corrupt_file(self.where, "Parquet"):
-                self._footer = self._kept("footer", lambda: read_footer(self._input), _footer_bytes)
-                self._file = self._open(self._footer.metadata, ())
-                self._schema = _with_int96(self._file)
+                self._outline = self._kept("outline", self._read_outline, _outline_bytes)
+                self._footer, self._schema = self._outline.footer, self._outline.schema
             check_outline(self.where, self.num_rows, self._schema.names)
         except BaseException:
             self._input.close()
@@ -86,6 +100,18 @@ class ParquetReader:
     def _kept(self, part: Hashable, make: Callable[[], T], size_of: Callable[[T], int]) -> T:
         """What `make` makes of the file, or another reader of it has made."""
         return make() if self._state is None else kept_in_state(self._state, self._path, part, make, size_of)
+
+    def _read_outline(self) -> _Outline:
+        footer = read_footer(self._input)
+        self._opened = self._open(footer.metadata, ())
+        return _Outline(footer, self._opened.schema_arrow, _with_int96(self._opened))
+
+    @property
+    def _file(self) -> pq.ParquetFile:
+        """Opened when it is needed: who wants a few rows again reads their pages alone."""
+        if self._opened is None:
+            self._opened = self._open(self._footer.metadata, ())
+        return self._opened
 
     def _open(self, metadata: pq.FileMetaData, dictionaries: Collection[str]) -> pq.ParquetFile:
         # Java likes to write one row group per file: read its columns page by page, or all of it is in memory at once.
@@ -104,18 +130,18 @@ class ParquetReader:
 
     @property
     def num_rows(self) -> int:
-        return int(self._file.metadata.num_rows)
+        return int(self._footer.metadata.num_rows)
 
     @property
     def plain_bytes(self) -> int:
-        metadata = self._file.metadata
+        metadata = self._footer.metadata
         return sum(int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups))
 
     @property
     def footer(self) -> Footer:
         entries = {
             key.decode("utf-8", "replace"): value.decode("utf-8", "replace")
-            for key, value in (self._file.metadata.metadata or {}).items()
+            for key, value in (self._footer.metadata.metadata or {}).items()
             if not key.startswith(b"ARROW:")
         }
         return Footer.from_key_values(entries, AVRO_SCHEMA_KEY)
@@ -140,7 +166,7 @@ class ParquetReader:
 
     def _first_chunks(self) -> Iterator[pq.ColumnChunkMetaData]:
         """What the first row group says of its columns."""
-        metadata = self._file.metadata
+        metadata = self._footer.metadata
         if metadata.num_row_groups:
             group, unreadable = metadata.row_group(0), self._footer.unreadable_chunks
             yield from (group.column(index) for index in range(metadata.num_columns) if (0, index) not in unreadable)
@@ -165,7 +191,7 @@ class ParquetReader:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         names = [name for name in wanted if name in self._schema.names]
         with as_corrupt_file(self.where, "Parquet"):
-            metadata = self._file.metadata
+            metadata = self._footer.metadata
             file = self._open(metadata, dictionaries) if dictionaries else self._file
             sizes = (metadata.row_group(number).num_rows for number in range(metadata.num_row_groups))
             starts = list(accumulate(sizes, initial=0))
@@ -188,7 +214,8 @@ class ParquetReader:
     def rows_having(self, column: str, values: pa.Array, may_match: RangeTest | None = None) -> npt.NDArray[np.int64]:
         found = [np.zeros(0, np.int64)]
         with as_corrupt_file(self.where, "Parquet"):
-            sizes = [self._file.metadata.row_group(number).num_rows for number in range(self._file.num_row_groups)]
+            metadata = self._footer.metadata
+            sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
             starts = list(accumulate(sizes, initial=0))
             for row_group in row_groups_that_may_match(self._footer, may_match):
                 known = self._key_rows(row_group, column, sizes[row_group])
@@ -213,7 +240,7 @@ class ParquetReader:
     def rows_at(self, columns: Sequence[str], rows: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         names = [name for name in columns if name in self._schema.names]
         with as_corrupt_file(self.where, "Parquet"):
-            metadata, first = self._file.metadata, 0
+            metadata, first = self._footer.metadata, 0
             for row_group in range(metadata.num_row_groups):
                 behind = first + metadata.row_group(row_group).num_rows
                 low, high = np.searchsorted(rows, (first, behind))
@@ -236,7 +263,7 @@ class ParquetReader:
             first += len(batch)
             if first > last:
                 return
-        self._check_rows(first, self._file.metadata.row_group(row_group).num_rows)
+        self._check_rows(first, self._footer.metadata.row_group(row_group).num_rows)
 
     def _of_pages(self, row_group: int, names: list[str], rows: npt.NDArray[np.int64]) -> pa.RecordBatch | None:
         """The same by single pages; None where a column can't be read so."""
@@ -247,7 +274,7 @@ class ParquetReader:
                 return None
             paged.append(found)
         columns = rows_of_pages(self._input, paged, rows)
-        schema = pa.schema([self._file.schema_arrow.field(name) for name in names])
+        schema = pa.schema([self._outline.stored.field(name) for name in names])
         if [column.type for column in columns] != schema.types:
             return None
         return self._typed(pa.Table.from_arrays(columns, schema=schema).combine_chunks().to_batches()[0])
@@ -290,7 +317,8 @@ class ParquetReader:
         return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
     def close(self) -> None:
-        self._file.close()
+        if self._opened is not None:
+            self._opened.close()
         self._input.close()
 
     def __enter__(self) -> ParquetReader:

@@ -6,7 +6,6 @@ left out of the bounds by writers, so a float column may always hold one.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow.parquet as pq
 from pyhudi.formats.base.parquet_footer import ParquetFooter
 from pyhudi.model.predicate import Column, ValueRange
 
-__all__ = ["RangeTest", "Ranges", "leaf_positions", "row_groups_that_may_match"]
+__all__ = ["RangeTest", "Ranges", "row_groups_that_may_match"]
 
 Ranges = Callable[[Column], "ValueRange | None"]
 RangeTest = Callable[[Ranges], bool]
@@ -27,7 +26,7 @@ def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None
     numbers = list(range(metadata.num_row_groups))
     if may_match is None:
         return numbers
-    positions, unreadable = leaf_positions(metadata), footer.unreadable_chunks
+    positions, unreadable = footer.leaves, footer.unreadable_chunks
 
     def ranges(number: int) -> Ranges:
         group = metadata.row_group(number)
@@ -39,20 +38,6 @@ def row_groups_that_may_match(footer: ParquetFooter, may_match: RangeTest | None
         return of
 
     return [number for number in numbers if may_match(ranges(number))]
-
-
-def leaf_positions(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
-    """Path of names → leaf column, for plain columns and struct fields whose path is unambiguous."""
-    paths: list[tuple[str, ...]] = []
-    for index in range(metadata.num_columns):
-        leaf = metadata.schema.column(index)
-        # Without repetition a leaf has one value or null per row. A column's own name may have dots in it.
-        parts = tuple(leaf.path.split("."))
-        paths.append((leaf.path,) if leaf.max_definition_level <= 1 else parts)
-        if leaf.max_repetition_level:
-            paths[-1] = ()
-    times = Counter(paths)
-    return {path: index for index, path in enumerate(paths) if path and times[path] == 1}
 
 
 def _range(group: pq.RowGroupMetaData, position: int) -> ValueRange | None:

@@ -24,6 +24,7 @@ from pyhudi.formats.hfile.key_column import KeyColumn, Places, pieces
 
 __all__ = [
     "ENTRY_OVERHEAD",
+    "KEY_END",
     "MAX_KEY_BYTES",
     "Entries",
     "decode_entries",
@@ -44,10 +45,10 @@ _COLUMNS_FROM_BYTES, _COLUMNS_TO_BYTES = 4 << 10, 64 << 20
 _LENGTHS = struct.Struct(">iih")
 _STEP = struct.Struct(">ii")
 _KEY_OVERHEAD = 2 + 10
-_SUFFIX = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
+KEY_END = b"\x00" + (2**63 - 1).to_bytes(8, "big") + b"\x04"  # no family, the greatest timestamp, a put
 _ROW = struct.Struct(">h")
 _MEMSTORE_TIME = b"\x00"
-ENTRY_OVERHEAD = _LENGTHS.size + len(_SUFFIX) + len(_MEMSTORE_TIME)  # bytes of an entry but its key and value
+ENTRY_OVERHEAD = _LENGTHS.size + len(KEY_END) + len(_MEMSTORE_TIME)  # bytes of an entry but its key and value
 
 
 @dataclass(frozen=True)
@@ -133,18 +134,18 @@ def _joined(found: list[pa.Array]) -> Entries:
 
 def full_key(key: bytes) -> bytes:
     """A key as HBase has it: the length of the row, the row, and what never varies here."""
-    return _ROW.pack(len(key)) + key + _SUFFIX
+    return _ROW.pack(len(key)) + key + KEY_END
 
 
 def encode_entry(key: bytes, value: bytes) -> bytes:
     """One entry."""
     lengths = _LENGTHS.pack(len(key) + _KEY_OVERHEAD, len(value), len(key))
-    return b"".join((lengths, key, _SUFFIX, value, _MEMSTORE_TIME))
+    return b"".join((lengths, key, KEY_END, value, _MEMSTORE_TIME))
 
 
 def encode_entries(keys: pa.Array, values: pa.Array) -> pa.Buffer:
     """The entries of as many keys and values (binary, no nulls; values may be a dictionary) one after the other."""
-    suffix, end, between = (pa.scalar(part, pa.binary()) for part in (_SUFFIX, _MEMSTORE_TIME, b""))
+    suffix, end, between = (pa.scalar(part, pa.binary()) for part in (KEY_END, _MEMSTORE_TIME, b""))
     tails: list[pa.Array | pa.Scalar] = [suffix, values, end]
     if isinstance(values, pa.DictionaryArray):
         ends = pc.binary_join_element_wise(suffix, values.dictionary, end, between)
@@ -221,16 +222,16 @@ def _of_one_length(content: bytes) -> Entries | None:
     if len(content) < _LENGTHS.size:
         return None
     row_length = _LENGTHS.unpack_from(content)[2]
-    if row_length < 0 or not content.startswith(_SUFFIX, _LENGTHS.size + row_length):
+    if row_length < 0 or not content.startswith(KEY_END, _LENGTHS.size + row_length):
         return None
-    between = pc.split_pattern(pa.array([content], pa.binary()), _SUFFIX).values
+    between = pc.split_pattern(pa.array([content], pa.binary()), KEY_END).values
     offsets = buffer_numbers(between.buffers()[1], np.int32, len(between) + 1, between.offset * 4)
-    key_ends = offsets[1:-1].astype(np.int64) + len(_SUFFIX) * np.arange(len(between) - 1)
+    key_ends = offsets[1:-1].astype(np.int64) + len(KEY_END) * np.arange(len(between) - 1)
     starts = key_ends - row_length - _LENGTHS.size
     if starts[0] != 0 or (starts < 0).any():
         return None
     key_lengths, value_lengths, row_lengths = _lengths(content, starts)
-    value_starts = key_ends + len(_SUFFIX)
+    value_starts = key_ends + len(KEY_END)
     value_ends = value_starts + value_lengths
     fits = (
         (row_lengths == row_length).all()

@@ -22,6 +22,6 @@ def blocks_of_index(meta: MetaClient) -> list[int]:
     """How many blocks of records each log file of the record index has that has any."""
     found = MetadataTable.open(meta)
     assert found is not None
-    blocks = [block for own in found.slices("record_index") for block in found.reader(own).blocks()]
+    blocks = [block for own in found.slices("record_index") for block in found.reader(own).blocks]
     of_files = [block.path for block in blocks if not block.is_delete]
     return [of_files.count(path) for path in dict.fromkeys(of_files)]

@@ -1,0 +1,188 @@
+"""What is found in the HFiles of the metadata table: entries, decoded together into records.
+
+There may be few records in each of many files, and to decode a few takes as long as to decode hundreds.
+Source: docs/formats/metadata-table.md, "Records".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.errors import CorruptFile
+from pyhudi.formats.avro.decode import AvroDecoder
+from pyhudi.formats.hfile import GATHER_BYTES, Entries, HFileReader, gathered
+from pyhudi.formats.log.reader import LogBlock
+from pyhudi.model.keys import RECORD_KEY
+
+__all__ = [
+    "DELETED",
+    "KEY",
+    "SEQUENCE",
+    "TYPE",
+    "FoundRecords",
+    "Take",
+    "concat_records",
+    "decoded_records",
+    "deletes_of",
+    "no_records",
+    "numbered",
+]
+
+KEY, TYPE, SEQUENCE, DELETED = "key", "type", "sequence", "deleted"
+_SCHEMAS = 32  # parsed ones that are kept; releases have a few, and each kind of partition its columns
+
+Take = Callable[[HFileReader], Iterable[Entries]]
+
+
+class FoundRecords:
+    """What is found in the files of slices of one partition: `key`, `type`, payloads, `sequence` and `deleted`."""
+
+    def __init__(self, payloads: Sequence[str]) -> None:
+        self._payloads, self._columns = payloads, (KEY, TYPE, *payloads)
+        self._tables: list[pa.Table] = []
+        self._held: dict[str, list[tuple[Entries, str, int]]] = {}  # by schema: entries, where they were, sequence
+        self._held_bytes = 0
+        self._deletes: list[pa.Table] = []
+
+    def add(self, reader: HFileReader, where: str, number: int, take: Take) -> None:
+        """Put the entries to it that are taken of a file. `number`: the file's place in the order of writing."""
+        held = self._held.setdefault(_schema_of(reader, where), [])
+        for entries in take(reader):
+            held.append((entries, where, number))
+            self._held_bytes += entries.size_bytes
+            if self._held_bytes >= GATHER_BYTES:
+                self._decode()
+
+    def add_rows(self, rows: pa.Table, number: int) -> None:
+        """Put records to it that are decoded already."""
+        if rows.num_rows:
+            self._tables.append(numbered(rows, pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows)))
+
+    def add_deletes(self, block: LogBlock, number: int, keys: pa.Array | None) -> None:
+        """Put what a delete block says of these keys to it; None: of all."""
+        if block.deletes().keys.num_rows:  # a file group that is made begins with a block of none
+            self._deletes.append(deletes_of(block, number, keys))
+
+    def table(self) -> pa.Table:
+        """All of it; of delete blocks there are keys alone."""
+        self._decode()
+        filled = [part for part in (*self._tables, *self._deletes) if part.num_rows]
+        return concat_records([no_records(self._payloads), *filled])
+
+    def _decode(self) -> None:
+        for schema_json, held in self._held.items():
+            if held:
+                self._tables.append(_decoded_together(held, _decoder(schema_json, self._columns)))
+                held.clear()
+        self._held_bytes = 0
+
+
+def no_records(payloads: Sequence[str]) -> pa.Table:
+    """No rows, of the columns that records have."""
+    fields = [pa.field(KEY, pa.string()), pa.field(TYPE, pa.int32())]
+    fields += [pa.field(name, pa.null()) for name in payloads]
+    return pa.schema([*fields, pa.field(SEQUENCE, pa.int32()), pa.field(DELETED, pa.bool_())]).empty_table()
+
+
+def decoded_records(reader: HFileReader, where: str, payloads: Sequence[str]) -> Iterator[pa.Table]:
+    """All records of an HFile in the order of their keys: `key`, `type` and payloads. Raises CorruptFile."""
+    decoder = _decoder(_schema_of(reader, where), (KEY, TYPE, *payloads))
+    for entries in reader.scan():
+        yield _decoded(entries, where, decoder)
+
+
+@lru_cache(maxsize=_SCHEMAS)
+def _decoder(schema_json: str, columns: tuple[str, ...]) -> AvroDecoder:
+    """The same for all blocks of one schema: to parse it takes as long as to look up some keys."""
+    return AvroDecoder(schema_json, columns, unions=True)
+
+
+def concat_records(parts: Sequence[pa.Table]) -> pa.Table:
+    """All records; of columns whose form has changed with the table's version, fields that a part lacks are null."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for field in (field for part in parts for field in part.schema if pa.types.is_struct(field.type)):
+        kinds.setdefault(field.name, set()).add(field.type)
+    changed = {name for name, found in kinds.items() if len(found) > 1}
+    if changed:
+        parts = [_with_optional_fields(part, changed) for part in parts]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def _with_optional_fields(part: pa.Table, changed: Collection[str]) -> pa.Table:
+    """With all fields of the structs in these columns optional, so that Arrow joins structs of different fields."""
+    for at, field in enumerate(part.schema):
+        if field.name in changed and pa.types.is_struct(field.type):
+            column = pa.chunked_array(
+                [_optional(chunk) for chunk in part.column(at).chunks], _optional_type(field.type)
+            )
+            part = part.set_column(at, field.name, column)
+    return part
+
+
+def _optional(values: pa.Array) -> pa.Array:
+    if not isinstance(values, pa.StructArray):
+        return values
+    fields = [field.with_nullable(True).with_type(_optional_type(field.type)) for field in values.type]
+    children = [_optional(values.field(number)) for number in range(values.type.num_fields)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=values.is_null())
+
+
+def _optional_type(kind: pa.DataType) -> pa.DataType:
+    if not pa.types.is_struct(kind):
+        return kind
+    return pa.struct([field.with_nullable(True).with_type(_optional_type(field.type)) for field in kind])
+
+
+def _decoded_together(held: Sequence[tuple[Entries, str, int]], decoder: AvroDecoder) -> pa.Table:
+    counts = [len(entries) for entries, _, _ in held]
+    numbers = pa.array(np.repeat(np.array([number for _, _, number in held], np.int32), counts))
+    if len(held) > 1:
+        (together,) = gathered((entries for entries, _, _ in held), sum(e.size_bytes for e, _, _ in held) + 1)
+        try:
+            return numbered(_decoded(together, held[0][1], decoder), numbers)
+        except CorruptFile:
+            pass  # one by one, they say which it is
+    rows = pa.concat_tables([_decoded(entries, where, decoder) for entries, where, _ in held])
+    return numbered(rows, numbers)
+
+
+def _schema_of(reader: HFileReader, where: str) -> str:
+    schema = reader.schema_json
+    if schema is None:
+        raise CorruptFile(f"{where}: an HFile of the metadata table without a schema.")
+    return schema
+
+
+def numbered(rows: pa.Table, numbers: pa.Array) -> pa.Table:
+    """Records with their `sequence`, none of them `deleted`."""
+    rows = rows.append_column(SEQUENCE, numbers)
+    return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+
+
+def _decoded(entries: Entries, where: str, decoder: AvroDecoder) -> pa.Table:
+    rows = decoder.decode(entries.content, entries.value_starts, entries.value_ends, where)
+    return _with_keys(rows, entries.key_array(), where)
+
+
+def _with_keys(rows: pa.Table, keys: pa.Array, where: str) -> pa.Table:
+    """With the keys of the HFile as `key`: within the values it is empty."""
+    try:
+        texts = keys.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise CorruptFile(f"{where}: a key of the metadata table is not UTF-8 ({error}).") from error
+    return rows.set_column(rows.schema.get_field_index(KEY), KEY, texts)
+
+
+def deletes_of(block: LogBlock, number: int, keys: pa.Array | None) -> pa.Table:
+    """The keys of a delete block, of these alone where there are some, as `deleted`."""
+    deleted = block.deletes().keys.column(RECORD_KEY)
+    if keys is not None:
+        deleted = deleted.filter(pc.is_in(deleted, keys))
+    rows = len(deleted)
+    columns = [deleted, pa.repeat(pa.scalar(number, pa.int32()), rows), pa.repeat(pa.scalar(True), rows)]
+    return pa.table(dict(zip((KEY, SEQUENCE, DELETED), columns, strict=True)))
