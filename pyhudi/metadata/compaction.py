@@ -30,7 +30,8 @@ from pyhudi.metadata.group_files import GroupFiles
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_records
 from pyhudi.metadata.partitions import kind_of
-from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.patched_base_files import patch_of
+from pyhudi.metadata.schema import of_schema, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.commit import OperationType, WriteStat
 from pyhudi.model.file_group import FileSlice
@@ -52,7 +53,6 @@ from pyhudi.view.planned_slices import operation_of, slices_of
 __all__ = [
     "compact_archived",
     "compact_if_due",
-    "of_schema",
     "run_pending_compactions",
     "service_time",
     "settle_pending_compactions",
@@ -217,9 +217,14 @@ def _run(table: MetadataTable, requested: Instant, slices: Sequence[FileSlice]) 
 def _compacted(table: MetadataTable, file_slice: FileSlice, files: GroupFiles, write_token: str) -> WriteStat:
     """The new base file of one file group."""
     partition, file_id = file_slice.group.partition_path, file_slice.group.file_id
-    with as_corrupt(f"{table.meta.storage.root}/{partition}", "its records"):
-        merged = _merged(table, file_slice)
-        path, size_bytes, count = files.base_file(partition, file_id, write_token, merged, names_itself=True)
+    name = files.base_name(file_id, write_token)
+    where = f"{table.meta.storage.root}/{partition}"
+    with as_corrupt(where, "its records"), patch_of(table, file_slice, name) as patch:
+        if patch is not None:
+            path, size_bytes, count = files.patched_file(partition, name, patch)
+        else:
+            merged = _merged(table, file_slice)
+            path, size_bytes, count = files.base_file(partition, name, merged, names_itself=True)
     return WriteStat(
         file_id=file_id,
         path=path,
@@ -243,16 +248,6 @@ def _merged(table: MetadataTable, file_slice: FileSlice) -> Iterator[pa.Table]:
         live = merged_records(versions, kind)
         if live.num_rows:
             yield of_schema(live, schema)
-
-
-def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The records with these columns; files of other releases may have another form of the same."""
-    return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
-
-
-def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
-    """Arrow refuses some casts that change nothing."""
-    return column if column.type == wanted else column.cast(wanted)
 
 
 # ---- plans that wait -------------------------------------------------------------------------------------------------

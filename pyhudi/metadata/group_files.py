@@ -20,6 +20,7 @@ from pyhudi.formats.avro.encode import AvroEncoder
 from pyhudi.formats.avro.varint import encode_varints
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.hfile import HFileWriter, Sink
+from pyhudi.formats.hfile.patching import HFilePatch
 from pyhudi.formats.log.blocks import delete
 from pyhudi.formats.log.envelope import BlockType, HeaderKey, encode_block
 from pyhudi.formats.log.writer import LogFileWriter
@@ -30,7 +31,7 @@ from pyhudi.model.keys import META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 from pyhudi.storage.streams import as_storage_error
 
-__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "record_file"]
+__all__ = ["EMPTY_LOG_TOKEN", "GroupFiles", "encoded_records", "new_filter", "record_file", "record_info"]
 
 EMPTY_LOG_TOKEN = "0-0-0"  # write token of the log file with which a file group begins
 _CODED = pa.dictionary(pa.int32(), pa.binary())
@@ -91,7 +92,17 @@ def _hfile_content(keys: pa.Array, values: pa.Array, table_version: int) -> byte
 
 def record_file(sink: Sink, table_version: int) -> HFileWriter:
     """An HFile for a block of a log file, which takes keys and `encoded_records`."""
-    return HFileWriter(sink, info={"schema": stored_record_schema(table_version).encode()})
+    return HFileWriter(sink, info=record_info(table_version))
+
+
+def record_info(table_version: int) -> dict[str, bytes]:
+    """What HFiles of the metadata table say of themselves."""
+    return {"schema": stored_record_schema(table_version).encode()}
+
+
+def new_filter() -> BloomFilter:
+    """The filter with which a base file begins."""
+    return BloomFilter(_BLOOM_KEYS, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
 
 
 @cache
@@ -154,22 +165,22 @@ class GroupFiles:
 
         return self._log(data_path(partition, str(name)), blocks())
 
+    def base_name(self, file_id: str, write_token: str) -> str:
+        """The name of a base file."""
+        return str(BaseFileName(file_id, write_token, self.instant_time, ".hfile"))
+
     def base_file(
-        self, partition: str, file_id: str, write_token: str, records: Iterable[pa.Table], *, names_itself: bool
+        self, partition: str, name: str, records: Iterable[pa.Table], *, names_itself: bool
     ) -> tuple[str, int, int]:
         """A base file with these records; its path, its size in bytes, and how many records it has.
 
-        Args:   records: ascending by key over all tables; names_itself: the records say the file's name, as those of
-                a compaction do.
+        Args:   name: see `base_name`; records: ascending by key over all tables; names_itself: the records say the
+                file's name, as those of a compaction do.
         """
-        name = str(BaseFileName(file_id, write_token, self.instant_time, ".hfile"))
         path = data_path(partition, name)
-        where = self.storage.full_path(path)
-        bloom = BloomFilter(_BLOOM_KEYS, _BLOOM_ERROR_RATE, DYNAMIC_V0, _BLOOM_MAX_KEYS)
-        info = {"schema": stored_record_schema(self.table_version).encode()}
         count = 0
-        with as_storage_error(where), self.storage.open_output(path) as sink:
-            writer = HFileWriter(sink, info=info, bloom_filter=bloom)
+        with as_storage_error(self.storage.full_path(path)), self.storage.open_output(path) as sink:
+            writer = HFileWriter(sink, info=record_info(self.table_version), bloom_filter=new_filter())
             for table in records:
                 values = encoded_records(
                     table.drop_columns(["key"]), self.table_version, name if names_itself else None
@@ -177,6 +188,13 @@ class GroupFiles:
                 writer.append_columns(table.column("key").combine_chunks(), values)
                 count += table.num_rows
             size_bytes = writer.close()
+        return path, size_bytes, count
+
+    def patched_file(self, partition: str, name: str, patch: HFilePatch) -> tuple[str, int, int]:
+        """The same, of an older base file and what has changed in it."""
+        path = data_path(partition, name)
+        with as_storage_error(self.storage.full_path(path)), self.storage.open_output(path) as sink:
+            size_bytes, count = patch.write(sink)
         return path, size_bytes, count
 
     def _log(self, path: str, blocks: Iterable[bytes]) -> tuple[str, int]:

@@ -158,7 +158,9 @@ def _base_files(
         filled = _not_empty(records)
         if filled is not None:
             token = f"{number}-0-1"
-            path, size_bytes, rows = files.base_file(partition, file_id, token, filled, names_itself=False)
+            path, size_bytes, rows = files.base_file(
+                partition, files.base_name(file_id, token), filled, names_itself=False
+            )
             stats.append(_stat(partition, file_id, path, size_bytes, rows))
     return stats
 

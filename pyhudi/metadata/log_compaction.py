@@ -21,13 +21,13 @@ from dataclasses import replace
 from pyhudi.formats.compaction_plans import encode_compaction_plan
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.formats.log.reader import LogBlock
-from pyhudi.metadata.compaction import of_schema, service_time
+from pyhudi.metadata.compaction import service_time
 from pyhudi.metadata.delta_commit import complete_delta_commit, next_log_name
 from pyhudi.metadata.group_files import GroupFiles, encoded_records
 from pyhudi.metadata.group_reader import GroupReader
 from pyhudi.metadata.merging import merged_logs
 from pyhudi.metadata.partitions import MetadataKind, kind_of
-from pyhudi.metadata.schema import record_fields
+from pyhudi.metadata.schema import of_schema, record_fields
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.metadata.undo import files_written_by
 from pyhudi.model.commit import OperationType, WriteStat

@@ -17,7 +17,14 @@ from pyhudi.formats.bodies import AvroObject, AvroType
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.model.keys import META_COLUMNS
 
-__all__ = ["one_field_schema", "record_fields", "record_schema", "stored_fields", "stored_record_schema"]
+__all__ = [
+    "of_schema",
+    "one_field_schema",
+    "record_fields",
+    "record_schema",
+    "stored_fields",
+    "stored_record_schema",
+]
 
 _MODEL = "org.apache.hudi.avro.model"
 _STRING: AvroObject = {"type": "string", "avro.java.string": "String"}
@@ -69,6 +76,16 @@ def record_fields(table_version: int, kind: MetadataKind) -> pa.Schema:
     """Arrow columns of the records of one kind: `key`, `type` and the kind's payloads, unions as structs."""
     schema = without_meta(arrow_from_avro(stored_record_schema(table_version), unions=True))
     return pa.schema([schema.field(name) for name in ("key", "type", *kind.payloads)])
+
+
+def of_schema(records: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The records with these columns; files of other releases may have another form of the same."""
+    return pa.Table.from_arrays([_as(records.column(field.name), field.type) for field in schema], schema=schema)
+
+
+def _as(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """Arrow refuses some casts that change nothing."""
+    return column if column.type == wanted else column.cast(wanted)
 
 
 def _text(fields: list[AvroObject]) -> str:

@@ -332,7 +332,7 @@ def test_large_entries_are_written_before_all_of_them_were_taken() -> None:
 @pytest.mark.parametrize("codec", ["none", "gz"])
 def test_the_index_says_where_each_block_begins_and_ends(codec: str) -> None:
     reader = opened(written([(b"%03d" % n, bytes(30)) for n in range(9)], block_bytes=100, codec=codec))
-    places = [(entry.offset, entry.size_bytes) for entry in reader._root]
+    places = [(entry.offset, entry.size_bytes) for entry in reader._index.root]
 
     assert len(places) > 2
     assert [offset + size for offset, size in places[:-1]] == [offset for offset, _ in places[1:]]

@@ -260,7 +260,7 @@ def test_prefixes_of_many_blocks_give_each_entry_once(
     monkeypatch.setattr(hfile_reader, "_KEPT_BLOCKS", kept_blocks)
     monkeypatch.setattr(hfile_reader, "_TOGETHER_BYTES", 100_000)
     reader = opened(written(ENTRIES))
-    assert len(reader._root) > 32
+    assert len(reader._index.root) > 32
     wanted = [entry for entry in ENTRIES if entry[0].startswith(tuple(prefixes))]
     assert pairs(reader.prefix_columns(prefixes)) == wanted
     assert wanted

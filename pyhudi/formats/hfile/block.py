@@ -28,6 +28,7 @@ __all__ = [
     "META",
     "Block",
     "Seekable",
+    "behind_block",
     "block_bytes",
     "encode_block",
     "read_block",
@@ -108,6 +109,12 @@ def encode_block(magic: bytes, body: bytes, previous: int, codec: int) -> bytes:
     size = len(packed) + len(checksums)
     header = _HEADER.pack(magic, size, len(body), previous, _NO_CHECKSUM, _BYTES_PER_CHECKSUM, data_size)
     return header + packed + checksums
+
+
+def behind_block(stored: bytes, previous: int) -> bytes:
+    """A block, as it is stored, behind another one of its kind; its checksums, of the header, too, count no more."""
+    magic, size, body_size, _, _, chunk, data_size = _HEADER.unpack_from(stored)
+    return _HEADER.pack(magic, size, body_size, previous, _NO_CHECKSUM, chunk, data_size) + stored[_HEADER.size :]
 
 
 def _packed(body: bytes, codec: int) -> bytes:

@@ -31,6 +31,7 @@ __all__ = [
     "decode_together",
     "encode_entries",
     "encode_entry",
+    "first_key",
     "full_key",
     "gathered",
     "joined",
@@ -91,6 +92,10 @@ class Entries:
     def value(self, row: int) -> bytes:
         """One value."""
         return self.content[self.value_starts[row] : self.value_ends[row]]
+
+    def start(self, row: int) -> int:
+        """Where an entry of a block begins in the content, with its lengths; behind the last one the content's end."""
+        return int(self.key_starts[row]) - _LENGTHS.size if row < len(self) else len(self.content)
 
     def find(self, key: bytes) -> int | None:
         """The row of a key, the first one if there are several, None when it is not here."""
@@ -181,6 +186,12 @@ def decode_entries(content: bytes, where: str) -> Entries:
         if entries is not None:
             return entries
     return _one_by_one(content, where)
+
+
+def first_key(body: bytes, start: int = 0) -> bytes:
+    """The key of the entry that begins there in the body of a block."""
+    _, _, row_length = _LENGTHS.unpack_from(body, start)
+    return body[start + _LENGTHS.size : start + _LENGTHS.size + row_length]
 
 
 def decode_together(bodies: Sequence[bytes]) -> Entries | None:

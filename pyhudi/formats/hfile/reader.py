@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -19,6 +18,7 @@ from pyhudi.errors import CorruptFile
 from pyhudi.formats.bloom import BloomFilter
 from pyhudi.formats.hfile.block import (
     BLOCK_HEADER_BYTES,
+    CODECS,
     DATA,
     FILE_INFO,
     INDEX,
@@ -31,7 +31,8 @@ from pyhudi.formats.hfile.block import (
 )
 from pyhudi.formats.hfile.block_cache import CACHE_BYTES, BlockCache, Blocks
 from pyhudi.formats.hfile.entries import Entries, decode_entries, decode_together, joined
-from pyhudi.formats.hfile.index import BlockIndex, IndexEntry, decode_inner_index, decode_root_index
+from pyhudi.formats.hfile.index import IndexEntry, decode_inner_index, decode_root_index
+from pyhudi.formats.hfile.index_tree import IndexTree, Share
 from pyhudi.formats.hfile.key_column import KeyColumn, sorted_keys
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE
 from pyhudi.formats.hfile.prefixes import PrefixRange, ranges_of, rows_in
@@ -53,15 +54,6 @@ _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a fi
 _FILTERED_ENTRIES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """The keys, of those that are looked up, that one block may have: rows `first` to `end` of them."""
-
-    place: BlockPlace
-    first: int
-    end: int
-
-
 class HFileReader:
     """An open HFile.
 
@@ -79,7 +71,7 @@ class HFileReader:
         if size < TRAILER_BYTES:
             raise CorruptFile(f"{where}: {size} bytes are too few for an HFile.")
         self._ranges = Ranges(source, offset, size)
-        self._where, self._end = where, size - TRAILER_BYTES
+        self.where, self._end = where, size - TRAILER_BYTES
         self._ranges.fetch_tail()
         self._ranges.seek(self._end)
         self._trailer = Trailer.decode(self._ranges.read(TRAILER_BYTES), where)
@@ -93,12 +85,11 @@ class HFileReader:
         root = self._block(trailer.load_on_open_offset, INDEX)
         meta = self._block(root.next_offset, INDEX)
         info = self._block(trailer.file_info_offset, FILE_INFO)
-        self._root = decode_root_index(root.body, trailer.data_index_count, f"{self._where}, root index")
-        entries = decode_root_index(meta.body, trailer.meta_index_count, f"{self._where}, meta index")
+        data = decode_root_index(root.body, trailer.data_index_count, f"{self.where}, root index")
+        self._index = IndexTree(data, trailer.levels, self.where, self._inner)
+        entries = decode_root_index(meta.body, trailer.meta_index_count, f"{self.where}, meta index")
         self._meta = {entry.key: entry for entry in entries}
-        self.info: Mapping[str, bytes] = decode_file_info(info.body, f"{self._where}, file info")
-        self._first: BlockIndex | None = None
-        self._inner_indexes: dict[int, BlockIndex] = {}
+        self.info: Mapping[str, bytes] = decode_file_info(info.body, f"{self.where}, file info")
         self._filter: BloomFilter | None = None
 
     @property
@@ -117,6 +108,38 @@ class HFileReader:
         entry = self._meta.get(name.encode())
         return None if entry is None else self._block(entry.offset, META).body
 
+    def bloom_filter(self, max_entries: int) -> BloomFilter | None:
+        """The file's filter, to add keys to; None when it has none. Raises CorruptFile."""
+        kind, text = self.info.get(BLOOM_FILTER_TYPE), self.meta_block(BLOOM_FILTER)
+        if kind is None or text is None:
+            return None
+        return BloomFilter.from_base64(text.decode("ascii", "replace"), kind.decode("ascii", "replace"), max_entries)
+
+    @property
+    def first_rows(self) -> Sequence[bytes] | None:
+        """The keys with which the data blocks begin, or ones before them, as the index has them; None for a file with
+        indexes of indexes, or whose blocks are not compressed as ours are.
+        """
+        if self._trailer.levels != 1 or self._trailer.codec != CODECS["gz"]:
+            return None
+        return self._index.top.rows
+
+    def block_of(self, key: bytes) -> int:
+        """The number of the data block in which a key is if it is anywhere; -1 before the first."""
+        return self._index.top.block_of(key)
+
+    def entries_at(self, numbers: Sequence[int]) -> Iterator[Entries]:
+        """The entries of data blocks (numbers, ascending). Raises CorruptFile."""
+        return map(self._entries, self._read_blocks(self._index.places(numbers)))
+
+    def stored_blocks(self) -> Iterator[tuple[bytes, Block]]:
+        """The data blocks as they are stored, and what is in them. Raises CorruptFile."""
+        places = self._index.places(range(len(self._index.root)))
+        for number, place in enumerate(places):
+            block = self._read_block(places, number)
+            self._ranges.seek(place.offset)
+            yield self._ranges.read(block.next_offset - block.offset), block
+
     def scan(self) -> Iterator[Entries]:
         """All entries in the order of their keys, some data blocks at a time. Raises CorruptFile."""
         for blocks in _together(self._scanned()):
@@ -133,15 +156,14 @@ class HFileReader:
             if block.magic == DATA:
                 yield block
             elif block.magic not in (LEAF, INTERMEDIATE, META):
-                raise CorruptFile(f"{self._where} at byte {position}: no block of an HFile, found {block.magic!r}.")
+                raise CorruptFile(f"{self.where} at byte {position}: no block of an HFile, found {block.magic!r}.")
             position = block.next_offset
 
     def forget_bytes(self) -> int:
         """Keep no bytes of the file but what lookups need again; about how many these are."""
         self._ranges.forget_bytes()
-        indexes = (self._first, *self._inner_indexes.values())
-        entries = len(self._root) + sum(len(index.rows) for index in indexes if index is not None)
-        return self._ranges.held_bytes + _INDEX_ENTRY_BYTES * entries + sum(map(len, self.info.values()))
+        entries = _INDEX_ENTRY_BYTES * self._index.entries_held
+        return self._ranges.held_bytes + entries + sum(map(len, self.info.values()))
 
     def lookup_columns(
         self, keys: pa.Array | pa.ChunkedArray | KeyColumn, *, by_bytes: bool = False
@@ -155,10 +177,10 @@ class HFileReader:
         Raises:  CorruptFile.
         """
         wanted = keys if isinstance(keys, KeyColumn) else sorted_keys(keys)
-        shares = self._shares(wanted)
+        shares = self._index.shares(wanted)
         hopeful = self._hopeful(wanted, shares)
         if len(hopeful) < len(wanted):
-            wanted, shares = hopeful, self._shares(hopeful)
+            wanted, shares = hopeful, self._index.shares(hopeful)
         if len(shares) > _KEPT_BLOCKS:
             if by_bytes and len(wanted) <= _SINGLE_KEYS * len(shares):
                 yield from self._single(shares, wanted)
@@ -171,7 +193,7 @@ class HFileReader:
             if len(rows):
                 yield entries.select(rows)
 
-    def _single(self, shares: Sequence[_Share], wanted: KeyColumn) -> Iterator[Entries]:
+    def _single(self, shares: Sequence[Share], wanted: KeyColumn) -> Iterator[Entries]:
         """The entries of some keys in each of many blocks, of which none is kept, either."""
         keys, values = list[bytes](), list[bytes]()
         for share, block in zip(shares, self._read_blocks([share.place for share in shares]), strict=True):
@@ -189,14 +211,14 @@ class HFileReader:
         if keys:
             yield entries_of_pairs(keys, values)
 
-    def _many(self, shares: Sequence[_Share]) -> Iterator[tuple[_Share, Entries]]:
+    def _many(self, shares: Sequence[Share]) -> Iterator[tuple[Share, Entries]]:
         """The entries of many blocks, some blocks at a time, with the keys that these may have. None of them is kept:
         they would take the place of what look-ups of few keys ask for."""
         done = 0
         for blocks in _together(self._read_blocks([share.place for share in shares])):
             run = shares[done : done + len(blocks)]
             done += len(blocks)
-            yield _Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
+            yield Share(run[0].place, run[0].first, run[-1].end), self._entries_of(blocks)
 
     def lookup(self, keys: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """(key, value) of those of the keys that are there, in the order of the bytes. Raises CorruptFile."""
@@ -210,7 +232,7 @@ class HFileReader:
         wanted = ranges_of(prefixes)
         of_blocks: dict[BlockPlace, list[PrefixRange]] = {}
         for keys in wanted:
-            for place in self._places_between(self._top(), self._trailer.levels, keys):
+            for place in self._index.places_of(keys):
                 of_blocks.setdefault(place, []).append(keys)
         if len(of_blocks) > _KEPT_BLOCKS:
             parts = self._many_with_ranges(of_blocks)
@@ -235,65 +257,9 @@ class HFileReader:
         """(key, value) of all keys that begin with one of the prefixes, in the order of the bytes; each once."""
         return _pairs(self.prefix_columns(prefixes))
 
-    # ---- which blocks
-
-    def _shares(self, wanted: KeyColumn) -> list[_Share]:
-        return list(self._shares_within(self._top(), self._trailer.levels, wanted, 0, len(wanted)))
-
-    def _shares_within(
-        self, index: BlockIndex, level: int, wanted: KeyColumn, first: int, end: int
-    ) -> Iterator[_Share]:
-        """The blocks below an index that may have the keys `first` to `end`: a step for each, not for each key."""
-        while first < end:
-            number = index.block_of(wanted[first])
-            behind = self._keys_before(index, number + 1, wanted, first, end)
-            if number >= 0 and level == 1:
-                yield _Share(BlockPlace(index.offsets[number], index.sizes[number]), first, behind)
-            elif number >= 0:
-                yield from self._shares_within(self._inner(index, number), level - 1, wanted, first, behind)
-            first = behind
-
-    @staticmethod
-    def _keys_before(index: BlockIndex, number: int, wanted: KeyColumn, first: int, end: int) -> int:
-        """The first of the keys `first + 1` to `end` with which the block `number` begins."""
-        if number >= len(index.rows):
-            return end
-        if first + 1 == end or wanted[first + 1] >= index.rows[number]:
-            return first + 1  # seldom are two of a few keys in one block
-        low, high, row = first + 1, end, index.rows[number]
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if wanted[middle] < row else (low, middle)
-        return low
-
-    def _places_between(self, index: BlockIndex, level: int, keys: PrefixRange) -> Iterator[BlockPlace]:
-        """The blocks below an index that may have keys of a range."""
-        for number in range(max(0, index.block_of(keys.first)), index.blocks_before(keys.behind)):
-            if level == 1:
-                yield BlockPlace(index.offsets[number], index.sizes[number])
-            else:
-                yield from self._places_between(self._inner(index, number), level - 1, keys)
-
-    def _top(self) -> BlockIndex:
-        if self._first is None:
-            self._first = self._index(self._root)
-        return self._first
-
-    def _inner(self, index: BlockIndex, number: int) -> BlockIndex:
-        offset = index.offsets[number]
-        if offset not in self._inner_indexes:
-            block = self._block(offset, None)
-            if block.magic not in (LEAF, INTERMEDIATE):
-                raise CorruptFile(f"{self._where} at byte {offset}: expected an index block, found {block.magic!r}.")
-            self._inner_indexes[offset] = self._index(decode_inner_index(block.body, f"{self._where} at byte {offset}"))
-        return self._inner_indexes[offset]
-
-    def _index(self, entries: Sequence[IndexEntry]) -> BlockIndex:
-        return BlockIndex.of(entries, f"{self._where}, index")
-
     # ---- the bloom filter
 
-    def _hopeful(self, wanted: KeyColumn, shares: Sequence[_Share]) -> KeyColumn:
+    def _hopeful(self, wanted: KeyColumn, shares: Sequence[Share]) -> KeyColumn:
         """The keys without those that surely are not in the file."""
         bloom_filter = self._bloom_filter(len(wanted), shares)
         if bloom_filter is None:
@@ -304,7 +270,7 @@ class HFileReader:
             return wanted  # the filter has texts
         return wanted.filter(np.asarray(bloom_filter.might_contain(texts)))
 
-    def _bloom_filter(self, keys: int, shares: Sequence[_Share]) -> BloomFilter | None:
+    def _bloom_filter(self, keys: int, shares: Sequence[Share]) -> BloomFilter | None:
         """The file's filter, if there is one that it pays to ask for so many keys."""
         kind, entry = self.info.get(BLOOM_FILTER_TYPE), self._meta.get(BLOOM_FILTER.encode())
         if kind is None or entry is None or keys > _FILTER_KEYS or self.entry_count > _FILTERED_ENTRIES:
@@ -316,6 +282,13 @@ class HFileReader:
         return self._filter if to_read else None
 
     # ---- blocks
+
+    def _inner(self, offset: int) -> Sequence[IndexEntry]:
+        """The entries of an index below the root."""
+        block = self._block(offset, None)
+        if block.magic not in (LEAF, INTERMEDIATE):
+            raise CorruptFile(f"{self.where} at byte {offset}: expected an index block, found {block.magic!r}.")
+        return decode_inner_index(block.body, f"{self.where} at byte {offset}")
 
     def _data_blocks(self, places: Sequence[BlockPlace]) -> Iterator[Entries]:
         """The blocks at these places, in their order."""
@@ -347,7 +320,7 @@ class HFileReader:
         ranges.fetch(position, min(position + READ_BYTES, self._trailer.load_on_open_offset, self._end))
 
     def _entries(self, block: Block) -> Entries:
-        return decode_entries(block.body, f"{self._where} at byte {block.offset}")
+        return decode_entries(block.body, f"{self.where} at byte {block.offset}")
 
     def _entries_of(self, blocks: Sequence[Block]) -> Entries:
         """The entries of data blocks that ascend, taken apart together where that is quicker."""
@@ -358,7 +331,7 @@ class HFileReader:
 
     def _block(self, offset: int, expected: bytes | None, limit: int | None = None) -> Block:
         limit = self._end if limit is None else min(limit, self._end)
-        return read_block(self._ranges, offset, limit, self._trailer.codec, self._where, expected=expected)
+        return read_block(self._ranges, offset, limit, self._trailer.codec, self.where, expected=expected)
 
 
 def _together(blocks: Iterable[Block]) -> Iterator[list[Block]]:

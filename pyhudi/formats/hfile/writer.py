@@ -16,17 +16,25 @@ import pyarrow.compute as pc
 
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.bloom import BloomFilter
-from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, META, encode_block
-from pyhudi.formats.hfile.entries import ENTRY_OVERHEAD, MAX_KEY_BYTES, encode_entries, full_key, value_lengths
+from pyhudi.formats.hfile.block import CODECS, DATA, FILE_INFO, INDEX, META, behind_block, encode_block
+from pyhudi.formats.hfile.entries import (
+    ENTRY_OVERHEAD,
+    MAX_KEY_BYTES,
+    decode_entries,
+    encode_entries,
+    first_key,
+    full_key,
+    value_lengths,
+)
 from pyhudi.formats.hfile.index import IndexEntry, encode_root_index
 from pyhudi.formats.hfile.key_column import Places
 from pyhudi.formats.hfile.names import BLOOM_FILTER, BLOOM_FILTER_TYPE, GREATEST_KEY, LEAST_KEY
 from pyhudi.formats.hfile.trailer import Trailer, encode_file_info
 
-__all__ = ["HFileWriter"]
+__all__ = ["KEY_OVERHEAD", "HFileWriter", "Sink"]
 
 _INT, _LONG = struct.Struct(">i"), struct.Struct(">q")
-_KEY_OVERHEAD = 12
+KEY_OVERHEAD = 12  # of HBase, in the length of a key
 _RUN_ENTRIES, _RUN_BYTES = 4096, 4 << 20  # pairs that are brought into columns, and entries encoded, at once
 # A look-up of a key reads a block, an open file has the places of all its blocks in memory: small blocks for the first
 # tens of MB, and of a large file so many that their number grows by its logarithm. Hudi's have 1 MiB.
@@ -96,7 +104,7 @@ class HFileWriter:
         self._least = _bytes_at(keys, 0) if self._last is None else self._least
         self._last = _bytes_at(keys, len(keys) - 1)
         self._count += len(keys)
-        self._key_bytes += int(key_lengths.sum()) + len(keys) * _KEY_OVERHEAD
+        self._key_bytes += int(key_lengths.sum()) + len(keys) * KEY_OVERHEAD
         self._value_bytes += int(of_values.sum())
 
     def _add_run(self, keys: pa.Array, values: pa.Array, ends: Places) -> None:
@@ -115,6 +123,39 @@ class HFileWriter:
             self._waiting.append(content[before:behind])
             self._waiting_bytes += behind - before
             start, before = end, behind
+
+    def write_blocks(self, body: bytes) -> None:
+        """Add entries as blocks of their own, about as large as others: a block that has grown by some entries stays
+        one. They are not counted, nor put into the filter: see `close_of`.
+        """
+        blocks = max(1, round(len(body) / self._block_room()))
+        entries = decode_entries(body, "new entries") if blocks > 1 else None
+        starts = [0] if body else []
+        if entries is not None:
+            wanted = np.arange(1, blocks) * len(body) // blocks
+            starts += [entries.start(row) for row in np.searchsorted(entries.key_starts, wanted).tolist()]
+        for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
+            if start < end:
+                self._first_waiting = first_key(body, start)
+                self._waiting = [memoryview(body)[start:end]]
+                self._flush()
+
+    def copy_block(self, stored: bytes, body_bytes: int, first: bytes) -> None:
+        """Add a data block of another file as it is stored there, with `first` as its key in the index. Its entries
+        are not counted, either.
+        """
+        previous = self._index[-1].offset if self._index else -1
+        self._index.append(IndexEntry(full_key(first), self._position, len(stored)))
+        self._write(behind_block(stored, previous))
+        self._body_bytes += body_bytes
+
+    def close_of(self, count: int, key_bytes: int, value_bytes: int, least: bytes, greatest: bytes) -> int:
+        """`close` of a file of copied blocks: how many entries it has, the bytes of all keys with what HBase adds, and
+        of all values, and the first and the last key.
+        """
+        self._count, self._key_bytes, self._value_bytes = count, key_bytes, value_bytes
+        self._least, self._last = least, greatest
+        return self.close()
 
     def _block_room(self) -> int:
         """How many bytes the open data block still takes."""
