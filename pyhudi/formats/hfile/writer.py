@@ -128,10 +128,12 @@ class HFileWriter:
         """Add entries as blocks of their own, about as large as others: a block that has grown by some entries stays
         one. They are not counted, nor put into the filter: see `close_of`.
         """
+        if not body:
+            return
         blocks = max(1, round(len(body) / self._block_room()))
-        entries = decode_entries(body, "new entries") if blocks > 1 else None
-        starts = [0] if body else []
-        if entries is not None:
+        starts = [0]
+        if blocks > 1:
+            entries = decode_entries(body, "new entries")
             wanted = np.arange(1, blocks) * len(body) // blocks
             starts += [entries.start(row) for row in np.searchsorted(entries.key_starts, wanted).tolist()]
         for start, end in zip(starts, [*starts[1:], len(body)], strict=True):
