@@ -3,6 +3,7 @@
     build     the index of a table of so many random keys, in a process of its own: its peak memory, bytes of a key,
               and whether it has exactly the keys of the table (their number, and the sum of a hash of each)
     lookup    ten keys and 100,000, other ones each time: the metadata table is opened anew for each
+    compact   the metadata table after ten commits of 1,000 new keys, whose base files are patched; and written anew
 
 Wall and processor seconds, median of the repeats. Memory is that of Linux's /proc.
 """
@@ -14,6 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,9 @@ import pyarrow as pa
 
 from bench.metadata_bench import shown, timed
 from pyhudi import HudiTable, write_hudi
+from pyhudi.formats.hfile.patching import HFilePatch
 from pyhudi.meta_client import MetaClient
+from pyhudi.metadata.compaction import compact_if_due
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.storage.local import LocalStorage
 
@@ -119,6 +123,28 @@ def lookup(path: Path, count: int, repeats: int) -> None:
         shown(f"{wanted:,} of {count:,} keys in the record index", times[1:])
 
 
+def compaction(path: Path, count: int, turns: int = 2) -> None:
+    """In turns, each after commits of its own."""
+    kept, times = HFilePatch.of, dict[str, list[tuple[float, float]]]()
+    never = {"hoodie.metadata.compact.max.delta.commits": "1000"}
+    for turn in range(2 * turns):
+        for commit in range(10):
+            first = count + (10 * turn + commit) * 1000
+            options = {**OPTIONS, **never, "hoodie.datasource.write.operation": "insert"}
+            write_hudi(str(path), batch(np.arange(first, first + 1000)), options=options, mode="append")
+        table = MetadataTable.open(MetaClient.load(LocalStorage(str(path))))
+        assert table is not None
+        way = ("patched", "written anew")[turn % 2]
+        try:
+            if way == "written anew":
+                HFilePatch.of = lambda *_: None  # type: ignore[method-assign, assignment]
+            times.setdefault(way, []).append(timed(partial(compact_if_due, table, 1)))
+        finally:
+            HFilePatch.of = kept  # type: ignore[method-assign]
+    for way, found in times.items():
+        shown(f"compaction of the metadata table, base files {way}", found)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=10_000_000)
@@ -138,6 +164,7 @@ def main() -> None:
         print(f"in it: {check(path, given.keys)}", flush=True)
         print("| what | wall s | processor s |\n|---|---|---|")
         lookup(path, given.keys, given.repeats)
+        compaction(path, given.keys)
 
 
 if __name__ == "__main__":

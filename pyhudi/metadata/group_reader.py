@@ -195,9 +195,9 @@ def with_keys(wanted: Sequence[tuple[GroupReader, pa.Array]]) -> pa.Table:
     They are decoded together: to decode a few records takes as long as to decode hundreds.
     """
     found = FoundRecords(wanted[0][0].payloads)
-    asked = [(reader, keys) for reader, keys in wanted if len(keys)]
-    _keep_fresh([reader for reader, _ in asked])
-    for reader, keys in asked:
+    filled = [(reader, keys) for reader, keys in wanted if len(keys)]
+    _keep_fresh([reader for reader, _ in filled])
+    for reader, keys in filled:
         reader.find_keys(found, keys)
     return found.table()
 
@@ -212,7 +212,7 @@ def _keep_fresh(readers: Sequence[GroupReader]) -> None:
     for reader in readers:
         for block in filter(reader.has_fresh_rows, reader.blocks):
             fresh_bytes += block.frame.content_size
-            if fresh_bytes <= _SMALL_BYTES:  # of more each is decoded when it is asked for
+            if fresh_bytes <= _SMALL_BYTES:  # of more each is decoded when it is read
                 fresh.append((reader, block))
     if len(fresh) > 1:
         for (reader, block), rows in zip(fresh, _small_rows(fresh), strict=True):

@@ -23,7 +23,9 @@ from pyhudi.formats.bodies import Body
 from pyhudi.metadata.found_records import DELETED, KEY, SEQUENCE, TYPE
 from pyhudi.metadata.partitions import MetadataKind
 
-__all__ = ["merged_logs", "merged_records"]
+__all__ = ["COMBINED", "merged_logs", "merged_records"]
+
+COMBINED = frozenset({MetadataKind.FILES, MetadataKind.COLUMN_STATS})  # of which versions of a key are combined
 
 
 def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
@@ -43,7 +45,7 @@ def merged_records(versions: pa.Table, kind: MetadataKind) -> pa.Table:
     if live.sum() < rows.num_rows:
         newest = newest.take(pa.array(last[live]))
     several = (last - since)[live] > 0
-    if kind in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) and several.any():
+    if kind in COMBINED and several.any():
         combined = _combined(rows, since[live][several], last[live][several], kind)
         newest = _replaced(newest, kind.payloads[0], several, combined)
     for payload in kind.payloads:
@@ -69,7 +71,7 @@ def merged_logs(versions: pa.Table, kind: MetadataKind) -> tuple[pa.Table, pa.Ar
     newest = rows.take(pa.array(last[~is_deleted])).select(columns)
     deleted = rows.column(KEY).take(pa.array(last[is_deleted])).combine_chunks()
     several = (last - starts)[~is_deleted] > 0
-    if kind not in (MetadataKind.FILES, MetadataKind.COLUMN_STATS) or not several.any():
+    if kind not in COMBINED or not several.any():
         return newest, deleted
     begin, end = starts[~is_deleted][several], last[~is_deleted][several]
     if any(_follows_deletion(rows, *ends, kind) for ends in zip(begin.tolist(), end.tolist(), strict=True)):

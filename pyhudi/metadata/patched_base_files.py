@@ -1,7 +1,7 @@
 """Base files of a compaction that are made from the older ones: a few records of many were changed by the log files.
 
     log files of the slice  → the keys that they have, or delete
-    these keys              → their versions in the base file, too → live records, as they are merged everywhere
+    these keys              → with their versions in the base file, where these count → live records, merged as always
     the base file           → its blocks, with those records in their place (`formats/hfile/patching.py`)
 
 So a compaction costs what was written since the last one, and a copy of the rest. Records that are copied keep the name
@@ -22,7 +22,7 @@ from pyhudi.formats.hfile import HFileReader
 from pyhudi.formats.hfile.patching import HFilePatch
 from pyhudi.metadata.found_records import KEY, concat_records
 from pyhudi.metadata.group_files import encoded_records, new_filter, record_info
-from pyhudi.metadata.merging import merged_records
+from pyhudi.metadata.merging import COMBINED, merged_records
 from pyhudi.metadata.partitions import kind_of
 from pyhudi.metadata.schema import of_schema, record_fields
 from pyhudi.metadata.table import MetadataTable
@@ -30,8 +30,8 @@ from pyhudi.model.file_group import FileSlice
 
 __all__ = ["patch_of"]
 
-_LOG_BYTES_MAX = 4 << 20  # compressed: their records are all in memory
-_LOG_SHARE_MAX = 0.25  # of the base file's bytes: beyond it few blocks would stay as they are
+_FEW_LOG_BYTES = 4 << 20  # compressed: their records are all in memory
+_FEW_LOG_SHARE = 0.25  # of the base file's bytes: beyond it few blocks would stay as they are
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def patch_of(table: MetadataTable, file_slice: FileSlice, file_name: str) -> Ite
     Args:    file_name: of the new one. Raises: MetadataTableDamaged, CorruptFile.
     """
     base, log_bytes = file_slice.base_file, sum(log.size_bytes for log in file_slice.log_files)
-    if base is None or log_bytes > min(_LOG_BYTES_MAX, _LOG_SHARE_MAX * base.size_bytes):
+    if base is None or log_bytes > min(_FEW_LOG_BYTES, _FEW_LOG_SHARE * base.size_bytes):
         yield None
         return
     version = table.data.config.table_version
@@ -57,8 +57,10 @@ def _changed(table: MetadataTable, file_slice: FileSlice, file_name: str) -> tup
     kind, version = kind_of(file_slice.group.partition_path), table.data.config.table_version
     logs = table.reader(replace(file_slice, base_file=None)).all()
     keys = pc.unique(logs.column(KEY).combine_chunks())
-    stored = table.reader(replace(file_slice, log_files=())).with_keys(keys)
-    live = merged_records(concat_records([stored, logs]), kind)
+    versions = logs
+    if kind in COMBINED:
+        versions = concat_records([table.reader(replace(file_slice, log_files=())).with_keys(keys), logs])
+    live = merged_records(versions, kind)
     wanted = keys.cast(pa.binary())
     wanted = wanted.take(pc.sort_indices(wanted))
     if not live.num_rows:

@@ -27,7 +27,7 @@ from pyhudi.formats.hfile.writer import KEY_OVERHEAD, HFileWriter, Sink
 
 __all__ = ["HFilePatch"]
 
-_CHANGED_SHARE = 0.5  # of the blocks: where more are written anew, all of them may be
+_CHANGED_SHARE = 0.1  # of the entries: more of them are merged sooner as columns, and written anew with all others
 _STALE_SHARE = 0.1  # of the keys in a filter: those that the file has no more
 _INT = struct.Struct(">i")
 _AVERAGES = ("hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
@@ -37,8 +37,8 @@ _AVERAGES = ("hfile.AVG_KEY_LEN", "hfile.AVG_VALUE_LEN")
 class HFilePatch:
     """What is to become of a file.
 
-    Args:    reader: of the old one; info: what the new one says beside what every file does; bloom: the old one's
-             filter; keys: binary, ascending, each once; values: binary, null for a key that shall not be there.
+    Args:    reader: of the old one; info: what the new one says of itself, as each file of its kind does; bloom: the
+             old one's filter; keys: binary, ascending, each once; values: binary, null for a key that shall leave.
     """
 
     reader: HFileReader
@@ -55,8 +55,7 @@ class HFilePatch:
 
         Raises: CorruptFile.
         """
-        blocks = len(reader.first_rows or ())
-        if not blocks or len(keys) > _CHANGED_SHARE * blocks:
+        if not reader.first_rows or len(keys) > _CHANGED_SHARE * reader.entry_count:
             return None
         same = all(reader.info.get(name) == value for name, value in info.items())
         bloom = reader.bloom_filter(like.max_entries)
@@ -69,10 +68,10 @@ class HFilePatch:
 
     def _ends_stay(self) -> bool:
         """Do the first and the last block keep some entry? They say the least and the greatest key."""
-        gone = self.keys.filter(pc.is_null(self.values))
+        deleted = self.keys.filter(pc.is_null(self.values))
         blocks = self.reader.first_rows or ()
         ends = self.reader.entries_at([0, len(blocks) - 1] if len(blocks) > 1 else [0])
-        return all(not pc.all(pc.is_in(entries.key_array(), gone)).as_py() for entries in ends)
+        return all(not pc.all(pc.is_in(entries.key_array(), deleted)).as_py() for entries in ends)
 
     def write(self, sink: Sink) -> tuple[int, int]:
         """Write the new file; its size in bytes, and how many entries it has.

@@ -45,7 +45,7 @@ __all__ = ["HFileReader"]
 _KEPT_BLOCKS = (
     32  # of one lookup, where readers share a memory: more would take the place of what lookups of few keys ask for
 )
-_SINGLE_KEYS = 4  # of a block: to seek more of them takes longer than to take the block apart
+_SINGLE_KEYS = 6  # of a block: to seek more of them takes longer than to take the block apart
 _PAIRS_HELD = 10_000
 _TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin takes as long as a small block does
 _INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
