@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyhudi.errors import CorruptFile
 from pyhudi.formats.bloom import DYNAMIC_V0, BloomFilter
 from pyhudi.formats.hfile import HFileReader, HFileWriter, patching
+from pyhudi.formats.hfile.index_tree import IndexTree
 from pyhudi.formats.hfile.patching import HFilePatch
 from tests.support.golden.folder import shared_folder
 from tests.support.sweeps import examples
@@ -175,6 +176,16 @@ def test_damage_in_any_block_is_told_and_not_copied() -> None:
 )
 def test_what_cannot_be_patched_is_written_anew(data: bytes, changes: Changes, info: Mapping[str, bytes]) -> None:
     assert patch_of(data, changes, info) is None
+
+
+def test_a_file_whose_index_leaves_a_block_out_is_not_patched() -> None:
+    reader = opened(written(NUMBERED))
+    assert reader.first_rows is not None
+    for number in (0, 7, len(reader.first_rows) - 1):
+        root = [entry for at, entry in enumerate(opened(written(NUMBERED))._index.root) if at != number]
+        reader._index = IndexTree(root, 1, "x", lambda _: ())
+        keys, values = (pa.array([text], pa.binary()) for text in (b"key-0101", b"new"))
+        assert HFilePatch.of(reader, INFO, new_filter(), keys, values) is None
 
 
 def test_a_file_without_a_filter_or_with_one_of_many_deleted_keys_is_written_anew() -> None:

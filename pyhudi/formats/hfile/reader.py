@@ -118,11 +118,14 @@ class HFileReader:
     @property
     def first_rows(self) -> Sequence[bytes] | None:
         """The keys with which the data blocks begin, or ones before them, as the index has them; None for a file with
-        indexes of indexes, or whose blocks are not compressed as ours are.
+        indexes of indexes or anything else between its data blocks, or whose blocks are not compressed as ours are.
         """
-        if self._trailer.levels != 1 or self._trailer.codec != CODECS["gz"]:
+        trailer, top = self._trailer, self._index.top
+        if trailer.levels != 1 or trailer.codec != CODECS["gz"]:
             return None
-        return self._index.top.rows
+        ends = [offset + size for offset, size in zip(top.offsets, top.sizes, strict=True)]
+        begins = [trailer.first_data_offset, *ends[:-1]]
+        return top.rows if begins == top.offsets and begins[-1] == trailer.last_data_offset else None
 
     def block_of(self, key: bytes) -> int:
         """The number of the data block in which a key is if it is anywhere; -1 before the first."""
