@@ -17,6 +17,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -125,7 +126,7 @@ def lookup(path: Path, count: int, repeats: int) -> None:
 
 def compaction(path: Path, count: int, turns: int = 2) -> None:
     """In turns, each after commits of its own."""
-    kept, times = HFilePatch.of, dict[str, list[tuple[float, float]]]()
+    times: dict[str, list[tuple[float, float]]] = {"patched": [], "written anew": []}
     never = {"hoodie.metadata.compact.max.delta.commits": "1000"}
     for turn in range(2 * turns):
         for commit in range(10):
@@ -134,13 +135,11 @@ def compaction(path: Path, count: int, turns: int = 2) -> None:
             write_hudi(str(path), batch(np.arange(first, first + 1000)), options=options, mode="append")
         table = MetadataTable.open(MetaClient.load(LocalStorage(str(path))))
         assert table is not None
-        way = ("patched", "written anew")[turn % 2]
-        try:
-            if way == "written anew":
-                HFilePatch.of = lambda *_: None  # type: ignore[method-assign, assignment]
-            times.setdefault(way, []).append(timed(partial(compact_if_due, table, 1)))
-        finally:
-            HFilePatch.of = kept  # type: ignore[method-assign]
+        if turn % 2:
+            with mock.patch.object(HFilePatch, "of", return_value=None):
+                times["written anew"].append(timed(partial(compact_if_due, table, 1)))
+        else:
+            times["patched"].append(timed(partial(compact_if_due, table, 1)))
     for way, found in times.items():
         shown(f"compaction of the metadata table, base files {way}", found)
 

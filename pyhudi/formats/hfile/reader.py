@@ -51,7 +51,7 @@ _TOGETHER_BYTES = 1 << 20  # of bodies that are taken apart at once: to begin ta
 _INDEX_ENTRY_BYTES = 400  # about what the place of a block takes in memory
 _FILTER_KEYS = 64  # for more keys most blocks of a file are read, whatever a filter says
 # Hudi's filters take 100,000 keys (hoodie.bloom.index.filter.dynamic.max.entries): of twice as many they say nothing.
-_FILTERED_ENTRIES = 200_000
+_FILTERED_ENTRIES, _FILTER_MAX_ENTRIES = 200_000, 100_000
 
 
 class HFileReader:
@@ -108,8 +108,8 @@ class HFileReader:
         entry = self._meta.get(name.encode())
         return None if entry is None else self._block(entry.offset, META).body
 
-    def bloom_filter(self, max_entries: int) -> BloomFilter | None:
-        """The file's filter, to add keys to; None when it has none. Raises CorruptFile."""
+    def bloom_filter(self, max_entries: int = _FILTER_MAX_ENTRIES) -> BloomFilter | None:
+        """The file's filter, to which up to so many keys may be added; None when it has none. Raises CorruptFile."""
         kind, text = self.info.get(BLOOM_FILTER_TYPE), self.meta_block(BLOOM_FILTER)
         if kind is None or text is None:
             return None
@@ -280,8 +280,7 @@ class HFileReader:
             return None
         to_read = sum(share.place.size_bytes for share in shares if share.place.offset not in self._cache)
         if self._filter is None and entry.size_bytes < to_read:
-            text = self._block(entry.offset, META).body.decode("ascii", "replace")
-            self._filter = BloomFilter.from_base64(text, kind.decode("ascii", "replace"))
+            self._filter = self.bloom_filter()
         return self._filter if to_read else None
 
     # ---- blocks
