@@ -98,15 +98,15 @@ class Lookup:
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
         return tuple(file for partition in partitions for file in self.view.base_files(partition))
 
-    def slices_with_logs(self, *, everywhere: bool) -> dict[str, FileSlice]:
-        """Path of the base file → slice, of the candidates' slices that have log files.
+    def slices_with_logs(self, *, everywhere: bool) -> tuple[FileSlice, ...]:
+        """The candidates' slices that have log files.
 
-        Raises UnsupportedTable when a slice has log files only: their keys are in no base file.
+        Raises UnsupportedTable when a slice has log files only and rows may go to it: their keys are in no base file.
         """
         partitions: Iterable[str] = self.view.partitions() if everywhere else self.batch
-        found = {}
+        found = []
         for file_slice in (s for partition in partitions for s in self.view.slices(partition)):
-            if file_slice.base_file is None:
+            if file_slice.base_file is None and not self.only_live:
                 raise UnsupportedTable(
                     f"{self.storage.root}: the file group {file_slice.group.file_id} in partition "
                     f"{file_slice.group.partition_path!r} has log files only, whose keys this index does not see. "
@@ -114,8 +114,8 @@ class Lookup:
                     f"hoodie.bucket.index.num.buckets), or compact the table first."
                 )
             if file_slice.log_files:
-                found[file_slice.base_file.path] = file_slice
-        return found
+                found.append(file_slice)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

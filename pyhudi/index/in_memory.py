@@ -39,12 +39,12 @@ class InMemoryIndex(KeyLookupIndex):
         live = [b for candidate in found if candidate.merging is not None for b in changing.hits(candidate, wanted)]
         with _GUARD:
             known = _KNOWN.get(lookup.storage.root, {})
+            files = [candidate.file for candidate in found if candidate.file and candidate.merging is None]
             tables = {
-                candidate.file.path: known[candidate.file.path]
-                if candidate.file.path in known and known[candidate.file.path].schema == stored.schema
-                else pa.Table.from_batches(stored.every_key(candidate), stored.schema)
-                for candidate in found
-                if candidate.merging is None
+                file.path: known[file.path]
+                if file.path in known and known[file.path].schema == stored.schema
+                else pa.Table.from_batches(stored.every_key(Candidate(file)), stored.schema)
+                for file in files
             }
             _KNOWN[lookup.storage.root] = tables
         places = pa.concat_tables([stored.schema.empty_table(), *tables.values()])

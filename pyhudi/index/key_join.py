@@ -61,7 +61,7 @@ def _partitions_with_logs(lookup: Lookup) -> frozenset[str]:
     """Partitions of the batch where log files can decide between two places of a key."""
     if lookup.merged is None:
         return frozenset()
-    with_logs = {s.group.partition_path for s in lookup.slices_with_logs(everywhere=False).values()}
+    with_logs = {s.group.partition_path for s in lookup.slices_with_logs(everywhere=False)}
     return frozenset(path for path in with_logs if len(lookup.view.slices(path)) > 1)
 
 

@@ -107,7 +107,7 @@ class FindKeys:
 
     def __call__(self, context: TaskContext, share: Sequence[Candidate]) -> Iterator[pa.RecordBatch]:
         for candidate in share:
-            wanted = self.wanted.get(candidate.file.partition_path, self.wanted.get(_EVERYWHERE))
+            wanted = self.wanted.get(candidate.group.partition_path, self.wanted.get(_EVERYWHERE))
             if wanted is not None and len(wanted):
                 yield from self.hits(candidate, wanted)
 
@@ -116,6 +116,7 @@ class FindKeys:
         if candidate.merging is not None:
             yield from self._matches(candidate, self.stored.of_slice(candidate.merging), wanted)
             return
+        assert candidate.file is not None
         reader = open_base_file(self.stored.storage, candidate.file.path)
         try:
             footer = reader.footer
@@ -138,7 +139,7 @@ class FindKeys:
                 own = single_array(found.slice(first, len(part.keys)))
                 first += len(part.keys)
                 if pc.any(own).as_py():
-                    yield self.stored.placed(candidate.file, part.filter(own))
+                    yield self.stored.placed(candidate, part.filter(own))
 
 
 def _gathered(stored: Iterable[StoredKeyBatch]) -> Iterator[list[StoredKeyBatch]]:

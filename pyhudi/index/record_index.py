@@ -242,7 +242,7 @@ def _with_ordering(rows: Frame, hits: Frame, lookup: Lookup) -> Frame:
     arrived = engine.join(engine.select(rows, [RECORD_KEY, PARTITION_PATH]), hits, [RECORD_KEY], "inner")
     moved = engine.collect(engine.map(arrived, _Groups(moved=True), _Groups.schema)).to_pylist()
     groups = {FileGroupId(row[LOCATION_PARTITION], row[LOCATION]) for row in moved}
-    wanted = [found for found in candidates(lookup, everywhere=True, live=True) if found.file.group in groups]
+    wanted = [found for found in candidates(lookup, everywhere=True, live=True) if found.group in groups]
     work = StoredKeys.of(lookup, LOCATION_PARTITION)
     stored = engine.fan_out(in_shares(wanted, engine.parallelism * 3), work, work.schema)
     return engine.join(hits, stored, _HITS.names, "left", right_is_large=True)

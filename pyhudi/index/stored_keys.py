@@ -21,7 +21,7 @@ from pyhudi.formats.base.statistics import RangeTest
 from pyhudi.formats.damage import as_corrupt
 from pyhudi.index.base import STORED_ORDERING, Lookup
 from pyhudi.keygen.base import KeyGenerator, read_field
-from pyhudi.model.file_group import BaseFile, FileSlice
+from pyhudi.model.file_group import BaseFile, FileGroupId, FileSlice
 from pyhudi.model.keys import BASE_ROW, LOCATION, PARTITION_PATH, RECORD_KEY
 from pyhudi.storage.base import Storage
 
@@ -32,31 +32,46 @@ _READ_ROWS = 1 << 16  # of larger pieces the decoded texts leave the caches befo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A base file that may hold keys of the batch. `merging`: its slice, where log files decide which are alive."""
+    """A base file that may hold keys of the batch. `merging`: its slice, where log files decide which are alive; it has
+    no base file where the file group begins with log files."""
 
-    file: BaseFile
+    file: BaseFile | None
     merging: FileSlice | None = None
 
     @property
+    def group(self) -> FileGroupId:
+        if self.merging is not None:
+            return self.merging.group
+        assert self.file is not None
+        return self.file.group
+
+    @property
     def size_bytes(self) -> int:
-        logs = () if self.merging is None else self.merging.log_files
-        return self.file.size_bytes + sum(log.size_bytes for log in logs)
+        if self.merging is not None:
+            return self.merging.size_bytes
+        assert self.file is not None
+        return self.file.size_bytes
 
 
 def candidates(lookup: Lookup, *, everywhere: bool, live: bool) -> tuple[Candidate, ...]:
     """Where keys of the batch may be. `live`: keys that log files delete don't count.
 
-    Raises UnsupportedTable when `live` and a slice has log files only.
+    Raises UnsupportedTable when `live` and a slice has log files only, but for a lookup that only asks which keys are
+    alive.
     """
-    slices = lookup.slices_with_logs(everywhere=everywhere) if live and lookup.merged is not None else {}
-    return tuple(Candidate(file, slices.get(file.path)) for file in lookup.candidates(everywhere=everywhere))
+    slices = lookup.slices_with_logs(everywhere=everywhere) if live and lookup.merged is not None else ()
+    by_path = {s.base_file.path: s for s in slices if s.base_file is not None}
+    return (
+        *(Candidate(file, by_path.get(file.path)) for file in lookup.candidates(everywhere=everywhere)),
+        *(Candidate(None, s) for s in slices if s.base_file is None),
+    )
 
 
 def in_shares(found: Sequence[Candidate], shares_max: int) -> list[tuple[Candidate, ...]]:
     """Candidates shared out over tasks, the largest first, each to the task with the fewest bytes."""
     shares: list[list[Candidate]] = [[] for _ in range(min(len(found), max(1, shares_max)))]
     sizes = [0] * len(shares)
-    for candidate in sorted(found, key=lambda c: (-c.size_bytes, c.file.path)):
+    for candidate in sorted(found, key=lambda c: (-c.size_bytes, c.group)):
         lightest = sizes.index(min(sizes))
         shares[lightest].append(candidate)
         sizes[lightest] += candidate.size_bytes + (1 << 16)  # opening a file costs something too
@@ -110,12 +125,13 @@ class StoredKeys:
         """All keys of the base file, or of its merged slice."""
         if candidate.merging is not None:
             for stored in self.of_slice(candidate.merging):
-                yield self.placed(candidate.file, stored)
+                yield self.placed(candidate, stored)
             return
+        assert candidate.file is not None
         reader = open_base_file(self.storage, candidate.file.path)
         try:
             for stored in self.of_base(reader):
-                yield self.placed(candidate.file, stored)
+                yield self.placed(candidate, stored)
         finally:
             reader.close()
 
@@ -145,12 +161,12 @@ class StoredKeys:
         for batch in read_file_slice(self.merged, file_slice, columns, _READ_ROWS):
             yield StoredKeyBatch(batch.column(RECORD_KEY), batch, pa.nulls(len(batch), pa.int64()))
 
-    def placed(self, file: BaseFile, stored: StoredKeyBatch) -> pa.RecordBatch:
+    def placed(self, candidate: Candidate, stored: StoredKeyBatch) -> pa.RecordBatch:
         """These keys as rows of `schema`."""
-        rows = len(stored.keys)
-        constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (file.partition_path, file.file_id)]
+        rows, group = len(stored.keys), candidate.group
+        constants = [pa.repeat(pa.scalar(text, pa.string()), rows) for text in (group.partition_path, group.file_id)]
         numbers = [stored.numbers] if self.base_rows else []
-        with as_corrupt(file.path, "the ordering values"):
+        with as_corrupt(candidate.file.path if candidate.file else group.file_id, "the ordering values"):
             ordering = [_stored_ordering(stored.rows, field) for field in self.ordering]
         return pa.RecordBatch.from_arrays([stored.keys, *constants, *numbers, *ordering], schema=self.schema)
 

@@ -103,6 +103,53 @@ def test_policy_drop_leaves_out_known_keys(table: TestTable) -> None:
     assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
 
 
+BUCKETS = {
+    "copy-on-write": {},
+    "merge-on-read": {"hoodie.datasource.write.table.type": "MERGE_ON_READ"},
+    "consistent hashing": {
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+        "hoodie.index.bucket.engine": "CONSISTENT_HASHING",
+    },
+}
+
+
+@pytest.mark.parametrize("operation", ["insert", "bulk_insert"])
+@pytest.mark.parametrize("kind", BUCKETS)
+@pytest.mark.parametrize("policy", ["drop", "fail"])
+def test_into_buckets_the_policy_on_duplicates_means_stored_keys_only(policy: str, kind: str, operation: str) -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = TestTable(options={**buckets, **BUCKETS[kind], "hoodie.datasource.insert.dup.policy": policy})
+    first = [("a", "x", 1, 10), ("b", "y", 1, 20)]
+    table.write(operation, rows_of(*first))
+    new = ("a", "y", 1, 30)
+    table.write(operation, rows_of(new))
+    mixed = rows_of(("a", "x", 2, 11), ("c", "x", 1, 40), ("b", "y", 2, 21))
+    if policy == "fail":
+        with pytest.raises(ConfigError, match="rows have keys that the table holds"):
+            table.write(operation, mixed)
+        assert table.rows() == sorted([*first, new])
+    else:
+        table.write(operation, mixed)
+        assert table.rows() == sorted([*first, new, ("c", "x", 1, 40)])
+
+
+def test_a_deleted_key_can_be_inserted_again_into_its_bucket_under_policy_drop() -> None:
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    table = TestTable(options={**buckets, "hoodie.datasource.write.table.type": "MERGE_ON_READ"})
+    table.insert(("a", "x", 1, 10), ("b", "x", 1, 20))
+    table.delete(("a", "x"))
+    table.insert(("a", "x", 2, 11), ("b", "x", 2, 21), datasource_insert_dup_policy="drop")
+
+    assert table.rows() == [("a", "x", 2, 11), ("b", "x", 1, 20)]
+
+
+def test_bulk_insert_keeps_to_the_policy_on_duplicates_too(table: TestTable) -> None:
+    table.bulk_insert(("a", "x", 1, 10))
+    table.bulk_insert(("a", "x", 2, 11), ("b", "x", 1, 20), datasource_write_insert_drop_duplicates="true")
+
+    assert table.rows() == [("a", "x", 1, 10), ("b", "x", 1, 20)]
+
+
 def test_delete_takes_keys_and_ignores_unknown_ones(table: TestTable) -> None:
     table.bulk_insert(("a", "x", 1, 10), ("b", "x", 1, 20))
     result = table.delete(("a", "x"), ("zz", "x"), ("a", "nowhere"))

@@ -45,8 +45,10 @@ __all__ = ["BulkInsert", "WritePartitioned", "bulk_insert"]
 
 
 def bulk_insert(frame: Frame, options: WriteOptions) -> BulkInsert | KeyedWrite:
-    """The action; into a table of buckets it goes the road of insert, because a key's bucket is its file group."""
-    if index_class(options).places_inserts:
+    """The action; it goes the road of insert into a table of buckets, because a key's bucket is its file group, and
+    where a policy on duplicates wants the stored keys looked at.
+    """
+    if index_class(options).places_inserts or options.insert_dup_policy != "none":
         return insert(frame, options, operation=OperationType.BULK_INSERT)
     return BulkInsert(frame)
 

@@ -48,6 +48,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
+from pyhudi.index.simple_and_bloom import BloomIndex
 from pyhudi.keygen import KeyGenerator
 from pyhudi.merge.rules import MergeRules
 from pyhudi.model.commit import CommitMetadata, OperationType
@@ -257,9 +258,13 @@ class KeyedWrite:
     ) -> tuple[Frame, Mapping[tuple[str, str | None], int], tuple[Frame, ...]]:
         """Rows with LOCATION, how many there are for each file group, and the frames that the engine keeps."""
         engine, merging = context.engine, table_rules(context)
+        only_live = self.rules.drop_known or self.rules.refuse_known
+        if only_live and index.places_inserts:
+            # This index says where a key belongs, also when nothing is stored under it.
+            with_keys = self._unknown(with_keys, batch, view, keygen, context)
+            only_live = False
         moves = index.settings.update_partition_path and self.rules.moves and not self.rules.deletes
         fields = merging.ordering_fields if index.is_global and moves and merging.by_ordering else ()
-        only_live = self.rules.drop_known or self.rules.refuse_known
         lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=fields, only_live=only_live)
         tagged = index.tag(with_keys, lookup)
         rows, counts = tagged.rows, tagged.counts
@@ -273,6 +278,22 @@ class KeyedWrite:
             return rows, counts, (with_keys, *tagged.kept)
         rows = engine.cache(rows)
         return rows, count_groups(engine, rows), (rows, with_keys, *tagged.kept)
+
+    def _unknown(
+        self,
+        with_keys: Frame,
+        batch: Mapping[str, PartitionRows],
+        view: FileSystemView,
+        keygen: KeyGenerator,
+        context: ActionContext,
+    ) -> Frame:
+        """The rows whose key no file of their partition holds."""
+        engine, schema = context.engine, context.engine.schema(with_keys)
+        index = BloomIndex()
+        lookup = lookup_of(index, batch, view, keygen, context, ordering_fields=(), only_live=True)
+        tagged = index.tag(with_keys, lookup).rows
+        rows = engine.map(tagged, KeepUnknown(self.rules.refuse_known), engine.schema(tagged))
+        return engine.select(rows, schema.names)
 
     def planned(
         self, counts: list[RowCount], view: FileSystemView, index: Index, instant: Instant, context: ActionContext

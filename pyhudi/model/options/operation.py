@@ -80,7 +80,7 @@ class OperationOptions:
     insert_dup_policy: str = option(
         "hoodie.datasource.insert.dup.policy",
         "none",
-        "insert: what happens to rows whose key is in the table.",
+        "insert and bulk_insert: what happens to rows whose key is in the table.",
         choices=("none", "drop", "fail"),
         keyword="duplicates",
         also=(_DROP_DUPLICATES,),
