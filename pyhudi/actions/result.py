@@ -103,7 +103,8 @@ class WriteResult:
             files += f", {len(self.file_groups_replaced):,} file groups replaced"
         phases = ", ".join(f"{phase} {seconds:.2f}" for phase, seconds in self.seconds.items())
         again = f"; {self.retries} {'retry' if self.retries == 1 else 'retries'}" if self.retries else ""
-        name = f"{self.operation.lower()} {self.instant_time or 'without commit'}"
+        times = f"{self.instant_time} (complete {self.completion_time})" if self.instant_time else "without commit"
+        name = f"{self.operation.lower()} {times}"
         return f"{name}: {rows}; {files}{again}; {self.total_s:.2f} s ({phases})"
 
     def _repr_html_(self) -> str:
@@ -111,6 +112,7 @@ class WriteResult:
             ("table", self.table),
             ("operation", self.operation.lower()),
             ("instant", self.instant_time),
+            ("completed", self.completion_time),
             *((name, f"{count:,}") for name, count in self._rows()),
             *([("keys not found", f"{self.not_found:,}")] if self.not_found else []),
             ("files written", f"{self.files_created:,}"),

@@ -66,11 +66,14 @@ def write_history_file(storage: Storage, path: str, tables: Iterable[pa.Table]) 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """A part of a file that can be read alone. `first`, `last`: its smallest and greatest instant time."""
+    """A part of a file that can be read alone. `first`, `last`: its smallest and greatest instant time.
+    `last_completion`: its greatest completion time.
+    """
 
     number: int
     first: str
     last: str
+    last_completion: str
 
 
 def row_groups_of(
@@ -93,10 +96,12 @@ def read_history_file(
     since: str | None = None,
     until: str | None = None,
     row_groups: Sequence[int] | None = None,
+    completed_after: str | None = None,
 ) -> pa.Table:
     """Rows whose instant time lies in [since, until]; row groups out of range are not read.
 
     Args:    columns: names of HISTORY_SCHEMA, `instantTime` among them; None: all of them. row_groups: only these.
+             completed_after: row groups are not read either when all of them was complete by then.
     Raises:  CorruptFile, PathNotFound.
     """
     where = f"{storage.root}/{path}"
@@ -107,7 +112,11 @@ def read_history_file(
         if row_groups is None:
             groups = _row_groups(footer, where)
             row_groups = [
-                g.number for g in groups if (until is None or g.first <= until) and (since is None or g.last >= since)
+                g.number
+                for g in groups
+                if (until is None or g.first <= until)
+                and (since is None or g.last >= since)
+                and (completed_after is None or g.last_completion > completed_after)
             ]
         try:
             table = file.read_row_groups(list(row_groups), columns=names, use_threads=False).select(names).cast(schema)
@@ -141,17 +150,19 @@ def _row_groups(footer: ParquetFooter, where: str) -> tuple[RowGroup, ...]:
 
 
 def _row_group(metadata: pq.FileMetaData, number: int, unreadable: Container[Place]) -> RowGroup:
-    """By the statistics of the instant times; a group without them may hold anything."""
+    """By the statistics of the times; a group without them may hold anything."""
     row_group = metadata.row_group(number)
+    ranges = dict[str, tuple[str, str]]()
     for place in range(row_group.num_columns):
         if (number, place) in unreadable:
             continue
         column = row_group.column(place)
-        if column.path_in_schema == "instantTime":
+        if column.path_in_schema in ("instantTime", "completionTime"):
             statistics = column.statistics
             if statistics is not None and statistics.has_min_max:
-                return RowGroup(number, str(statistics.min), str(statistics.max))
-    return RowGroup(number, _FIRST_TIME, _LAST_TIME)
+                ranges[column.path_in_schema] = str(statistics.min), str(statistics.max)
+    first, last = ranges.get("instantTime", (_FIRST_TIME, _LAST_TIME))
+    return RowGroup(number, first, last, ranges.get("completionTime", (_FIRST_TIME, _LAST_TIME))[1])
 
 
 def _within(table: pa.Table, since: str | None, until: str | None) -> pa.Table:

@@ -2,6 +2,9 @@
 
 An instant time is compared as text (docs/formats/timeline.md, "Instant times"). Dates and times without a zone are read
 in the timeline's zone, as Hudi reads `as.of.instant`; those with a zone are brought into it.
+
+Hudi's options compare the time with instant times alone. Python's own words (`as_of_time`, `commit_at`) mean the
+table that a reader saw: a moment in the middle of a write is before it.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from typing import TypeAlias
 
 from pyhudi.errors import ConfigError, TableError
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.instant import format_instant_time
+from pyhudi.model.instant import Instant, format_instant_time
 from pyhudi.view.readable_history import load_readable_history
 
-__all__ = ["AsOf", "check_not_cleaned", "parse_as_of"]
+__all__ = ["AsOf", "as_of_time", "check_not_cleaned", "commit_at", "parse_as_of"]
 
 AsOf: TypeAlias = str | int | date  # a datetime is a date
 
@@ -63,6 +66,39 @@ def _from_text(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
+
+
+def as_of_time(as_of: AsOf, meta: MetaClient) -> str:
+    """The instant time to read as of, for what a caller of Python gives: an instant's own time, or a moment.
+
+    Below version 8 no completion time is stored, so that a moment is compared with instant times.
+    Raises: ConfigError for what is no moment.
+    """
+    time = parse_as_of(as_of, meta.config.timeline_zone)
+    commits = meta.timeline.commits()
+    running = [i.requested_time for i in commits if i.requested_time <= time < (i.completion_time or "")]
+    if not running or meta.config.table_version < 8 or commits.find(time) is not None:
+        return time
+    completed = [i.requested_time for i in commits if (i.completion_time or time) <= time]
+    return max(completed, default=str(int(running[0]) - 1))
+
+
+def commit_at(moment: AsOf, meta: MetaClient) -> Instant:
+    """The newest commit that the table had at a moment; the commit itself where its own time is given.
+
+    Raises: ConfigError for what is no moment, TableError when no active commit is that old.
+    """
+    time = as_of_time(moment, meta)
+    commits = meta.timeline.commits()
+    commit = commits.up_to(time).last_commit()
+    if commit is None:
+        first = commits.first_time
+        raise TableError(
+            f"{meta.storage.root}: the active timeline has no commit as of {moment!r}: "
+            f"{'it has none at all' if first is None else f'the first one is {first}'}. Give the instant time of a "
+            "commit (see `history()`), or a later moment."
+        )
+    return commit
 
 
 def check_not_cleaned(meta: MetaClient, instant_time: str) -> None:

@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import timedelta, timezone
 
-from pyhudi.errors import ConfigError, CorruptFile, RangeNotReadable, TableError
+from pyhudi.errors import ConfigError, CorruptFile, RangeNotReadable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.change_logs import CDC_ENABLED
 from pyhudi.model.commit import CommitMetadata, OperationType
-from pyhudi.model.instant import ActionKind, Instant, format_instant_time, parse_instant_time
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.options.queries import BEGIN, DEFAULT_INCREMENTAL, IncrementalOptions
 from pyhudi.queries.as_of import AsOf, parse_as_of
 from pyhudi.timeline.archived_timeline import ArchivedInstant, load_archived_timeline
@@ -32,12 +31,10 @@ __all__ = [
     "incremental_range",
     "is_service",
     "not_readable",
+    "time_of_range",
 ]
 
 EARLIEST = "earliest"
-# A write of version 8 or later may have begun before the range and completed in it. The history has no order of
-# completion times, so archived writes are looked for that began a week before the range, and none that ran for longer.
-LONGEST_ARCHIVED_WRITE = timedelta(days=7)
 _ZEROS = re.compile(r"0+")  # what Hudi's own guides give for the beginning
 _SERVICES = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT, OperationType.INDEX})
 
@@ -122,10 +119,35 @@ def incremental_range(
     return IncrementalRange(first, last, options)
 
 
+def time_of_range(name: str, given: AsOf, meta: MetaClient, options: IncrementalOptions = DEFAULT_INCREMENTAL) -> str:
+    """The begin or end that a caller of Python means: a time of an instant that is known, requested or completed, means
+    that instant, and a moment stays a moment. Hudi's options don't ask: from version 8 on theirs are completion times.
+
+    Args:    name: of the argument, for errors. given: a moment, as `incremental_range` takes it.
+    Raises:  ConfigError for what is no moment.
+    """
+    if _is_earliest(given):
+        return EARLIEST
+    time = _moment(name, given, meta)
+    by_completion = meta.config.table_version >= 8 or options.holes == "USE_TRANSITION_TIME"
+    instants = meta.timeline.completed().instants
+    if any(time == (i.completion_time if by_completion else i.requested_time) for i in instants):
+        return time  # also the checkpoint of the last range
+    if not by_completion:
+        return max((i.requested_time for i in instants if i.completion_time == time), default=time)
+    known = meta.timeline.completed().find(time)
+    since = meta.timeline.active_since
+    if known is None and since is not None and time < since:
+        known = next(iter(load_archived_timeline(meta.storage, meta.config).times(time, time)), None)
+    return time if known is None else known.completion_time or time
+
+
 def _begin(begin: AsOf, meta: MetaClient) -> str:
-    if isinstance(begin, str) and (begin.strip().lower() == EARLIEST or _ZEROS.fullmatch(begin.strip())):
-        return ""
-    return _moment("begin", begin, meta)
+    return "" if _is_earliest(begin) else _moment("begin", begin, meta)
+
+
+def _is_earliest(begin: AsOf) -> bool:
+    return isinstance(begin, str) and (begin.strip().lower() == EARLIEST or bool(_ZEROS.fullmatch(begin.strip())))
 
 
 def _moment(name: str, given: AsOf, meta: MetaClient) -> str:
@@ -237,10 +259,8 @@ def _archived(
 ) -> list[tuple[Instant, CommitMetadata | None]]:
     """Writes in the range that archiving took off the active timeline, with their bodies; None for one that is lost."""
     until = meta.timeline.active_since
-    since: str | None = requested.begin or None
-    if since is not None and by_completion:
-        since = _earlier(since)
-    if until is not None and since is not None and since >= until:
+    since = requested.begin or None
+    if until is not None and since is not None and since >= until and not by_completion:
         return []
     history = load_archived_timeline(meta.storage, meta.config)
     known = {i.requested_time for i in meta.timeline.commits()}
@@ -249,7 +269,10 @@ def _archived(
         time = (instant.completion_time if by_completion else None) or instant.requested_time
         return instant.action.is_write and requested.has(time) and instant.requested_time not in known
 
-    times = [i.requested_time for i in history.times(since, until) if is_wanted(i)]
+    # A write may have begun long before the range and completed in it, and was archived by the time it began.
+    late = by_completion and since is not None
+    found = history.completed_after(since or "", until) if late else history.times(since, until)
+    times = [i.requested_time for i in found if is_wanted(i)]
     if not times:
         return []
     bodies = history.instants(min(times), max(times))
@@ -261,10 +284,3 @@ def _body(archived: ArchivedInstant) -> CommitMetadata | None:
         return archived.commit()
     except CorruptFile:
         return None
-
-
-def _earlier(time: str) -> str:
-    try:
-        return format_instant_time(parse_instant_time(time, timezone.utc) - LONGEST_ARCHIVED_WRITE, timezone.utc)
-    except (TableError, OverflowError):
-        return ""

@@ -72,7 +72,10 @@ class PlanResult(ABC, Generic[PlannedT, RunT]):
     def __str__(self) -> str:
         name = self._name()
         if self.runs:
-            return "\n".join(f"{name} {run.instant_time}: {run._summary()}; {run.total_s:.2f} s" for run in self.runs)
+            return "\n".join(
+                f"{name} {run.instant_time} (complete {run.completion_time}): {run._summary()}; {run.total_s:.2f} s"
+                for run in self.runs
+            )
         if not self.planned:
             return f"{name}: nothing to do"
         state = f"scheduled as {self.scheduled}" if self.scheduled else "would take"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.options.queries import AS_OF
 from pyhudi.session.function_frames import function_frame
 from pyhudi.session.spark_calls import spark_sql
 from pyhudi.spark import capabilities
@@ -145,9 +146,9 @@ def _frame(spark: SparkSession, session: SqlSession, reference: Reference, depth
     table = session.find_table(reference.name)
     if table is None:
         return None
-    as_of = None if reference.as_of is None else _moment(spark, reference.as_of)
+    moment = None if reference.as_of is None else {AS_OF: _moment(spark, reference.as_of)}
     query_type = "read_optimized" if table.is_read_optimized else None
-    return table.table.scan(as_of=as_of, query_type=query_type).to_spark(spark)
+    return table.table.scan(query_type=query_type, options=moment).to_spark(spark)
 
 
 def _frame_of_view(

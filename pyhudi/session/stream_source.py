@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import ReadOptions, canonical_keys
-from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
+from pyhudi.model.options.queries import AS_OF, BEGIN, END, IncrementalOptions
 from pyhudi.model.options.streaming import MAX_BYTES, MAX_COMMITS, START_OFFSET
 from pyhudi.queries.following import end_of_batch, first_begin, followed_range
 from pyhudi.queries.incremental import plan_query
@@ -46,7 +46,7 @@ class FollowedTable:
         self._meta: MetaClient | None = None
         self._target: str | None = None
         keys = canonical_keys(options)
-        refused = sorted(keys & {BEGIN, END, "as.of.instant"})
+        refused = sorted(keys & {AS_OF, BEGIN, END})
         if refused:
             raise ConfigError(f"{refused[0]} says nothing to a stream: where it begins says {START_OFFSET}.")
         kind = self._options.query_type

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from pyhudi.actions.result import WriteResult
 from pyhudi.errors import ConfigError, HudiError, TableNotFound
+from pyhudi.model.options.queries import AS_OF
 from pyhudi.sql.column_types import schema_of_columns
 from pyhudi.sql.duckdb_catalog import FolderCatalog
 from pyhudi.sql.duckdb_frames import SqlResult, duckdb_errors, names_in, open_duckdb, relation, stream, without_meta
@@ -239,8 +240,8 @@ class DuckDbSession:
             name = self._new_name()
             self._connection.register(name, pa.Table.from_batches(whole_batches(rows.to_batches()), rows.schema))
             return name
-        as_of = part.as_of if isinstance(part, Past) else None
-        return self._register(self._known_table(part.name).scan(as_of=as_of, options=self.settings))
+        moment = {AS_OF: part.as_of} if isinstance(part, Past) else {}
+        return self._register(self._known_table(part.name).scan(options={**self.settings, **moment}))
 
     def _table_by_text(self, text: str) -> HudiTable:
         """The table that an argument names: a name, or a path."""

@@ -17,6 +17,7 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import Instant, State
+from pyhudi.model.options.queries import BEGIN, END
 from pyhudi.sql.literals import Constant
 from pyhudi.sql.procedures.file_views import log_sizes, matches, view_with_replaced
 from pyhudi.timeline.archived_timeline import load_archived_timeline
@@ -79,8 +80,8 @@ def rows_of_function(
     if function == "hudi_query":
         return table.scan(query_type=texts[0])
     if function == "hudi_table_changes":
-        end = texts[2] if len(texts) == 3 else None
-        return table.scan(query_type="incremental", incremental_format=texts[0], begin=texts[1], end=end)
+        times = dict(zip((BEGIN, END), texts[1:], strict=False))
+        return table.scan(query_type="incremental", incremental_format=texts[0], options=times)
     if function == "hudi_query_timeline":
         return query_timeline(table, archived=bool(texts) and texts[0].lower() == "true")
     if function == "hudi_filesystem_view":

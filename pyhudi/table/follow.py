@@ -21,10 +21,10 @@ from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import format_instant_time
 from pyhudi.model.options import ReadOptions, canonical_keys
-from pyhudi.model.options.queries import IncrementalOptions
+from pyhudi.model.options.queries import BEGIN, END, IncrementalOptions
 from pyhudi.queries.as_of import AsOf
-from pyhudi.queries.following import end_of_batch, first_begin
-from pyhudi.queries.incremental_range import EARLIEST
+from pyhudi.queries.following import LATEST, end_of_batch, first_begin
+from pyhudi.queries.incremental_range import EARLIEST, time_of_range
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.calls import Options, open_place
@@ -50,7 +50,7 @@ def follow(
     tables: Mapping[str, str | os.PathLike[str]],
     *,
     checkpoint: str | os.PathLike[str],
-    since: str = EARLIEST,
+    since: AsOf = EARLIEST,
     format: str | None = None,
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
@@ -63,7 +63,7 @@ def follow(
         tables: a name for each table → its path.
         checkpoint: a folder of its own, in which the steps are noted; one process at a time uses it.
         since: where a table begins that the checkpoint doesn't know yet: "earliest", "latest", or a moment as `begin`
-            of an incremental query.
+            of `HudiTable.scan`.
         format, options: as `format` and `options` of `HudiTable.changes`.
         spark: a session for `to_spark` of the changes. storage_options: Hadoop's keys for remote stores.
     Raises: TableNotFound, ConfigError.
@@ -110,7 +110,7 @@ class ChangeFeed:
     """What `follow` returns. Iterate over its steps; the iteration ends when nothing is new."""
 
     def __init__(
-        self, tables: Mapping[str, HudiTable], checkpoint: Storage, since: str, options: Options, clock: Clock
+        self, tables: Mapping[str, HudiTable], checkpoint: Storage, since: AsOf, options: Options, clock: Clock
     ) -> None:
         self._tables, self._checkpoint, self._since = dict(tables), checkpoint, since
         self._options, self._clock = dict(options), clock
@@ -151,13 +151,15 @@ class ChangeFeed:
         scans = {name: self._scan(name, begin, end) for name, (begin, end) in changed.items()}
         return ChangeStep(number, scans, self)
 
-    def _scan(self, name: str, begin: AsOf, end: AsOf) -> Scan:
+    def _scan(self, name: str, begin: str, end: str) -> Scan:
         if name not in self._tables:
             raise ConfigError(
                 f"{self._checkpoint.root}: the checkpoint follows the table {name!r}, which is not among "
                 f"{', '.join(sorted(self._tables))}. Follow it, too, or begin a new checkpoint."
             )
-        return self._tables[name].changes(begin or EARLIEST, end, options=self._options)
+        # As options: the times of a step are the table's own, and none of them is to be looked up.
+        times = {BEGIN: begin or EARLIEST, END: end}
+        return self._tables[name].scan(query_type="incremental", options={**self._options, **times})
 
     def _commit(self, number: int) -> None:
         try:
@@ -188,7 +190,7 @@ class ChangeFeed:
 
     def _range(self, name: str, meta: MetaClient, begins: Mapping[str, str], until_ms: int | None) -> tuple[str, str]:
         known = begins.get(name)
-        begin = first_begin(meta, self._since, self._incremental) if known is None else known
+        begin = self._first_begin(meta) if known is None else known
         until = None
         if until_ms is not None:
             moment = datetime.fromtimestamp(until_ms / 1000, timezone.utc)
@@ -196,6 +198,12 @@ class ChangeFeed:
             if until <= begin:
                 return begin, begin
         return begin, end_of_batch(meta, begin, self._incremental, None, until)
+
+    def _first_begin(self, meta: MetaClient) -> str:
+        since = self._since
+        if not (isinstance(since, str) and since.strip().lower() == LATEST):
+            since = time_of_range("since", since, meta, self._incremental)
+        return first_begin(meta, since, self._incremental)
 
     # ---- the checkpoint
 

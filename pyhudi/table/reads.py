@@ -12,12 +12,13 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.options import ReadOptions, canonical_keys
-from pyhudi.model.options.queries import BEGIN, END
+from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.model.table_config import TableConfig
 from pyhudi.model.timeline import Timeline
-from pyhudi.queries.as_of import AsOf, parse_as_of
+from pyhudi.queries.as_of import AsOf, as_of_time, parse_as_of
 from pyhudi.queries.filters import Where
 from pyhudi.queries.history import History, load_table_history
+from pyhudi.queries.incremental_range import time_of_range
 from pyhudi.queries.read_schema import read_schema
 from pyhudi.table.calls import Options, TableCalls, session_options
 from pyhudi.table.metadata import TableMetadata
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableReads"]
 
-_QUERY_TYPE, _AS_OF = "hoodie.datasource.query.type", "as.of.instant"
+_QUERY_TYPE = "hoodie.datasource.query.type"
 _FORMAT = "hoodie.datasource.query.incremental.format"
 _PARTITIONS_SCHEMA = pa.schema(
     [("partition_path", pa.string()), ("files", pa.int64()), ("size_bytes", pa.int64()), ("log_files", pa.int64())]
@@ -139,18 +140,21 @@ class TableReads(TableCalls):
             columns: names in the wanted order; None: Hudi's meta columns and all data columns.
             where: SQL text (`"day >= '2024-01-01' AND city IN ('x', 'y')"`), a tuple `("city", "=", "x")`, a list of
                 tuples that all must hold, or a `pyarrow.compute` expression.
-            as_of: the table at that moment: an instant time, a date, a time (text or object; without a zone it is
-                in the table's timeline zone).
+            as_of: the table at that moment: the time of an instant, as `WriteResult`, `history()` and
+                `_hoodie_commit_time` show it, or a date or time (text or object; without a zone it is in the table's
+                timeline zone).
             query_type: "snapshot" (the default), "read_optimized" for the base files of a merge-on-read table, or
                 "incremental" for the rows that were committed in a range of times.
-            begin, end: the range of an incremental query, moments as `as_of` takes them: begin is left out, end is in
-                (None: now). Completion times from table version 8 on, instant times below. begin="earliest": from the
-                first commit on.
+            begin, end: the range of an incremental query, as `as_of` takes them: begin is left out, end is in (None:
+                now). Either time of a commit, requested or completed, means that commit; a moment parts what was
+                complete then from what was not (below table version 8: begun). begin="earliest": from the first
+                commit on.
             incremental_format: what an incremental query returns: "latest_state" (the default), rows in their newest
                 version; "cdc", of a table with change logs: all changes, as columns op ("i", "u", "d"), ts_ms (the
                 commit), before and after (JSON texts).
             options: Hudi's keys, those that `spark.read.format("hudi")` takes, such as `hoodie.memory.merge.max.size`;
-                the session's `spark.hoodie.*` come after them.
+                the session's `spark.hoodie.*` come after them. Times in options keep Hudi's meaning: from table
+                version 8 on a range is one of completion times, and `as.of.instant` is compared with instant times.
         Raises: ConfigError for arguments that contradict each other; the rest when rows are fetched.
         """
         given = {**self._mergers, **(options or {})}
@@ -165,14 +169,24 @@ class TableReads(TableCalls):
                 f"incremental_format={incremental_format!r} with a query of type {kind}: give "
                 "query_type='incremental' and begin, or call HudiTable.changes."
             )
+        meta = self._fresh()
+
+        def moment(key: str, name: str, argument: AsOf | None, option: str | None) -> AsOf | None:
+            """What the option means to Hudi; what the argument means in Python."""
+            time = _given_once(key, name, argument, option, given)
+            is_misplaced = (key == AS_OF) is (kind == "incremental")  # which is refused below
+            if argument is None or time is None or is_misplaced or key in canonical_keys(given):
+                return time
+            return as_of_time(time, meta) if key == AS_OF else time_of_range(name, time, meta, incremental)
+
         return Scan(
-            self._fresh(),
+            meta,
             columns=columns,
             where=where,
-            as_of=_given_once(_AS_OF, "as_of", as_of, read_options.as_of, given),
+            as_of=moment(AS_OF, "as_of", as_of, read_options.as_of),
             query_type=kind,
-            begin=_given_once(BEGIN, "begin", begin, read_options.begin, given),
-            end=_given_once(END, "end", end, read_options.end, given),
+            begin=moment(BEGIN, "begin", begin, read_options.begin),
+            end=moment(END, "end", end, read_options.end),
             spark=self._spark,
             merger_classes=read_options.merger_classes,
             memory=read_options.memory,

@@ -54,6 +54,12 @@ class ArchiveLog:
         found = (_instant(entry) for entry in self.entries(_NAME_FIELDS))
         return tuple(sorted({i for i in found if i is not None and _within(i, since, until)}, key=_order))
 
+    def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
+        """Instants that were complete after this time, with a requested time of `until` or less, oldest first. One
+        whose completion time is not known counts by its requested time.
+        """
+        return tuple(i for i in self.times(None, until) if (i.completion_time or i.requested_time) > time)
+
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchiveLogInstant]:
         """Completed instants with a requested time in [since, until] and their entries, newest first."""
         by_time: dict[str, dict[tuple[str, str], Body]] = {}

@@ -36,6 +36,10 @@ class ArchivedTimeline(Protocol):
         """Completed instants with a requested time in [since, until], oldest first; no bodies are kept."""
         ...
 
+    def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
+        """Instants that were complete after this time, with a requested time of `until` or less, oldest first."""
+        ...
+
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[ArchivedInstant]:
         """The same with their bodies, newest first."""
         ...

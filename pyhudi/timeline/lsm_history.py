@@ -10,6 +10,7 @@ Source: docs/formats/history.md, "Merge tree".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TypeVar
@@ -35,6 +36,7 @@ __all__ = ["LsmHistory", "LsmInstant"]
 _ACTIONS = {kind.value: kind for kind in ActionKind}
 _MAX_LEVEL = 9  # the level in a file's name is one digit
 _ATTEMPTS = 3
+_READ_THREADS = 8  # files whose times are read at the same time
 
 Result = TypeVar("Result")
 
@@ -84,7 +86,15 @@ class LsmHistory:
 
     def times(self, since: str | None = None, until: str | None = None) -> tuple[Instant, ...]:
         """Completed instants with a requested time in [since, until], oldest first; no bodies are read."""
-        return self._retry_on_missing_file(lambda: self._times(since, until))
+        return self._retry_on_missing_file(lambda: self._times(since, until, None))
+
+    def completed_after(self, time: str, until: str | None = None) -> tuple[Instant, ...]:
+        """Instants that were complete after this time, with a requested time of `until` or less, oldest first.
+
+        Files have no order of completion times: of those in which all was complete by then the footer is read.
+        """
+        found = self._retry_on_missing_file(lambda: self._times(None, until, time))
+        return tuple(i for i in found if (i.completion_time or i.requested_time) > time)
 
     def instants(self, since: str | None = None, until: str | None = None) -> Iterator[LsmInstant]:
         """Completed instants with a requested time in [since, until] and their bodies, newest first.
@@ -115,10 +125,15 @@ class LsmHistory:
             return list(files)
         return [f for f in files if (until is None or f.first <= until) and (since is None or f.last >= since)]
 
-    def _times(self, since: str | None, until: str | None) -> tuple[Instant, ...]:
+    def _times(self, since: str | None, until: str | None, completed_after: str | None) -> tuple[Instant, ...]:
+        def read(file: HistoryFile) -> pa.Table:
+            path = self._path(file.name)
+            return read_history_file(self.storage, path, TIME_COLUMNS, since, until, completed_after=completed_after)
+
         found: dict[tuple[str, str], Instant] = {}
-        for file in self.files(since, until):
-            table = read_history_file(self.storage, self._path(file.name), TIME_COLUMNS, since, until)
+        with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="hudi-history") as pool:
+            tables = list(pool.map(read, self.files(since, until)))
+        for table in tables:
             for time, completion, word in zip(*(table.column(n).to_pylist() for n in TIME_COLUMNS), strict=True):
                 action = _ACTIONS.get(word)
                 if time and action is not None:

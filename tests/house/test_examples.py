@@ -6,7 +6,6 @@ import pickle
 import re
 import sys
 import types
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,15 +22,6 @@ KEY_GENERATOR = "docs/contributing/add-a-key-generator.md"
 
 def examples(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S)
-
-
-def test_the_example_without_spark_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    example = next(text for text in examples("README.md") if "write_hudi(" in text and "pyspark" not in text)
-    exec(compile(example.replace("/tmp/rides", str(tmp_path / "rides")), "README.md", "exec"), {})
-    printed = capsys.readouterr().out
-    assert "3 inserted" in printed
-    assert "1 updated" in printed
-    assert "1 deleted" in printed
 
 
 def test_the_option_worked_through_is_read_and_has_its_row(monkeypatch: pytest.MonkeyPatch):

@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from hypothesis import strategies as st
 
 from pyhudi import HudiTable, RangeNotReadable, UnsupportedTable
 from pyhudi.errors import ConfigError
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.instant import ActionKind, format_instant_time
 from pyhudi.model.options.queries import IncrementalOptions
 from pyhudi.queries.incremental import plan_incremental
 from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan
 from pyhudi.queries.snapshot import read_batches
 from pyhudi.storage import open_storage
+from pyhudi.storage.clock import FixedClock
 from pyhudi.timeline.write import TimelineWriter
 from tests.support.golden.folder import SHARED, GoldenTable
 from tests.support.golden.rows import differences
@@ -346,3 +348,32 @@ def test_ranges_of_any_cut_applied_in_order_give_the_snapshot(
 
 
 LATEST = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+
+
+def test_a_write_that_ran_for_weeks_is_in_the_range_in_which_it_completed_when_it_is_archived() -> None:
+    now_ms = 1_760_000_000_000
+    day_ms = 24 * 3_600_000
+    clock = FixedClock(now_ms - 30 * day_ms)
+    table = TestTable(clock=clock, options={"hoodie.write.table.version": "9"})
+    table.upsert(("a", "x", 1, 1))
+    slow = table.upsert(("slow", "x", 1, 1))
+    (begun,) = (i for i in table.meta.timeline.commits() if i.requested_time == slow.instant_time)
+    completed = f".hoodie/timeline/{begun.requested_time}_{begun.completion_time}.commit"
+    late = completed_time(now_ms - day_ms)
+    table.memory.write(f".hoodie/timeline/{begun.requested_time}_{late}.commit", table.memory.read(completed))
+    table.memory.delete(completed)
+    clock.sleep_s(30 * 24 * 3600)
+    for n in range(5):
+        table.upsert((f"k{n}", "x", 1, n))
+    keep = {"hoodie.keep.min.commits": 2, "hoodie.keep.max.commits": 3, "hoodie.clean.commits.retained": 1}
+    assert HudiTable(table.meta).archive(options=keep).archived
+    assert slow.instant_time not in {i.requested_time for i in table.meta.timeline}
+
+    before, after = completed_time(now_ms - 2 * day_ms), completed_time(now_ms - day_ms // 2)
+    assert [row[0] for row in changed(table, before)] == ["k0", "k1", "k2", "k3", "k4", "slow"]
+    assert [row[0] for row in changed(table, before, after)] == ["slow"]
+    assert [row[0] for row in changed(table, late)] == ["k0", "k1", "k2", "k3", "k4"]
+
+
+def completed_time(ms: int) -> str:
+    return format_instant_time(datetime.fromtimestamp(ms / 1000, timezone.utc), None)

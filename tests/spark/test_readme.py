@@ -1,4 +1,4 @@
-"""The Spark example of the README, run as it is but for the session and the folder."""
+"""The Spark examples of README and of the pages, run as they are but for the session and the folder."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import pyhudi
+from pyhudi import HudiTable, write_hudi
+from tests.support.pages import run_examples
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,3 +31,56 @@ def test_the_example_with_spark_runs(spark: Any, tmp_path: Path, capsys: pytest.
     assert table.scan(where="fare = 9.5").count() == 100
     assert table.scan(as_of=namespace["first"], where="fare = 9.5").count() == 0
     assert "avg(fare)" in capsys.readouterr().out
+
+
+ROWS = [{"id": "a", "ts": 1, "city": "rome"}]
+OPTIONS = {"hoodie.table.name": "trips", "hoodie.datasource.write.recordkey.field": "id"}
+
+
+def test_the_examples_of_reading_and_overwriting_run_with_a_session(spark: Any, tmp_path: Path) -> None:
+    write_hudi(tmp_path / "taxis", ROWS, record_key="id")
+    mark = HudiTable.open(tmp_path / "taxis").timeline.last_commit()
+    assert mark is not None
+    given = {
+        "spark": spark,
+        "mark": mark.completion_time,
+        "df": spark.createDataFrame([("a", "rome")], "id string, city string"),
+    }
+    pyhudi.enable(spark)
+    try:
+        assert run_examples("docs/reading", {"/tmp": str(tmp_path)}, given, with_spark=True)
+        path = str(tmp_path / "overwritten")
+        write_hudi(path, [{"id": "x", "day": "2023-01-01", "v": 1}], record_key="id", partition_by="day")
+        given["df"] = spark.createDataFrame([("a", "2025-01-01", 1)], "id string, day string, v long")
+        assert run_examples("docs/overwriting", {}, {**given, "path": path}, with_spark=True)
+    finally:
+        pyhudi.disable(spark)
+
+
+def test_the_example_of_sql_runs(spark: Any, tmp_path: Path) -> None:
+    places = {"type = 'mor')\n": f"type = 'mor') LOCATION '{tmp_path}/trips'\n"}
+    try:
+        assert run_examples("docs/sql", places, {"spark": spark, "pyhudi": pyhudi})
+    finally:
+        spark.sql("DROP TABLE IF EXISTS trips")
+        pyhudi.disable(spark)
+
+
+def test_the_examples_of_streaming_run(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "1.json").write_text('{"id": "a", "ts": 1}')
+    path = str(tmp_path / "trips")
+    write_hudi(path, [{"id": "x", "ts": 1}], record_key="id")
+    given = {
+        "spark": spark, "pyhudi": pyhudi, "path": path, "hudi_options": OPTIONS,
+        "events": spark.readStream.schema("id string, ts long").json(str(tmp_path / "events")),
+    }  # fmt: skip
+    try:
+        places = {"/data/trips": path, '"/checkpoints/trips")': f'"{tmp_path}/checkpoints")'}
+        assert run_examples("docs/streaming", places, given, with_spark=True)
+    finally:
+        for query in spark.streams.active:
+            query.processAllAvailable()
+            query.stop()
+        pyhudi.disable(spark)
+    assert HudiTable.open(path).scan().count() == 2

@@ -10,9 +10,19 @@ from dataclasses import dataclass
 from pyhudi.model.options.declare import option, part, row
 from pyhudi.model.options.spec import ON_READ, ON_READ_AND_WRITE
 
-__all__ = ["BEGIN", "DEFAULT_INCREMENTAL", "END", "METADATA", "SCHEMA_HISTORY", "IncrementalOptions", "QueryOptions"]
+__all__ = [
+    "AS_OF",
+    "BEGIN",
+    "DEFAULT_INCREMENTAL",
+    "END",
+    "METADATA",
+    "SCHEMA_HISTORY",
+    "IncrementalOptions",
+    "QueryOptions",
+]
 
 METADATA = "hoodie.metadata.enable"
+AS_OF = "as.of.instant"
 BEGIN = "hoodie.datasource.read.begin.instanttime"
 END = "hoodie.datasource.read.end.instanttime"
 
@@ -96,7 +106,7 @@ class QueryOptions:
         scopes=ON_READ,
     )
     as_of: str | None = option(
-        "as.of.instant", None, "Read the table as it was then: an instant time, a timestamp or a date.", scopes=ON_READ
+        AS_OF, None, "Read the table as it was then: an instant time, a timestamp or a date.", scopes=ON_READ
     )
     use_metadata: bool = option(
         METADATA,

@@ -60,8 +60,8 @@ class CleanResult:
 
     def __str__(self) -> str:
         done = [
-            f"clean {run.instant_time}: {run.files_deleted:,} files deleted{_and_partitions(run.partitions_removed)}"
-            f"{_since(run.earliest)}; {run.total_s:.2f} s"
+            f"clean {run.instant_time} (complete {run.completion_time}): {run.files_deleted:,} files deleted"
+            f"{_and_partitions(run.partitions_removed)}{_since(run.earliest)}; {run.total_s:.2f} s"
             for run in self.runs
         ]
         if done:

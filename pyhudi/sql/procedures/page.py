@@ -24,7 +24,7 @@ CALL show_timeline(path => '/lake/rides', filter => "action = 'clean'");
 From Python the same is a function, which returns an Arrow table:
 
 ```python
-pyhudi.call("show_commits", "/lake/rides", limit=5)
+len(pyhudi.call("show_commits", "/lake/rides", limit=5))  # → 2
 ```
 
 Names, arguments (by place or by name) and columns are those of Apache Hudi 1.2.0. `table` is a name, or a path. `limit`

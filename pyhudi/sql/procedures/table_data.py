@@ -8,6 +8,7 @@ from pyhudi.errors import ConfigError, CorruptFile
 from pyhudi.filegroup.partition_metadata import ensure_partition_metadata
 from pyhudi.model.filenames import PARTITION_METADATA_NAME, BaseFileName, LogFileName
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options.queries import AS_OF, BEGIN, END
 from pyhudi.sql.procedures.call import ProcedureCall
 from pyhudi.sql.procedures.procedure import Procedure, Rows
 from pyhudi.sql.session import SqlSession
@@ -135,10 +136,10 @@ def _scan(call: ProcedureCall) -> Scan:
         begin, end = call.text("begin_instance_time"), call.text("end_instance_time")
         if not begin or not end:
             raise ConfigError(f"{call.procedure}: an incremental copy needs begin_instance_time and end_instance_time.")
-        return call.table.scan(query_type=kind, begin=begin, end=end)
+        return call.table.scan(query_type=kind, options={BEGIN: begin, END: end})
     if kind not in ("snapshot", "read_optimized"):
         raise ConfigError(f"{call.procedure}: query_type is snapshot, read_optimized or incremental; found {kind!r}.")
-    return call.table.scan(query_type=kind, as_of=as_of)
+    return call.table.scan(query_type=kind, options={AS_OF: as_of} if as_of else None)
 
 
 def _session(call: ProcedureCall) -> SqlSession:
