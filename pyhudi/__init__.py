@@ -6,7 +6,8 @@
     pyhudi.write_hudi(path, data, record_key="id")        # Arrow, pandas or Spark data
     pyhudi.HudiTable.open(path).scan().to_arrow()
 
-Names are imported when they are used, so `import pyhudi` is light and needs no PySpark.
+Names are imported when they are used, so `import pyhudi` is light and needs no PySpark. It tells a Spark that this
+process starts later which Python has pyhudi (`spark/worker_python.py`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pyhudi.errors import (
     UnsupportedTable,
     WriteConflict,
 )
+from pyhudi.spark.worker_python import name_driver_python
 
 if TYPE_CHECKING:
     from pyhudi.actions.result import WriteResult
@@ -89,6 +91,9 @@ _HOME = {
     "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }
+
+
+name_driver_python()
 
 
 def __getattr__(name: str) -> object:

@@ -17,11 +17,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyhudi.errors import ConfigError
 from pyhudi.session.batches import HudiAwareReader, HudiAwareWriter
+from pyhudi.session.data_source import show_data_source
 from pyhudi.session.spark_calls import FORMATS, ORIGINALS
 from pyhudi.session.streams import HudiAwareStreamReader, HudiAwareStreamWriter
 from pyhudi.session.table_writer import HudiAwareTableWriter
 from pyhudi.spark import capabilities
-from pyhudi.spark.worker_python import name_own_python
+from pyhudi.spark.worker_python import is_on_connect, name_own_python
 
 __all__ = ["FORMATS", "disable", "enable"]
 
@@ -32,6 +33,8 @@ def enable(spark: SparkSession) -> None:
     """Let `format("hudi")` of this session's flavour mean PyHudi. Calling it again changes nothing."""
     session_class, frame_class = _classes(spark)
     name_own_python(spark)
+    if capabilities.PRESENT.has_data_sources:
+        show_data_source(spark)
     from pyhudi.session.sql_methods import hudi_aware_sql, hudi_aware_table
 
     with _lock:
@@ -52,9 +55,9 @@ def disable(spark: SparkSession) -> None:
             setattr(*place, ORIGINALS.pop(place))
 
 
-def _classes(spark: object) -> tuple[type, type]:
+def _classes(spark: SparkSession) -> tuple[type, type]:
     """The classes of this session and of its DataFrames."""
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_on_connect(spark):
         from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 

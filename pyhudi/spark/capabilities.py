@@ -10,10 +10,12 @@ docs/decisions/0013-spark-3.5-is-the-floor.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from inspect import signature
 
+import pyspark.sql
 from pyspark.sql import DataFrame, functions
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -61,6 +63,23 @@ class Capabilities:
     zones_schemas: bool
 
 
+def _has_module(name: str) -> bool:
+    """Whether `pyspark.sql` has a module of this name, without an import of the packages around it.
+
+    `importlib.util.find_spec` imports those, and `pyspark.sql.connect` refuses that without gRPC: under `python -c` it
+    ends the process without a word.
+    """
+    folders: Sequence[str] | None = pyspark.sql.__path__
+    package = "pyspark.sql"
+    for part in name.split("."):
+        package = f"{package}.{part}"
+        spec = PathFinder.find_spec(package, folders)
+        if spec is None:
+            return False
+        folders = spec.submodule_search_locations
+    return True
+
+
 def _found() -> Capabilities:
     gives_arrow = hasattr(DataFrame, "toArrow")
     return Capabilities(
@@ -69,10 +88,10 @@ def _found() -> Capabilities:
         takes_arrow=gives_arrow,
         gives_arrow=gives_arrow,
         lists_settings=gives_arrow,
-        has_classic_package=find_spec("pyspark.sql.classic") is not None,
-        has_data_sources=find_spec("pyspark.sql.datasource") is not None,
-        connect_takes_frames=find_spec("pyspark.sql.connect.sql_formatter") is not None,
-        limits_streams=find_spec("pyspark.sql.streaming.datasource") is not None,
+        has_classic_package=_has_module("classic"),
+        has_data_sources=_has_module("datasource"),
+        connect_takes_frames=_has_module("connect.sql_formatter"),
+        limits_streams=_has_module("streaming.datasource"),
         zones_schemas="timezone" in signature(to_arrow_schema).parameters,
     )
 

@@ -1,29 +1,77 @@
-"""Which Python runs the work that Spark hands to its workers.
+"""Which Python runs the work that Spark hands to its workers, and which one Spark asks for data sources.
 
 Spark starts `python3` of the PATH unless PYSPARK_PYTHON names another one. In a virtual environment that is not
 activated that is a Python without pyhudi, and whatever needs workers fails, while small writes of this process succeed.
 Where the workers are on this machine they can run this process's own Python, so there they do, unless the user has
-chosen one; spark.pyspark.python is such a choice, which Spark itself honours in spark-submit only. Source: tried on
-Spark 4.3, classic and Connect.
+chosen one; spark.pyspark.python is such a choice, which Spark itself honours in spark-submit only.
+
+The JVM looks for data sources once, with the Python that its environment names when it starts: PYSPARK_DRIVER_PYTHON,
+else PYSPARK_PYTHON, else `python3`. No setting of a session changes that, so `import pyhudi` sets the first of them,
+which says nothing to the workers of a classic session. Source: tried on Spark 4.0 to 4.3, classic and Connect.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["LOCAL_MASTER", "name_own_python"]
+__all__ = [
+    "DRIVER_PYTHON",
+    "LOCAL_MASTER",
+    "WORKER_PYTHON",
+    "asks_own_python",
+    "is_on_connect",
+    "may_run_own_python",
+    "name_driver_python",
+    "name_own_python",
+    "server_is_ours",
+]
 
+DRIVER_PYTHON = "PYSPARK_DRIVER_PYTHON"
+WORKER_PYTHON = "PYSPARK_PYTHON"
 LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)(?:,\d+)?\])?")
-_CHOSEN_BY_ENVIRONMENT = "PYSPARK_PYTHON"
+_PYTHON = re.compile(r"(python|pypy)[\d.]*(\.exe)?")  # PYSPARK_DRIVER_PYTHON often says jupyter, or ipython
 _CHOSEN_FOR_ALL = "spark.pyspark.python"
 _CHOSEN_FOR_SQL = "spark.sql.execution.pyspark.python"  # of one session, and read when work begins: never too late
 _SERVER_IS_OURS = "SPARK_LOCAL_REMOTE"  # PySpark's note that remote("local...") started the server from this process
+
+
+def _spark_has_started() -> bool:
+    """Whether this process has a JVM, or a Connect server of its own, whose environment can't be changed any more."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    has_jvm = "PYSPARK_GATEWAY_PORT" in os.environ or getattr(context, "_gateway", None) is not None
+    return has_jvm or _SERVER_IS_OURS in os.environ
+
+
+SPARK_CAME_FIRST = _spark_has_started()  # before `import pyhudi`
+
+
+def name_driver_python() -> None:
+    """Let a Spark that this process starts from now on look for data sources with this process's Python.
+
+    Nothing changes where the user has chosen a Python, or where `python3` is this one anyhow.
+    """
+    driver = os.environ.get(DRIVER_PYTHON)
+    if driver:
+        other_is_asked = _PYTHON.fullmatch(Path(driver).name) is None
+    else:
+        other_is_asked = WORKER_PYTHON not in os.environ and not _is_own_python("python3")
+    if other_is_asked and sys.executable:
+        os.environ[DRIVER_PYTHON] = sys.executable
+
+
+def asks_own_python(spark: SparkSession) -> bool:
+    """Whether it is certain that Spark looks for data sources with this process's Python."""
+    if SPARK_CAME_FIRST or (is_on_connect(spark) and not server_is_ours()):
+        return False
+    return _is_own_python(os.environ.get(DRIVER_PYTHON) or os.environ.get(WORKER_PYTHON) or "python3")
 
 
 def name_own_python(spark: SparkSession) -> None:
@@ -31,11 +79,36 @@ def name_own_python(spark: SparkSession) -> None:
 
     A Connect server that was started by somebody else may be on another machine, or in a container with other paths.
     """
-    if _CHOSEN_BY_ENVIRONMENT in os.environ or not sys.executable:
-        return
-    if type(spark).__module__.startswith("pyspark.sql.connect") and _SERVER_IS_OURS not in os.environ:
-        return
-    if spark.conf.get(_CHOSEN_FOR_SQL, None):
-        return
-    if LOCAL_MASTER.fullmatch(spark.conf.get("spark.master", None) or ""):
+    if may_run_own_python(spark) and not spark.conf.get(_CHOSEN_FOR_SQL, None):
         spark.conf.set(_CHOSEN_FOR_SQL, spark.conf.get(_CHOSEN_FOR_ALL, None) or sys.executable)
+
+
+def may_run_own_python(spark: SparkSession) -> bool:
+    """Whether the workers of a session are on this machine, and PYSPARK_PYTHON says nothing else."""
+    if WORKER_PYTHON in os.environ or not sys.executable or (is_on_connect(spark) and not server_is_ours()):
+        return False
+    return LOCAL_MASTER.fullmatch(spark.conf.get("spark.master", None) or "") is not None
+
+
+def is_on_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def server_is_ours() -> bool:
+    """Whether the server of Connect sessions is one that this process has started."""
+    return _SERVER_IS_OURS in os.environ
+
+
+def _is_own_python(command: str) -> bool:
+    """Whether a command starts this process's Python with this process's packages.
+
+    The Python of a virtual environment is a link to the one that it was made with, which has other packages.
+    """
+    path = shutil.which(command)
+    if path is None or not sys.executable:
+        return False
+    return _place(path) == _place(sys.executable)
+
+
+def _place(executable: str) -> tuple[str, str]:
+    return os.path.realpath(os.path.dirname(executable)), os.path.realpath(executable)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from pyhudi.spark import capabilities, exchange
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.routing import numbers_by_partition, routed
 from pyhudi.spark.session import hudi_and_store_options, hudi_options, settings_read_once, store_options
+from tests.support.source import ROOT
 from tests.support.spark.frames import OPERATION, OPTIONS, rows
 from tests.support.spark.lacking import NEEDS, WITHOUT, missing
 from tests.support.spark.sessions import FLAVOUR
@@ -168,6 +171,18 @@ def files_of(path: str) -> list[tuple[str, int]]:
     """Of each file group in the order of the partitions: its partition and how many log files it has."""
     files = pyhudi.HudiTable.open(path).files()
     return sorted((row["partition_path"], row["log_files"]) for row in files.to_pylist())
+
+
+# ---- what is there, without gRPC -------------------------------------------------------------------------------------
+
+
+def test_a_spark_without_grpc_can_be_enabled_where_there_is_no_script() -> None:
+    lacks_grpc = "import sys; sys.modules['grpc'] = None; "
+    looks = "import pyhudi; pyhudi.enable; from pyhudi.spark.capabilities import PRESENT; print(PRESENT)"
+
+    played = subprocess.run([sys.executable, "-c", lacks_grpc + looks], capture_output=True, text=True, cwd=ROOT)
+
+    assert played.stdout.strip() == str(capabilities.PRESENT), played.stderr
 
 
 # ---- what can't be there ---------------------------------------------------------------------------------------------
