@@ -13,7 +13,7 @@ process starts later which Python has pyhudi (`spark/worker_python.py`).
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pyhudi.errors import (
     ConfigError,
@@ -91,6 +91,7 @@ _HOME = {
     "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }
+_NEED_PYSPARK = ("disable", "enable", "write_batches_to")
 
 
 name_driver_python()
@@ -101,8 +102,24 @@ def __getattr__(name: str) -> object:
         return import_module("pyhudi.sql")  # a package that can be called
     if name not in _HOME:
         raise AttributeError(f"module 'pyhudi' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    try:
+        return getattr(import_module(_HOME[name]), name)
+    except ModuleNotFoundError as error:
+        if name not in _NEED_PYSPARK or (error.name or "").partition(".")[0] != "pyspark":
+            raise
+        return _needs_pyspark(name)
+
+
+def _needs_pyspark(name: str) -> object:
+    """What stands for a function where PySpark is not installed: `help(pyhudi)` and completion look at every name."""
+
+    def function(*arguments: object, **named: object) -> NoReturn:
+        raise ConfigError(f"pyhudi.{name} needs PySpark, which is not installed: pip install 'pyhudi[spark]'.")
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{name} needs PySpark, which is not installed: pip install 'pyhudi[spark]'."
+    return function
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

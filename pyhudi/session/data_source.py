@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.session.spark_calls import spark_reader, spark_sql
 from pyhudi.spark import worker_python
+from pyhudi.spark.worker_python import LOCAL_MASTER
 
 __all__ = ["show_data_source"]
 
@@ -53,29 +54,34 @@ def _is_known(spark: SparkSession) -> bool:
 
 def _unknown(spark: SparkSession) -> str:
     if not worker_python.is_on_connect(spark):
-        what_to_do = "before the first session of this process is made"
+        when = "before the first session of this process is made"
     elif worker_python.server_is_ours():
-        what_to_do = "before the session is made; `import pyhudi` above that line does it"
+        when = "before the session is made; `import pyhudi` above that line does it"
     else:
-        what_to_do = "in the environment of the Connect server before it starts"
+        when = "in the environment of the Connect server before it starts"
+    variable, python = _python_of_lookup(spark)
     return (
-        f"Spark does not know the data source hudi: it asked {_asked(spark)} for it, which has no pyhudi. Reading and "
+        f"Spark does not know the data source hudi: it looked for it with {python}, which has no pyhudi. Reading and "
         "writing paths by format('hudi') works in this session; CREATE TABLE ... USING hudi, saveAsTable, writeTo and "
-        "streams from or into tables may not. Set PYSPARK_PYTHON to a Python that has pyhudi (here "
-        f"os.environ['PYSPARK_PYTHON'] = {sys.executable!r}) {what_to_do}."
+        f"streams from or into tables may not. Set {variable} to a Python that has pyhudi (here "
+        f"os.environ[{variable!r}] = {sys.executable!r}) {when}."
     )
 
 
-def _asked(spark: SparkSession) -> str:
-    """The Python that the JVM looks for data sources with, as far as its environment can be seen from here."""
-    looked_at = (worker_python.DRIVER_PYTHON, worker_python.WORKER_PYTHON)
+def _python_of_lookup(spark: SparkSession) -> tuple[str, str]:
+    """The variable that names the Python with which the JVM looks for data sources, and that Python in words.
+
+    Only a session whose tasks run in the JVM of its driver can tell what that one's environment is.
+    """
+    driver, worker = worker_python.DRIVER_PYTHON, worker_python.WORKER_PYTHON
     row = None
     with suppress(Exception):  # a server may forbid it
-        columns = [f"java_method('java.lang.System', 'getenv', '{name}')" for name in (*looked_at, "PATH")]
-        row = spark_sql(spark, f"SELECT {', '.join(columns)}").first()
+        if LOCAL_MASTER.fullmatch(spark.conf.get("spark.master", None) or ""):
+            columns = [f"java_method('java.lang.System', 'getenv', '{name}')" for name in (driver, worker, "PATH")]
+            row = spark_sql(spark, f"SELECT {', '.join(columns)}").first()
     if row is None:
-        return f"the Python that {looked_at[0]} or {looked_at[1]} names where it runs, or else python3 of its PATH"
-    driver, worker, path = row
-    if driver or worker:
-        return f"{driver or worker} (of {looked_at[0] if driver else looked_at[1]})"
-    return f"python3 of its PATH ({path})"
+        return worker, f"the Python that {driver} or {worker} names in its environment, or else python3 of its PATH"
+    for variable, python in zip((driver, worker), row, strict=False):
+        if python != "null":  # the text is Java's
+            return variable, f"{python}, which {variable} names"
+    return worker, f"python3 of its PATH ({row[2]})"

@@ -91,6 +91,7 @@ def may_run_own_python(spark: SparkSession) -> bool:
 
 
 def is_on_connect(spark: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 

@@ -45,6 +45,39 @@ def test_the_front_desk_works_where_pyspark_is_not():
     assert done.stdout.strip() == "ok", done.stderr
 
 
+LOOKED_AT = """
+import sys
+for name in sys.argv[1:]:
+    sys.modules[name] = None  # as if it were not installed
+import pydoc, rlcompleter, pyhudi
+completer = rlcompleter.Completer({"pyhudi": pyhudi})
+found = []
+while (text := completer.complete("pyhudi.", len(found))) is not None:
+    found.append(text.removeprefix("pyhudi.").rstrip("()"))
+text = pydoc.plain(pydoc.render_doc(pyhudi))
+shown = [name for name in pyhudi.__all__ if name in text or name == "__version__"]  # pydoc says VERSION
+print(sorted(found), sorted(dir(pyhudi)), shown)
+"""
+
+
+@pytest.mark.parametrize("lacking", [(), ("pyspark",), ("pyspark", "duckdb", "pandas", "grpc")], ids="-".join)
+def test_help_and_completion_show_the_public_names_and_nothing_else_whatever_is_installed(lacking):
+    command = [sys.executable, "-c", LOOKED_AT, *lacking]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    names = sorted(pyhudi.__all__)
+    assert done.stdout.strip() == f"{[name for name in names if not name.startswith('_')]} {names} {names}"
+
+
+@pytest.mark.parametrize("name", ["disable", "enable", "write_batches_to"])
+def test_what_needs_pyspark_says_so_when_it_is_called_without(name):
+    code = f"import sys; sys.modules['pyspark'] = None; from pyhudi import ConfigError, {name}\ntry: {name}(None)\n"
+    code += "except ConfigError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    expected = f"pyhudi.{name} needs PySpark, which is not installed: pip install 'pyhudi[spark]'."
+    assert done.stdout.strip() == expected, done.stderr
+
+
 def test_the_version_is_the_one_of_the_project_file():
     text = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{pyhudi.__version__}"' in text
