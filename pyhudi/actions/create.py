@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
+from pyhudi.index.chosen import chosen_buckets
 from pyhudi.keygen import KEY_GENERATORS, generator_name
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
@@ -124,6 +125,7 @@ def new_table(options: WriteOptions, create_schema: str | None = None) -> NewTab
         create_schema=create_schema,
         cdc_enabled=options.cdc_enabled,
         cdc_logging_mode=options.cdc_logging_mode,
+        buckets=chosen_buckets(options),
     )
 
 

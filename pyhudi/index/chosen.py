@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pyhudi.errors import ConfigError
 from pyhudi.index import INDEXES
 from pyhudi.index.base import Index, IndexSettings
+from pyhudi.model.buckets import TableBuckets, engine_of_index
 from pyhudi.model.options import WriteOptions
 
-__all__ = ["chosen_index", "index_class", "index_name"]
+__all__ = ["chosen_buckets", "chosen_index", "index_class", "index_name"]
 
 
 def index_name(options: WriteOptions) -> str:
@@ -30,6 +31,13 @@ def index_class(options: WriteOptions) -> type[Index]:
     name = options.index_type
     known = ":" in name or name in INDEXES.aliases or name.upper() in INDEXES.entries
     return _loaded(index_name(options)) if known else Index
+
+
+def chosen_buckets(options: WriteOptions) -> TableBuckets | None:
+    """How the options make buckets of file groups; None for another index."""
+    if engine_of_index(options.index_type) is None:
+        return None
+    return TableBuckets(options.bucket_num, options.buckets.consistent, options.bucket_hash_fields)
 
 
 def chosen_index(options: WriteOptions, record_key_fields: Sequence[str] = ()) -> Index:

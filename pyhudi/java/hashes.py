@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyhudi.arrow.buffers import buffer_numbers
 from pyhudi.errors import ConfigError
 
-__all__ = ["bucket_ids", "bucket_text", "java_string_hash"]
+__all__ = ["bucket_hashes", "bucket_ids", "bucket_text", "java_string_hash"]
 
 _BLOCK = 8192
 _31 = np.uint32(31)
@@ -98,13 +98,18 @@ def bucket_ids(record_keys: pa.Array, hash_fields: Sequence[str], num_buckets: i
     """
     if num_buckets < 1:
         raise ConfigError(f"A bucket index needs at least 1 bucket, found {num_buckets}.")
+    return (bucket_hashes(record_keys, hash_fields) % np.uint32(num_buckets)).astype(np.int32)
+
+
+def bucket_hashes(record_keys: pa.Array, hash_fields: Sequence[str]) -> npt.NDArray[np.uint32]:
+    """What `bucket_ids` divides by the number of buckets."""
     if isinstance(record_keys, pa.ChunkedArray):
         record_keys = record_keys.combine_chunks()
     hashes = _list_hash(java_string_hash(record_keys)[None, :])
     at = _composite(record_keys)
     if len(at):
         hashes[at] = _composite_hashes(record_keys.take(pa.array(at)), frozenset(hash_fields))
-    return ((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(num_buckets)).astype(np.int32)
+    return hashes & np.uint32(0x7FFFFFFF)
 
 
 def bucket_text(record_keys: pa.Array | pa.ChunkedArray, hash_fields: Sequence[str]) -> pa.Array:

@@ -22,6 +22,7 @@ __all__ = [
     "LOCK_FILE_NAME",
     "METADATA_TABLE_FOLDER",
     "META_FOLDER",
+    "PARTITION_BUCKETS_FOLDER",
     "PARTITION_METADATA_NAME",
     "PARTITION_METADATA_NAMES",
     "PROPERTIES_BACKUP_PATH",
@@ -58,6 +59,7 @@ HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
 INDEX_DEFINITIONS_PATH = ".hoodie/.index_defs/index.json"
 LOCK_FILE_NAME = "lock"
 _HASHING_FOLDER = ".hoodie/.bucket_index/consistent_hashing_metadata"
+PARTITION_BUCKETS_FOLDER = ".hoodie/.bucket_index/partition_bucket_index_meta/configs"  # rules of Hudi 1.1 and later
 
 PARTITION_METADATA_NAME = ".hoodie_partition_metadata"
 # In the order in which a reader looks for them.

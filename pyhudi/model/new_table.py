@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE
 from pyhudi.model.checksum import CHECKSUM_KEY, table_checksum
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES, USER_PROVIDED, key_generator_type
@@ -72,6 +73,7 @@ class NewTable:
     create_schema: str | None = None
     cdc_enabled: bool = False
     cdc_logging_mode: str = DATA_BEFORE_AFTER
+    buckets: TableBuckets | None = None
 
 
 def new_table_properties(table: NewTable) -> dict[str, str]:
@@ -115,6 +117,8 @@ def new_table_properties(table: NewTable) -> dict[str, str]:
     if table.ordering_fields:
         key = "hoodie.table.ordering.fields" if version >= 9 else "hoodie.table.precombine.field"
         properties[key] = ",".join(table.ordering_fields)
+    if table.buckets is not None:
+        properties |= table.buckets.properties()
     if table.create_schema:
         properties["hoodie.table.create.schema"] = table.create_schema
     properties |= _key_generator(table)

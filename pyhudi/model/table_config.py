@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timezone, tzinfo
 
 from pyhudi.errors import ConfigError, CorruptFile, UnsupportedTable
+from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.change_logs import CDC_ENABLED, DATA_BEFORE_AFTER, LOGGING_MODE, LOGGING_MODES, logging_mode
 from pyhudi.model.key_generator_names import USER_PROVIDED, key_generator_type
 from pyhudi.model.merge_mode import infer_merge_mode
@@ -194,6 +195,11 @@ class TableConfig:
     def keygen_properties(self) -> dict[str, str]:
         """Stored settings of the key generator, `hoodie.keygen.timebased.*` and its older spellings."""
         return {key: value for key, value in self.properties.items() if key.startswith(_KEYGEN_PREFIXES)}
+
+    @property
+    def buckets(self) -> TableBuckets | None:
+        """How its file groups are buckets; None where the properties don't say so. Tables of Hudi never do."""
+        return TableBuckets.of(self.properties)
 
     # Merging
 

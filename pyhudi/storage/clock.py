@@ -53,6 +53,9 @@ class SystemClock:
         return str(uuid.uuid4())
 
 
+_FIRST_UUID = 0xA << 124  # an id of eight digits would name a bucket
+
+
 class FixedClock:
     """A clock for tests: moves only when it is read (by `step_ms`) or slept on; its ids are numbered.
 
@@ -89,7 +92,7 @@ class FixedClock:
     def new_uuid(self) -> str:
         with self._lock:
             self._uuids += 1
-            return str(uuid.UUID(int=self._uuids, version=4))
+            return str(uuid.UUID(int=_FIRST_UUID + self._uuids, version=4))
 
     def advance(self, milliseconds: int) -> None:
         """Move the time, also backwards, as a machine's clock may."""

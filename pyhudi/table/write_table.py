@@ -26,6 +26,7 @@ from pyhudi.actions.runner import run
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
+from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
@@ -129,8 +130,10 @@ def change_table(
     if meta.config.is_merge_on_read and not isinstance(change, DeletePartitions):
         change = replace(change, kind=ActionKind.DELTACOMMIT)
     lock = table_lock(options, storage, clock)
-    change.schedule(ActionContext(meta, engine, options, lock, clock))  # what can be refused is refused first
-    context, undone = ready(meta, engine, options, clock)
+    asked = ActionContext(meta, engine, options, lock, clock)
+    asked = with_table_index(asked) if isinstance(change, ChangeRows) else asked
+    change.schedule(asked)  # what can be refused is refused first
+    context, undone = ready(meta, engine, asked.options, clock)
     return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
 
 
@@ -143,7 +146,11 @@ def _write(
     clock: Clock,
 ) -> WriteResult:
     context, undone = ready(meta, engine, options, clock)
-    return _run(_action(operation, frame, options, meta), context, undone, frame)
+    if options.operation.lower() == "insert_overwrite_table":
+        with buckets_changed(context):
+            return _run(_action(operation, frame, options, meta), context, undone, frame)
+    context = with_table_index(context)
+    return _run(_action(operation, frame, context.options, meta), context, undone, frame)
 
 
 def _checked_text(frame: Frame) -> Frame:

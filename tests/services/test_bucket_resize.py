@@ -16,10 +16,11 @@ from pyhudi.model.instant import ActionKind
 from pyhudi.services.cluster.buckets import merge_runs, split_values
 from pyhudi.services.cluster.staleness import StalePlan
 from pyhudi.timeline.write import TimelineWriter
+from pyhudi.view.file_system_view import FileSystemView
 from tests.support.sweeps import examples
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.merge_on_read import VERSIONS
-from tests.support.tables.rings import ENGINE, RESIZE, many, resized, ringed, rings
+from tests.support.tables.rings import ENGINE, RESIZE, as_hudi_stores_it, many, resized, ringed, rings
 from tests.support.tables.versioned import take_to
 
 MERGE = {**RESIZE, "bucket_index_min_num_buckets": "2"}
@@ -139,6 +140,9 @@ def test_other_hash_fields_are_noticed_before_rows_get_lost() -> None:
     for rows in (many(2), many(40)):
         table = ringed(**options)
         table.upsert(*rows)
+        with pytest.raises(ConfigError, match=r"hash\.field=v, but the file groups of the table 'trips' are buckets"):
+            resized(table, bucket_index_hash_field="v")
+        as_hudi_stores_it(table.storage)
         with pytest.raises(TableError, match=r"same hoodie\.bucket\.index\.hash\.field"):
             resized(table, bucket_index_hash_field="v")
         assert table.rows() == rows
@@ -152,8 +156,15 @@ def test_other_hash_fields_are_noticed_before_rows_get_lost() -> None:
 def test_other_strategies_do_not_take_rows_out_of_their_buckets(engine: str, options: dict[str, str]) -> None:
     table = ringed(index_bucket_engine=engine)
     table.upsert(*many(10))
-    if engine == "CONSISTENT_HASHING" and not options:
-        return  # nothing tells such a table from others, but its index options
+    if engine == "CONSISTENT_HASHING":
+        table.cluster(**options)
+        assert table.rows() == many(10)
+        assert {f"{node.file_id}" for path in "xy" for node in rings(table, path)[-1].nodes} >= {
+            s.group.file_id for s in FileSystemView.load(table.meta).all_slices()
+        }
+        as_hudi_stores_it(table.storage)
+        if not options:
+            return  # nothing tells such a table from others, but its index options
     with pytest.raises(ConfigError, match="are buckets of its index"):
         table.cluster(**options)
     with pytest.raises(ConfigError, match="give these options with it"):

@@ -20,6 +20,7 @@ from pyhudi.services.cluster.staleness import StalePlan, check_fresh
 from pyhudi.storage.clock import FixedClock, SystemClock
 from tests.support.tables.clustered import ROWS, TYPES, Clustered, made
 from tests.support.tables.merge_on_read import VERSIONS
+from tests.support.tables.rings import as_hudi_stores_it
 from tests.support.tables.small import Row, TestTable, rows_of
 
 META = ("_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path", "id", "v")
@@ -343,7 +344,7 @@ BUCKET_LIKE = "00000001-5e7c-4a1b-9c2d-000000000000"
 @pytest.mark.parametrize("others", [(), ("abcdef01-5e7c-4a1b-9c2d-000000000000",)])
 def test_file_groups_are_buckets_when_all_of_them_have_such_ids(others: tuple[str, ...]) -> None:
     table = Clustered()
-    for number, file_id in enumerate((BUCKET_LIKE, *others)):
+    for number, file_id in enumerate((*others, BUCKET_LIKE)):
         table.clock = Ids(file_id)
         table.write("bulk_insert", rows_of((f"k{number}", "x", 1, number)), bulkinsert_shuffle_parallelism="1")
     assert {path.split("/")[1][:8] for path in table.data_files()} == {i[:8] for i in (BUCKET_LIKE, *others)}
@@ -379,6 +380,7 @@ def test_rows_that_only_log_files_hold_do_not_make_more_file_groups_than_planned
     for start in (0, 400):
         table.upsert(*((f"k{n:04d}", "x", 1, n) for n in range(start, start + 400)))
     size = sum(info.size_bytes for info in table.storage.walk("x") if ".log." in info.name)
+    as_hudi_stores_it(table.storage)
     result = table.cluster(index_type="SIMPLE", clustering_plan_strategy_target_file_max_bytes=str(size // 2 + 1))
 
     assert result.runs[0].files_written <= 2

@@ -5,25 +5,35 @@ Source: docs/architecture.md, "How an upsert flows"; docs/formats/indexes.md, "F
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
+from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
+from pyhudi.errors import ConfigError, UnsupportedTable
 from pyhudi.filegroup.appended_keys import AppendedKeys
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.index.base import Index, Lookup, PartitionRows
-from pyhudi.index.chosen import chosen_index, index_class
+from pyhudi.index.chosen import chosen_buckets, chosen_index, index_class, index_name
+from pyhudi.index.stored_buckets import bucket_engine, bucket_sample, newest_groups
 from pyhudi.keygen import KeyGenerator
+from pyhudi.locks import hold
 from pyhudi.metadata.record_lookup import RecordLookup, open_record_lookup
+from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, TableBuckets
+from pyhudi.model.file_group import FileGroupId
+from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.view.file_system_view import FileSystemView, load_replaced_groups
 
-__all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index"]
+__all__ = ["appended_keys", "lookup_of", "stored_slices", "table_index", "with_table_index"]
 
 
 def table_index(context: ActionContext) -> Index:
@@ -31,6 +41,99 @@ def table_index(context: ActionContext) -> Index:
     index = chosen_index(context.options, context.meta.config.record_key_fields)
     index.check_table(context.meta.config, context.meta.storage.root)
     return index
+
+
+def with_table_index(context: ActionContext) -> ActionContext:
+    """The same with the index of the table where its file groups are buckets, so that a key has one place.
+
+    What properties say counts; tables of Hudi say it by their file groups. Raises ConfigError for options that say
+    otherwise, and where nothing tells how many buckets there are; UnsupportedTable for partitions with own numbers.
+    """
+    buckets = context.meta.config.buckets or _stored_buckets(context)
+    if buckets is None:
+        return context
+    options = context.options
+    if buckets.is_consistent and index_class(options).lists_file_groups:
+        return context  # the number is that of new partitions
+    return replace(
+        context,
+        options=replace(
+            options,
+            index_type="BUCKET",
+            bucket_num=buckets.number,
+            bucket_hash_fields=buckets.hash_fields or options.bucket_hash_fields,
+            buckets=replace(options.buckets, consistent=buckets.is_consistent),
+        ),
+    )
+
+
+def _stored_buckets(context: ActionContext) -> TableBuckets | None:
+    """What the file groups and their keys say, None for no buckets."""
+    meta, options = context.meta, context.options
+    given, groups = chosen_buckets(options), newest_groups(meta)
+    if not groups:
+        return None
+    engine = bucket_engine(meta, groups, is_expected=given is not None)
+    if engine is None and (given is None or given.is_consistent):
+        return None  # a ring says itself what is none of its nodes
+    if engine is None or (INDEX_TYPE in options.explicit if given is None else given.engine != engine):
+        stored = "no buckets" if engine is None else f"buckets of the engine {engine}"
+        raise ConfigError(
+            f"{meta.storage.root}: the options name the index {index_name(options)}, but the table's file groups are "
+            f"{stored}, such as {groups[0].file_id} in partition {groups[0].partition_path!r}. Rows would be stored "
+            f"twice. Leave {INDEX_TYPE} and {ENGINE} out, or write the table anew by insert_overwrite_table. Nothing "
+            "was written."
+        )
+    if engine == "CONSISTENT_HASHING":
+        return given or TableBuckets(options.bucket_num, is_consistent=True)
+    return TableBuckets(_stored_number(given is not None, groups, context), hash_fields=options.bucket_hash_fields)
+
+
+def _stored_number(is_given: bool, groups: Sequence[FileGroupId], context: ActionContext) -> int:
+    """How many buckets each partition has, which the keys in them tell."""
+    meta, options, root = context.meta, context.options, context.meta.storage.root
+    if meta.storage.list(PARTITION_BUCKETS_FOLDER):
+        raise UnsupportedTable(
+            f"{root}: its partitions have their own numbers of buckets ({PARTITION_BUCKETS_FOLDER}), which this "
+            "release does not write. Nothing was written."
+        )
+    keygen = None if meta.config.populate_meta_fields else table_keygen(context, PROBE_TIME)
+    fields = options.bucket_hash_fields or meta.config.record_key_fields
+    sample = bucket_sample(meta, groups, stored_slices(keygen, context), fields)
+    number = options.bucket_num if is_given or NUMBER in options.explicit else sample.number()
+    if number is None:
+        raise ConfigError(
+            f"{root}: the table's file groups are buckets, and nothing says how many a partition has. Give {NUMBER} as "
+            "it was when they were written. Nothing was written."
+        )
+    if not sample.fits(number):
+        stored = sample.number()
+        count = "another number of them" if stored is None else f"{stored} of them"
+        raise ConfigError(
+            f"{root}: {NUMBER}={number}, but the stored keys are in buckets as with {count}. Keys would be stored "
+            f"twice. Write with the number (and {HASH_FIELDS}) that the table was made with, or write the table anew "
+            "by insert_overwrite_table. Nothing was written."
+        )
+    return number
+
+
+@contextmanager
+def buckets_changed(context: ActionContext) -> Iterator[None]:
+    """The block replaces all file groups: the table stores how the new ones are buckets.
+
+    The old word goes before, and the new one comes after: in between, and after a crash, the file groups tell.
+    """
+    meta, buckets = context.meta, chosen_buckets(context.options)
+    if buckets == meta.config.buckets:
+        yield
+        return
+    if meta.config.buckets is not None:
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            update_table_config(meta.storage, {}, BUCKET_KEYS, context.clock)
+    yield
+    if buckets is not None:
+        with hold(context.lock, context.options.lock.wait_timeout_s):
+            update_table_config(meta.storage, buckets.properties(), (), context.clock)
 
 
 def lookup_of(

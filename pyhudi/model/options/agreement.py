@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, engine_of_index
 from pyhudi.model.change_logs import CDC_ENABLED, LOGGING_MODE
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
@@ -21,6 +22,7 @@ from pyhudi.model.options.merging import (
     PAYLOAD_CLASS,
     STRATEGY_ID,
 )
+from pyhudi.model.options.operation import OPERATION
 from pyhudi.model.options.spec import text_of
 from pyhudi.model.options.table import BASE_FILE_FORMAT, TABLE_NAME, TableOptions
 
@@ -49,6 +51,7 @@ def keep_to_table(given: Mapping[str, str], explicit: frozenset[str], table: Tab
                 f"change this; leave the option out, or write to another path."
             )
         result[key] = str(value) if key == PARTITION_FIELDS and _says_more(value, fact) else fact
+    result |= _buckets(given, explicit, table)
     if not _says_its_mode_each_time(table):
         if table.ordering_fields or table.record_merge_mode == CUSTOM:
             _check_merging(given, explicit, table)
@@ -95,6 +98,34 @@ def _facts(table: TableConfig) -> dict[str, str]:
         facts[_CONSISTENT_TIMESTAMPS] = "true"
     if table.ordering_fields:
         facts[ORDERING_FIELDS] = text_of(table.ordering_fields)
+    return facts
+
+
+def _buckets(given: Mapping[str, str], explicit: frozenset[str], table: TableConfig) -> dict[str, str]:
+    """The index options of a table whose file groups are buckets. Only a write that replaces all of them may say
+    something else; rings begin with the number of buckets that a write says.
+    """
+    stored, said = table.buckets, {key: given[key] for key in BUCKET_KEYS if key in given and key in explicit}
+    if stored is None or (said and given.get(OPERATION, "").lower() == "insert_overwrite_table"):
+        return {}
+    facts = stored.properties()
+    engine = engine_of_index(said.get(INDEX_TYPE, "BUCKET"))
+    wrong = [INDEX_TYPE] if engine is None or engine not in ("", stored.engine) else []
+    if said.get(ENGINE, stored.engine).upper() != stored.engine:
+        wrong.append(ENGINE)
+    if stored.is_consistent:
+        facts |= {key: text for key, text in said.items() if key == NUMBER}
+    elif said.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
+        wrong.append(NUMBER)
+    fields = ",".join(stored.hash_fields or table.record_key_fields)
+    if said.get(HASH_FIELDS, fields) not in (fields, ""):
+        wrong.append(HASH_FIELDS)
+    if wrong:
+        raise ConfigError(
+            f"{wrong[0]}={said[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
+            f"{', '.join(f'{key}={text}' for key, text in stored.properties().items())}. Rows would be stored twice. "
+            f"Leave the option out, or write the table anew by insert_overwrite_table."
+        )
     return facts
 
 

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyhudi.errors import ConfigError
+from pyhudi.model.buckets import ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, engine_of_index
 from pyhudi.model.options.declare import Values, computed, option, own_texts, parse, row
 from pyhudi.model.options.spec import Kind
 
 __all__ = ["INDEX_TYPE", "BucketOptions", "IndexOptions", "bucket_options", "index_options"]
 
-INDEX_TYPE = "hoodie.index.type"
 _NUM_MIN = "hoodie.bucket.index.min.num.buckets"
 _NUM_MAX = "hoodie.bucket.index.max.num.buckets"
-_CONSISTENT = ("CONSISTENT_BUCKET", "HoodieSparkConsistentBucketIndex")
 
 _SIMPLE_MOVES = row(
     "hoodie.simple.index.update.partition.path", True, "GLOBAL_SIMPLE: a row whose partition changed moves."
@@ -31,7 +30,7 @@ _RECORD_MOVES = row(
     "GLOBAL_RECORD_LEVEL_INDEX: a row whose partition changed moves.",
 )
 _BUCKET_ENGINE = row(
-    "hoodie.index.bucket.engine",
+    ENGINE,
     "SIMPLE",
     "BUCKET: SIMPLE has a fixed number of buckets; CONSISTENT_HASHING, for merge-on-read tables, begins with "
     "`hoodie.bucket.index.num.buckets` in each partition and lets clustering split and merge them.",
@@ -57,14 +56,15 @@ class IndexOptions:
     )
     update_partition_path: Mapping[str, bool] = computed(dict, _SIMPLE_MOVES, _BLOOM_MOVES, _RECORD_MOVES)
     bucket_num: int = option(
-        "hoodie.bucket.index.num.buckets",
+        NUMBER,
         256,
-        "BUCKET: buckets of each partition; fixed for the life of the table unless they are consistently hashed.",
+        "BUCKET: buckets of each partition; fixed for the life of the table, which stores it. Those that are "
+        "consistently hashed begin so.",
         keyword="buckets",
         minimum=1,
     )
     bucket_hash_fields: tuple[str, ...] = option(
-        "hoodie.bucket.index.hash.field",
+        HASH_FIELDS,
         (),
         "BUCKET: key fields that choose the bucket; the record key when not given.",
     )
@@ -129,7 +129,7 @@ def index_options(values: Values) -> IndexOptions:
     options = parse(IndexOptions, values)
     return replace(
         options,
-        index_type="BUCKET" if _is_consistent(options.index_type) else options.index_type,
+        index_type="BUCKET" if engine_of_index(options.index_type) else options.index_type,
         update_partition_path={
             "GLOBAL_SIMPLE": values.flag(_SIMPLE_MOVES),
             "GLOBAL_BLOOM": values.flag(_BLOOM_MOVES),
@@ -145,9 +145,4 @@ def bucket_options(values: Values) -> BucketOptions:
     if options.num_min is not None and options.num_max is not None and options.num_min > options.num_max:
         raise ConfigError(f"{_NUM_MIN}={options.num_min} is more than {_NUM_MAX}={options.num_max}.")
     by_engine = values.text(_BUCKET_ENGINE) == "CONSISTENT_HASHING"
-    return replace(options, consistent=by_engine or _is_consistent(parse(IndexOptions, values).index_type))
-
-
-def _is_consistent(index_type: str) -> bool:
-    """Does the index type itself say that buckets are nodes of a ring?"""
-    return index_type.rpartition(".")[2] in _CONSISTENT
+    return replace(options, consistent=by_engine or bool(engine_of_index(parse(IndexOptions, values).index_type)))

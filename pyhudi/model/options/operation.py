@@ -14,6 +14,7 @@ from pyhudi.model.options.spec import text_of
 from pyhudi.model.options.streaming import sink_checkpoint
 
 __all__ = [
+    "OPERATION",
     "CommitOptions",
     "OperationOptions",
     "OwnOptions",
@@ -22,7 +23,7 @@ __all__ = [
     "operation_options",
 ]
 
-_OPERATION = "hoodie.datasource.write.operation"
+OPERATION = "hoodie.datasource.write.operation"
 
 _DROP_DUPLICATES = row(
     "hoodie.datasource.write.insert.drop.duplicates",
@@ -42,7 +43,7 @@ class OperationOptions:
     """`extra_metadata`: what the caller puts into the commit, by key."""
 
     operation: str = option(
-        _OPERATION,
+        OPERATION,
         "upsert",
         "What the write does. Without a record key the default is bulk_insert.",
         choices=(
@@ -228,7 +229,7 @@ def operation_options(values: Values, given: Mapping[str, object]) -> OperationO
     prefix = values.given.get(_METADATA_PREFIX.key, "_")
     return replace(
         options,
-        operation="bulk_insert" if keyless and not values.is_given(_OPERATION) else options.operation,
+        operation="bulk_insert" if keyless and not values.is_given(OPERATION) else options.operation,
         combine_before_bulk_insert=options.combine_before_insert,
         insert_dup_policy="drop" if values.flag(_DROP_DUPLICATES) else options.insert_dup_policy,
         extra_metadata={

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyhudi.formats.hash_ring import decode_ring
+from pyhudi.model.buckets import BUCKET_KEYS
+from pyhudi.storage.base import Storage
+from pyhudi.timeline.table_properties import update_table_config
 from tests.support.tables.clustered import Clustered
 from tests.support.tables.small import Row
 
@@ -35,6 +38,11 @@ RESIZE = {
     "SparkConsistentBucketClusteringPlanStrategy",
 }
 SPLIT = {**RESIZE, "parquet_max_file_size": "1", "bucket_index_max_num_buckets": "6"}
+
+
+def as_hudi_stores_it(storage: Storage) -> None:
+    """Take out of a table's properties what Hudi's tables don't say: that its file groups are buckets."""
+    update_table_config(storage, {}, BUCKET_KEYS)
 
 
 def resized(table: Clustered, **options: Any) -> Any:
