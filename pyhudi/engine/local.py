@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
@@ -113,19 +112,21 @@ class _ReaderPart:
 
 
 class _Once(Generic[Result]):
-    """A value computed by the first who asks, kept for the others."""
+    """A value computed by the first who asks, kept for the others; so is what it raises."""
 
     def __init__(self, compute: Callable[[], Result]) -> None:
         self._compute = compute
-        self._lock = Lock()
-
-    @cached_property
-    def _value(self) -> Result:
-        return self._compute()
+        self._lock = Lock()  # of this value alone: computing it may read a stream that waits for another one
+        self._outcome = Future[Result]()
 
     def __call__(self) -> Result:
         with self._lock:
-            return self._value
+            if not self._outcome.done():
+                try:
+                    self._outcome.set_result(self._compute())
+                except Exception as error:
+                    self._outcome.set_exception(error)
+        return self._outcome.result()
 
 
 class LocalEngine:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from pyhudi.formats.hfile import Entries, HFileReader, open_hfile
 from pyhudi.formats.hfile.key_column import sorted_keys
 from pyhudi.formats.hfile.prefixes import ranges_of
 from pyhudi.formats.log.reader import LogBlock
+from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.found_records import (
     DELETED,
@@ -176,7 +176,7 @@ class GroupReader:
         if block.state is not None:
             kept_in_state(block.state, block.path, self._part(block), lambda: rows, RowsByKey.size_bytes)
 
-    @cached_property
+    @lazy_property
     def blocks(self) -> tuple[LogBlock, ...]:
         """The blocks of the log files that count, in their order."""
         rules = BlockRules(self.meta.config.table_version, self.counts)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from pyhudi.errors import HudiError, MetadataTableDamaged
 from pyhudi.formats.damage import as_corrupt
+from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.found_records import concat_records
 from pyhudi.metadata.group_reader import GroupReader, with_keys
@@ -158,7 +158,7 @@ class MetadataTable:
             found.append(one if len(logs) == len(one.log_files) else replace(one, log_files=logs))
         return tuple(found)
 
-    @cached_property
+    @lazy_property
     def _base_file_writers(self) -> Sequence[Instant]:
         """Compactions, and instants that built partitions; the newest first."""
         found = [
@@ -251,20 +251,20 @@ class MetadataTable:
             instant_time[-3:] in _OPERATIONS or instant_time[-3:] >= _FIRST_INITIALIZATION
         )
 
-    @cached_property
+    @lazy_property
     def _own_completed(self) -> frozenset[str]:
         return frozenset(i.requested_time for i in self.meta.timeline if i.is_completed)
 
-    @cached_property
+    @lazy_property
     def _rolled_back_here(self) -> frozenset[str]:
         undone = (ActionKind.ROLLBACK, ActionKind.RESTORE)
         return frozenset(i.requested_time for i in self.meta.timeline if i.is_completed and i.action in undone)
 
-    @cached_property
+    @lazy_property
     def _data_completed(self) -> frozenset[str]:
         return frozenset(i.requested_time for i in self.data.timeline if i.is_completed)
 
-    @cached_property
+    @lazy_property
     def _data_pending(self) -> frozenset[str]:
         completed = self._data_completed
         return frozenset(

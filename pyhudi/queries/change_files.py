@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from pyhudi.errors import CorruptFile
+from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.change_logs import CHANGE_LOG_SUFFIX, DATA_BEFORE_AFTER
 from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
@@ -195,7 +195,7 @@ class _Finder:
         known = self._partitions[path].get(group.file_id)
         return () if known is None else known.slices
 
-    @cached_property
+    @lazy_property
     def _rules(self) -> Visibility:
         return replace(Visibility.of(self._meta, None), replaced=frozenset())
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.errors import ConfigError
+from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.index_definitions import read_index_definitions
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_keys import column_stats_prefix, file_keys, partition_stats_key, stored_partition
@@ -118,7 +119,7 @@ class FileRanges:
 
         return may_match(self.predicate, ranges)
 
-    @cached_property
+    @lazy_property
     def _by_key(self) -> Mapping[Operand, Mapping[str, ValueRange | None]]:
         """The same as an object for each, for slices of several files and what Arrow can't compare."""
         return {

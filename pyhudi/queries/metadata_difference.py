@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from pyhudi.lazy_property import lazy_property
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.queries.plan import ReadPlan, plan_snapshot
@@ -44,7 +44,7 @@ class Compared:
     slices: Sequence[FileSlice]
     is_whole: bool
 
-    @cached_property
+    @lazy_property
     def groups(self) -> frozenset[FileGroupId]:
         """The file groups of the slices."""
         return frozenset(found.group for found in self.slices)

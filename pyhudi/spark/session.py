@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pyhudi.lazy_property import lazy_property
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
 
@@ -100,11 +100,11 @@ class _Settings:
             return {key: text for key, text in self._all.items() if key.startswith(prefixes)}
         return {key: self._value(key) for key in self._keys if key.startswith(prefixes)}
 
-    @cached_property
+    @lazy_property
     def _all(self) -> Mapping[str, str]:
         return self.spark.conf.getAll
 
-    @cached_property
+    @lazy_property
     def _keys(self) -> tuple[str, ...]:
         return tuple(str(row["key"]) for row in self.spark.sql("SET").collect())
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pyarrow as pa
@@ -165,3 +167,35 @@ def test_rows_of_several_slots_in_one_task_have_sequence_numbers_of_their_own() 
     table.upsert(*((f"k{n}", f"p{n % 3}", 1, n) for n in range(9)))
     numbers = [number for (number,) in table.rows(("_hoodie_commit_seqno",))]
     assert len(set(numbers)) == 9
+
+
+@pytest.mark.parametrize("verb", ["map_groups", "arrange"])
+def test_streams_of_two_threads_that_wait_for_each_other_are_both_read(verb: str) -> None:
+    together = Barrier(2, timeout=10)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        together.wait()
+        yield pa.record_batch({"slot": pa.array([0, 1, 1], pa.int32()), "k": ["a", "b", "c"]})
+
+    def rows_read() -> int:
+        engine = LocalEngine(2)
+        schema = pa.schema([("slot", pa.int32()), ("k", pa.string())])
+        stream = pa.RecordBatchReader.from_batches(schema, rows())
+        if verb == "arrange":
+            return engine.collect(engine.arrange(stream, sort_by=["k"])).num_rows
+        return sum(engine.collect(engine.map_groups(stream, "slot", 2, counted, COUNTED)).column("rows").to_pylist())
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [read.result(timeout=20) for read in [pool.submit(rows_read), pool.submit(rows_read)]] == [3, 3]
+
+
+def test_every_task_that_needs_a_stream_says_what_was_wrong_with_it() -> None:
+    def rows() -> Iterator[pa.RecordBatch]:
+        raise RuntimeError("the source is gone")
+        yield
+
+    engine = LocalEngine(1)
+    stream = pa.RecordBatchReader.from_batches(pa.schema([("slot", pa.int32())]), rows())
+    for part in engine.map_groups(stream, "slot", 2, counted, COUNTED).parts:
+        with pytest.raises(Exception, match="the source is gone"):
+            part()

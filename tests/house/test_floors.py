@@ -39,6 +39,12 @@ def test_pyspark_is_imported_in_the_spark_folders_only():
     assert elsewhere == []
 
 
+def test_no_attribute_is_computed_under_the_lock_of_all_objects_of_its_class():
+    """`functools.cached_property` has one until Python 3.11; `lazy_property` has none."""
+    elsewhere = [at for at in _imports("functools.cached_property") if not at.startswith("pyhudi/lazy_property.py")]
+    assert elsewhere == []
+
+
 def test_one_module_asks_which_spark_this_is():
     """Elsewhere nothing compares versions, or looks whether PySpark has something."""
     others = {path: tree for path, tree in modules().items() if path != "pyhudi/spark/capabilities.py"}

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pyhudi.formats.base.compact_protocol import FALSE, STRUCT, CompactReader
+from pyhudi.lazy_property import lazy_property
 
 __all__ = ["PHYSICAL_TYPES", "ParquetFooter", "Place", "leaf_positions", "read_footer"]
 
@@ -44,24 +44,24 @@ class ParquetFooter:
     metadata: pq.FileMetaData
     thrift: bytes
 
-    @cached_property
+    @lazy_property
     def leaves(self) -> Mapping[tuple[str, ...], int]:
         """See `leaf_positions`."""
         return leaf_positions(self.metadata)
 
-    @cached_property
+    @lazy_property
     def unreadable_chunks(self) -> frozenset[Place]:
         """The chunks that pyarrow must not be asked for. Raises LookupError, ValueError, RecursionError."""
         schema = self.metadata.schema
         columns = [schema.column(index) for index in range(self.metadata.num_columns)]
         return frozenset(place for place, chunk in self._chunks.items() if not chunk.fits(columns[place[1]]))
 
-    @cached_property
+    @lazy_property
     def cut_chunks(self) -> frozenset[Place]:
         """The chunks whose bounds are no values but cut ones around them. Raises as `unreadable_chunks` does."""
         return frozenset(place for place, chunk in self._chunks.items() if chunk.is_cut)
 
-    @cached_property
+    @lazy_property
     def _chunks(self) -> dict[Place, _Chunk]:
         return dict(_chunks(CompactReader(self.thrift)))
 

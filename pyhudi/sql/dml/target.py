@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 
 import pyarrow as pa
 
 from pyhudi.errors import ConfigError
+from pyhudi.lazy_property import lazy_property
 from pyhudi.model.keys import META_COLUMNS
 from pyhudi.model.table_config import TableConfig
 from pyhudi.sql.session import NamedTable
@@ -43,35 +43,35 @@ class Target:
 
     named: NamedTable
 
-    @cached_property
+    @lazy_property
     def config(self) -> TableConfig:
         """The table's properties."""
         return self.named.table.config
 
-    @cached_property
+    @lazy_property
     def schema(self) -> pa.Schema:
         """The data columns, partition columns last, as Spark's catalog has them."""
         last = set(self.partitions)
         first = [field for field in self._stored if field.name not in last]
         return pa.schema([*first, *(self._stored.field(name) for name in self.partitions)])
 
-    @cached_property
+    @lazy_property
     def _stored(self) -> pa.Schema:
         """The data columns in the table's own order."""
         return self.named.table.schema
 
-    @cached_property
+    @lazy_property
     def keys(self) -> tuple[str, ...]:
         """The key fields; none for a table whose rows get keys of their own."""
         return self.config.record_key_fields
 
-    @cached_property
+    @lazy_property
     def partitions(self) -> tuple[str, ...]:
         """The partition fields that are columns."""
         names = set(self._stored.names)
         return tuple(name for name in self.config.partition_fields if name in names)
 
-    @cached_property
+    @lazy_property
     def fixed(self) -> tuple[str, ...]:
         """The columns that say who a row is and where it lives."""
         top = (name.partition(".")[0] for name in (*self.keys, *self.config.partition_fields))
@@ -92,7 +92,7 @@ class Target:
         """The name of a column as the table writes it, None when there is none."""
         return self._by_word.get(name.lower())
 
-    @cached_property
+    @lazy_property
     def _by_word(self) -> Mapping[str, str]:
         return {name.lower(): name for name in self.schema.names}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.lazy_property import lazy_property
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.instant import ActionKind, Instant
@@ -75,7 +75,7 @@ class ProcedureCall:
 
     # ---- the table
 
-    @cached_property
+    @lazy_property
     def table(self) -> HudiTable:
         """The table that `table` or `path` names. Raises ConfigError for none of them, TableNotFound."""
         if self.given is not None:
@@ -95,7 +95,7 @@ class ProcedureCall:
             raise TableNotFound(f"{self.procedure}: there is no Hudi table {named}.")
         return found.table
 
-    @cached_property
+    @lazy_property
     def meta(self) -> MetaClient:
         """The table as it is at the first look."""
         return self.table.state
