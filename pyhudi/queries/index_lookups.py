@@ -9,20 +9,11 @@ import pyarrow as pa
 
 from pyhudi.metadata.partitions import MetadataKind
 from pyhudi.metadata.record_places import file_ids, partition_paths
-from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
-from pyhudi.model.instant import ActionKind
 from pyhudi.model.predicate import Compare, In, Operand, Predicate
 from pyhudi.model.predicate.tree import And, Or, Value
 
-__all__ = ["groups_of_places", "is_ahead", "only_values"]
-
-
-def is_ahead(table: MetadataTable) -> bool:
-    """Has the metadata table an instant that completed after the table was loaded? It may have moved rows since."""
-    latest = max((instant.requested_time for instant in table.data.timeline), default="")
-    own = (i for i in table.meta.timeline if i.is_completed and i.action is ActionKind.DELTACOMMIT)
-    return any(instant.requested_time[: len(latest)] > latest for instant in own)
+__all__ = ["groups_of_places", "only_values"]
 
 
 def groups_of_places(records: pa.Table) -> frozenset[FileGroupId]:

@@ -27,7 +27,7 @@ from pyhudi.model.keys import RECORD_KEY
 from pyhudi.model.predicate import Column, Predicate
 from pyhudi.model.predicate.tree import Value
 from pyhudi.model.table_config import TableConfig
-from pyhudi.queries.index_lookups import groups_of_places, is_ahead, only_values
+from pyhudi.queries.index_lookups import groups_of_places, only_values
 
 __all__ = ["MAX_KEYS", "groups_with_keys", "sole_key_field", "wanted_keys"]
 
@@ -42,9 +42,11 @@ def groups_with_keys(table: MetadataTable, keys: frozenset[str]) -> frozenset[Fi
 
     Raises: CorruptFile, MetadataTableDamaged.
     """
-    if _PARTITION not in table.partitions or is_ahead(table):
+    if _PARTITION not in table.partitions:
         return None
-    return groups_of_places(table.lookup(_PARTITION, keys))
+    groups = groups_of_places(table.lookup(_PARTITION, keys))
+    # A write that this query does not see may have moved rows; nothing in an index that was built anew since shows it.
+    return groups if table.data.is_current() else None
 
 
 def wanted_keys(predicate: Predicate, config: TableConfig, schema: pa.Schema) -> frozenset[str] | None:

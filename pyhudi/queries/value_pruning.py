@@ -25,7 +25,7 @@ from pyhudi.metadata.secondary_keys import secondary_texts
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.predicate import Column, Predicate, columns_of
-from pyhudi.queries.index_lookups import groups_of_places, is_ahead, only_values
+from pyhudi.queries.index_lookups import groups_of_places, only_values
 
 __all__ = ["MAX_KEYS_OF_VALUES", "MAX_VALUES", "groups_with_values"]
 
@@ -47,7 +47,7 @@ def groups_with_values(
     """
     wanted = {column.path[0] for column in columns_of(predicate) if len(column.path) == 1}
     indexes = {column: name for column, name in _indexes(table, wanted).items() if column not in from_path}
-    if not indexes or _RECORD_INDEX not in table.partitions or is_ahead(table):
+    if not indexes or _RECORD_INDEX not in table.partitions:
         return None
     found = [
         groups
@@ -57,7 +57,8 @@ def groups_with_values(
         for groups in (_groups(table, name, texts),)
         if groups is not None
     ]
-    return reduce(frozenset.intersection, found) if found else None
+    # A write that this query does not see may have moved rows, or changed their values.
+    return reduce(frozenset.intersection, found) if found and table.data.is_current() else None
 
 
 def _indexes(table: MetadataTable, columns: Collection[str]) -> Mapping[str, str]:

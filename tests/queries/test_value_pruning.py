@@ -63,3 +63,19 @@ def test_an_earlier_state_is_read_without_the_index() -> None:
     table.upsert(("a", "x", 2, 5))
     scan = HudiTable(table.meta).scan(columns=["id"], where="v = 1", as_of=first, options=UNIQUE)
     assert scan.to_arrow().column("id").to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize("where", ["v = 1", "id = 'a'"])
+@pytest.mark.parametrize(("version", "kind"), KINDS)
+def test_a_scan_finds_rows_where_they_were_though_indexes_were_built_anew_since(
+    version: str, kind: str, where: str
+) -> None:
+    table = indexed(version, kind)
+    scan = HudiTable(table.meta).scan(columns=["id", "p", "v"], where=where, options=UNIQUE)
+    table.upsert(("a", "y", 2, 9), record_index_update_partition_path="true", parquet_small_file_limit="1000000")
+    HudiTable(table.meta).metadata.rebuild()
+
+    assert scan.to_arrow().to_pylist() == [{"id": "a", "p": "x", "v": 1}]
+    now = HudiTable(table.meta).scan(columns=["p"], where="id = 'a'", options=UNIQUE)
+    assert now.to_arrow().to_pylist() == [{"p": "y"}]
+    assert now.plan.files_skipped
