@@ -112,7 +112,7 @@ class _ReaderPart:
 
 
 class _Once(Generic[Result]):
-    """A value computed by the first who asks, kept for the others; so is what it raises."""
+    """A value that its first user computes, kept for the others; so is what it raises."""
 
     def __init__(self, compute: Callable[[], Result]) -> None:
         self._compute = compute

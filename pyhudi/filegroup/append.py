@@ -38,6 +38,7 @@ from pyhudi.model.filenames import LogFileName, data_path
 from pyhudi.model.keys import CHANGE, META_COLUMNS, PARTITION_PATH, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
+from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock
 
 __all__ = ["NOTHING_PARTIAL", "LogFiles", "LogOptions", "append_log"]
@@ -169,6 +170,7 @@ def _data_block(
         stored, schema = (pa.schema([c for c in kept if c.name in columns]) for kept in (stored, schema))
         header[HeaderKey.IS_PARTIAL] = "true"
     plain = checked_rows(rows, stored)
+    check_required(plain, required_columns(schema), plain.column(RECORD_KEY))
     count = len(plain)
     if spec.populate_meta_fields:
         meta = [

@@ -28,6 +28,7 @@ from pyhudi.model.filenames import BaseFileName, data_path
 from pyhudi.model.keys import FILE_NAME, META_COLUMNS, RECORD_KEY
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.projection import project
+from pyhudi.schema.required import check_required, required_columns
 from pyhudi.storage.clock import Clock
 
 __all__ = ["NewBaseFile", "checked_rows", "incoming_schema", "stored_columns"]
@@ -74,6 +75,7 @@ class NewBaseFile:
         self._waiting: list[pa.Table] = []
         self._spec, self._task = spec, task
         self._stored = stored_columns(spec)
+        self._required = required_columns(spec.stored_schema)
         self._bloom = bloom if bloom is not None else _new_bloom(spec)
         self._keys = keys or KeyRange()
         self._new_keys: list[pa.Array] | None = [] if spec.reports_keys else None
@@ -88,7 +90,11 @@ class NewBaseFile:
         return self._writer.written_bytes
 
     def new_rows(self, rows: pa.Table, first_seq: int) -> pa.Table:
-        """`rows` (record key and stored columns) with the meta columns of this instant."""
+        """`rows` (record key and stored columns) with the meta columns of this instant.
+
+        Raises SchemaMismatch for a row without a value in a required column.
+        """
+        check_required(rows, self._required, rows.column(RECORD_KEY))
         count = len(rows)
         if self._spec.populate_meta_fields:
             meta = [

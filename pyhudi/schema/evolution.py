@@ -1,11 +1,12 @@
 """Schema evolution on write: what the table's schema becomes when data of another schema arrives.
 
 Allowed: new columns (made nullable, appended at the end of the root or of their struct), types that can be widened in
-the table (int → long → float → double), data narrower than the table (widened on the way in, also to text), required
-columns that become nullable. Refused, all offending columns in one message: narrowing and unrelated types, columns that
-would become of another kind (number → string, string → binary; an option allows it), names that differ only by case,
-missing columns (unless an option says null or drop), changes of key and partition columns. Names match exactly; order
-does not matter. Source: docs/formats/schema.md, "Evolution on write".
+the table (int → long → float → double), data narrower than the table (widened on the way in, also to text). Required
+columns stay required whatever the data's type says: rows without a value are refused (`required.py`). Refused, all
+offending columns in one message: narrowing and unrelated types, columns that would become of another kind (number →
+string, string → binary; an option allows it), names that differ only by case, missing columns (unless an option says
+null or drop), changes of key and partition columns. Names match exactly; order does not matter.
+Source: docs/formats/schema.md, "Evolution on write".
 """
 
 from __future__ import annotations
@@ -107,9 +108,8 @@ class _Step:
 
     def _both(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
         data_type = self._type(old.type, new.type, path)
-        # Spark calls nearly every column nullable, so a key column stays required: a null key is refused anyway.
-        nullable = old.nullable or (new.nullable and path not in self._protected)
-        return pa.field(old.name, data_type, nullable=nullable, metadata=old.metadata)
+        # Spark and pandas call nearly every column nullable: the rows are looked at (`required.py`), not the type.
+        return pa.field(old.name, data_type, nullable=old.nullable, metadata=old.metadata)
 
     def _missing(self, old: pa.Field, path: str) -> list[pa.Field]:
         inside = (
@@ -121,7 +121,7 @@ class _Step:
                 f"column {path!r} ({old.type}): missing in the data; {needed!r} is a key, partition or ordering column"
             )
         elif self._keep_missing:
-            return [old.with_nullable(True)]
+            return [old]  # required or not: rows that are no deletes are refused
         elif not self._allow_drop:
             self.problems.append(
                 f"column {path!r} ({old.type}): missing in the data; add it, or set "
@@ -145,8 +145,7 @@ class _Step:
         return new if _widens(old, new) else old
 
     def _element(self, old: pa.Field, new: pa.Field, path: str) -> pa.Field:
-        nullable = old.nullable or new.nullable
-        return pa.field(old.name, self._type(old.type, new.type, path), nullable=nullable)
+        return pa.field(old.name, self._type(old.type, new.type, path), nullable=old.nullable)
 
     def _refusal(self, old: pa.DataType, new: pa.DataType, path: str) -> str | None:
         """Why data of type `new` can't go into a column of another type `old`; None when it can."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow.compute as pc
 import pytest
 
 from pyhudi import HudiTable
-from pyhudi.errors import ConfigError, SchemaMismatch, WriteConflict
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, WriteConflict
+from pyhudi.schema.changes import DropNotNull
 from tests.support.tables.changed import SCHEMA, Changed, row
 
 
@@ -69,3 +71,49 @@ def test_what_cannot_be_meant_is_refused_and_changes_nothing(what: str):
     assert len(changed.table.timeline.commits()) == commits
     assert not changed.table.timeline.pending()
     changed.check()
+
+
+REQUIRED = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("v", pa.int64(), nullable=False),
+        pa.field("w", pa.int64()),
+        pa.field("s", pa.struct([pa.field("x", pa.int64(), nullable=False)])),
+    ]
+)
+LOOSE = pa.schema([("id", "utf8"), ("v", "int64"), ("w", "int64"), ("s", pa.struct([("x", pa.int64())]))])
+NULL = pa.scalar(None, pa.int64())
+NULLS: dict[str, Callable[[HudiTable], Any]] = {
+    "a constant": lambda t: t.update(set={"v": None}),
+    "an expression": lambda t: t.update(set={"v": pc.if_else(pc.is_valid(pc.field("id")), NULL, pc.field("w"))}),
+    "a function": lambda t: t.update(set={"v": lambda rows: pa.nulls(len(rows), pa.int64())}),
+    "a struct": lambda t: t.update(set={"s": {"x": None}}),
+    "a merge that updates": lambda t: t.merge(null_of("a")).when_matched_update({"v": "source.v"}).execute(),
+    "a merge of all columns": lambda t: t.merge(null_of("a")).when_matched_update_all().execute(),
+    "a merge that inserts": lambda t: t.merge(null_of("b")).when_not_matched_insert_all().execute(),
+}
+
+
+def null_of(key: str) -> pa.Table:
+    """A row of this key without v."""
+    return pa.Table.from_pylist([{"id": key, "w": 5, "s": {"x": 1}}], LOOSE)
+
+
+@pytest.mark.parametrize("what", NULLS)
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_change_that_makes_a_required_column_null_is_refused_until_the_column_takes_nulls(
+    table_type: str, what: str, tmp_path: Path
+) -> None:
+    options = {"hoodie.datasource.write.table.type": table_type}
+    table = HudiTable.create(tmp_path / "t", REQUIRED, record_key="id", options=options)
+    table.upsert(pa.Table.from_pylist([{"id": "a", "v": 1, "s": {"x": 1}}], LOOSE))
+    with pytest.raises(HudiError, match="NOT NULL"):
+        NULLS[what](table)
+    assert table.to_arrow(["id", "v", "s"]).to_pylist() == [{"id": "a", "v": 1, "s": {"x": 1}}]
+    table.update(set={"w": 7})
+    assert table.schema == REQUIRED
+
+    table.alter(DropNotNull("v"), DropNotNull("s.x"))
+    NULLS[what](table)
+    rows = table.to_arrow(["v", "s"]).to_pylist()
+    assert {"v": None, "s": {"x": 1}} in rows or rows == [{"v": 1, "s": {"x": None}}]

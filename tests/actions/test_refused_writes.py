@@ -103,3 +103,61 @@ def test_a_row_without_key_is_named_by_its_number_in_all_that_was_given(table: T
 
     with pytest.raises(KeyGenError, match=r"^Row 4 \(counted from 0"):
         table.write(operation, pa.concat_tables([first, second, nameless]))
+
+
+REQUIRED = pa.schema([pa.field(field.name, field.type, field.name not in ("ts", "v")) for field in SCHEMA])
+
+
+def with_required(table_type: str, version: str, **options: str) -> TestTable:
+    """A table with the row a, whose columns ts and v can't be null."""
+    names = {"hoodie.datasource.write.table.type": table_type, "hoodie.write.table.version": version}
+    table = TestTable(options={**names, **{f"hoodie.{name.replace('_', '.')}": v for name, v in options.items()}})
+    table.write("upsert", rows_of(("a", "x", 1, 10)).cast(REQUIRED))
+    return table
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert", "bulk_insert", "insert_overwrite", "insert_overwrite_table"])
+@pytest.mark.parametrize("version", ["6", "9"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_a_null_in_a_required_column_is_refused_before_anything_is_written(
+    table_type: str, version: str, operation: str
+) -> None:
+    table = with_required(table_type, version)
+    before = sorted(info.path for info in table.storage.walk(""))
+    nulls = rows_of(("b", "x", 2, 20), ("a", "x", 2, None), ("c", "x", 2, None))  # type: ignore[arg-type]
+    with pytest.raises(SchemaMismatch, match=r"'v' is NOT NULL.*'a'"):
+        table.write(operation, nulls)
+    lacking = rows_of(("a", "x", 2, 1)).drop_columns(["v"])
+    with pytest.raises(SchemaMismatch, match=r"'v' is NOT NULL.*'a'"):
+        table.write(operation, lacking, write_set_null_for_missing_columns="true")
+    assert sorted(info.path for info in table.storage.walk("")) == before
+
+    stream = pa.RecordBatchReader.from_batches(SCHEMA, iter(nulls.to_batches()))
+    with pytest.raises(SchemaMismatch, match=r"'v' is NOT NULL.*'a'"):
+        table.write(operation, stream)
+    assert not table.meta.timeline.pending().instants
+    assert table.rows() == [("a", "x", 1, 10)]
+
+    table.write("upsert", rows_of(("a", "x", 2, 11)))
+    assert table.rows() == [("a", "x", 2, 11)]
+    assert table.meta.table_schema().field("v") == REQUIRED.field("v"), "a type that allows nulls has none"
+
+
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_deletes_need_no_values_in_required_columns(table_type: str) -> None:
+    table = with_required(table_type, "9")
+    table.upsert(("b", "x", 1, 1))
+    flags = {"id": ["a"], "p": ["x"], "ts": pa.array([2]), "_hoodie_is_deleted": [True]}
+    table.write("upsert", pa.table(flags), write_set_null_for_missing_columns="true")
+    assert table.rows() == [("b", "x", 1, 1)]
+    table.delete(("b", "x"))
+    assert table.rows() == []
+
+
+def test_where_nulls_stand_for_stored_values_required_columns_may_get_them() -> None:
+    payload = "org.apache.hudi.common.model.OverwriteNonDefaultsWithLatestAvroPayload"
+    table = with_required("COPY_ON_WRITE", "6", datasource_write_payload_class=payload)
+    table.upsert(("a", "x", 2, None))  # type: ignore[arg-type]
+    assert table.rows() == [("a", "x", 2, 10)]
+    with pytest.raises(SchemaMismatch, match=r"'v' is NOT NULL.*'b'"):
+        table.upsert(("b", "x", 2, None))  # type: ignore[arg-type]

@@ -148,11 +148,15 @@ def test_timestamps_of_another_unit_are_taken() -> None:
     assert evolve(table, incoming) is table
 
 
-def test_a_required_column_becomes_nullable_but_a_key_stays_required() -> None:
-    table = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32(), nullable=False)])
-    evolved = evolve(table, pa.schema([("id", pa.string()), ("n", pa.int32())]), protected=("id",))
+def test_a_type_that_allows_nulls_leaves_required_columns_required_at_every_depth() -> None:
+    inner = pa.struct([pa.field("x", pa.int32(), nullable=False)])
+    listed = pa.list_(pa.field("element", inner, nullable=False))
+    mapped = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=False))
+    table = pa.schema([pa.field("id", pa.string(), nullable=False), ("s", inner), ("l", listed), ("m", mapped)])
+    loose = pa.struct([("x", pa.int32())])
+    incoming = pa.schema([("id", pa.string()), ("s", loose), ("l", pa.list_(loose)), ("m", pa.map_("utf8", "int64"))])
 
-    assert [field.nullable for field in evolved] == [False, True]
+    assert evolve(table, incoming) is table
 
 
 def test_nullable_columns_stay_nullable_when_the_data_says_required() -> None:
@@ -249,10 +253,10 @@ def test_missing_columns_are_refused_unless_an_option_says_what_to_do() -> None:
     assert evolve(TABLE, incoming, allow_drop=True, null_for_missing=True) is TABLE
 
 
-def test_a_required_column_that_is_missing_becomes_nullable() -> None:
+def test_a_required_column_that_is_missing_stays_required() -> None:
     table = pa.schema([("id", pa.string()), pa.field("n", pa.int32(), nullable=False)])
 
-    assert evolve(table, pa.schema([("id", pa.string())]), null_for_missing=True).field("n").nullable
+    assert evolve(table, pa.schema([("id", pa.string())]), null_for_missing=True) is table
 
 
 @pytest.mark.parametrize("option", ["null_for_missing", "allow_drop", "reconcile"])

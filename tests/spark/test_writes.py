@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import pyhudi
+from pyhudi import HudiTable, SchemaMismatch
 from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.reader import read_frame
@@ -212,3 +213,23 @@ def test_odd_partition_values_read_as_they_were_written(value: str, spark: Any, 
         found = sorted(tuple(row) for row in read_frame(spark, path, {}).select("id", "day").collect())
 
         assert found == [("k00000", value), ("k00001", "plain")]
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_null_in_a_required_column_is_refused_and_a_nullable_column_without_nulls_is_not(
+    engine: str, spark: Any, tmp_path: Path
+) -> None:
+    options = {**OPTIONS, "hoodie.pyhudi.engine": engine}
+    path = str(tmp_path / "t")
+    columns = pa.schema([pa.field(f.name, f.type, f.name != "amount") for f in rows(0, 2, 1).schema])
+    HudiTable.create(path, columns, options=options)
+    made = SparkEngine(spark)
+    write_frame(made.from_arrow(rows(0, 20, 1)), path, options)
+    nulls = rows(10, 30, 2, amount=pa.nulls(20, pa.float64()))
+    for operation in ("upsert", "bulk_insert"):
+        with pytest.raises(SchemaMismatch, match=r"'amount' is NOT NULL, and the row with the key 'k000[12]"):
+            write_frame(made.from_arrow(nulls), path, {**options, OPERATION: operation})
+    table = HudiTable.open(path)
+    assert table.scan().count() == 20
+    assert not table.schema.field("amount").nullable
+    assert not table.timeline.pending()

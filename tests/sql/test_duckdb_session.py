@@ -214,3 +214,29 @@ def test_a_query_returns_the_rows_of_a_table_of_real_hudi(golden: Golden, name: 
     assert found.schema.names == expected.schema.names
     key = "_hoodie_record_key"
     assert found.sort_by(key).column(key).to_pylist() == expected.sort_by(key).column(key).to_pylist()
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_statements_that_put_a_null_into_a_column_that_is_not_null_are_refused(tmp_path: Path, table_type: str):
+    session = DuckDbSession(catalog=tmp_path)
+    session.sql(
+        "CREATE TABLE t (id STRING, v BIGINT NOT NULL, w BIGINT) USING hudi "
+        f"TBLPROPERTIES (primaryKey='id', type='{table_type}')"
+    )
+    session.sql("INSERT INTO t VALUES ('a', 1, 1)")
+    rows = "(SELECT 'a' AS id, CAST(NULL AS BIGINT) AS v UNION ALL SELECT 'b', NULL) u"
+    for statement in (
+        "INSERT INTO t VALUES ('b', NULL, 1)",
+        "INSERT INTO t (id, w) VALUES ('b', 1)",
+        "INSERT INTO t SELECT 'b', nullif(v, 1), w FROM t",
+        "INSERT OVERWRITE t VALUES ('b', NULL, 1)",
+        "UPDATE t SET v = NULL",
+        "UPDATE t SET v = nullif(v, 1)",
+        f"MERGE INTO t USING {rows} ON t.id = u.id WHEN MATCHED THEN UPDATE SET v = u.v",
+        f"MERGE INTO t USING {rows} ON t.id = u.id WHEN NOT MATCHED THEN INSERT (id, v) VALUES (u.id, u.v)",
+        f"MERGE INTO t USING {rows} ON t.id = u.id WHEN NOT MATCHED THEN INSERT (id) VALUES (u.id)",
+    ):
+        with pytest.raises(pyhudi.HudiError, match=r"'v' is NOT NULL.*'[ab]'"):
+            session.sql(statement)
+    session.sql("UPDATE t SET w = v + 1")
+    assert session.sql("SELECT id, v, w FROM t").to_arrow().to_pylist() == [{"id": "a", "v": 1, "w": 2}]

@@ -133,6 +133,7 @@ invert: _UnaryTest
 is_nan: _UnaryTest
 is_null: _UnaryTest
 is_valid: _UnaryTest
+list_parent_indices: _Unary
 list_value_length: _Unary
 string_is_ascii: _UnaryTest
 utf8_length: _Unary

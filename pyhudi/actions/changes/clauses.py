@@ -145,5 +145,5 @@ def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
             given[name] = value
     missing = [column.name for column in columns.stored if not column.nullable and column.name not in given]
     if missing:
-        raise ConfigError(f"New rows need values for {', '.join(missing)}, which can't be null.")
+        raise ConfigError(f"New rows need values for {', '.join(missing)}, which are NOT NULL.")
     return [assignment(columns.column(name), value, schema) for name, value in given.items()]

@@ -148,7 +148,10 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema) -> Assignment
         return Assignment(column, value)
     scalar = _constant(column, value)
     if not scalar.is_valid and not column.nullable:
-        raise ConfigError(f"The column {column.name!r} can't be null.")
+        raise ConfigError(
+            f"The column {column.name!r} is NOT NULL and can't be set to null; "
+            f"table.alter(DropNotNull({column.name!r})) lets it take nulls."
+        )
     return Assignment(column, scalar)
 
 
@@ -190,8 +193,6 @@ def _fitted(values: pa.ChunkedArray, column: pa.Field) -> pa.ChunkedArray:
                 f"The column {column.name!r} is of type {column.type}, its new values of type {values.type} don't fit: "
                 f"{error}. Cast or round them."
             ) from error
-    if values.null_count and not column.nullable:
-        raise SchemaMismatch(f"The column {column.name!r} can't be null, and {values.null_count} new values are.")
     return values
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.concurrency import early_conflicts
 from pyhudi.actions.merging import ordering_fields, table_rules
 from pyhudi.actions.partitioner import Sizing, record_size_bytes
+from pyhudi.actions.rows import delete_flag_columns, marked_rows, marker_columns
 from pyhudi.actions.writes.schema_history import with_history
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError, SchemaMismatch
@@ -30,6 +32,7 @@ from pyhudi.model.keys import CONTROL_COLUMNS, META_COLUMNS
 from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.schema.evolution import evolve
+from pyhudi.schema.required import first_null, null_refused, required_columns
 
 __all__ = [
     "check_keys",
@@ -70,9 +73,30 @@ def schedule_write(frame: Frame, keygen: KeyGenerator, context: ActionContext) -
         ordering_fields=ordering_fields(context),
     )
     check_keys(keygen, incoming)
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        _check_required(frame, stored, keygen, context)
     everything = pa.schema([*stored, *(column for column in incoming if column.name in dropped)])
     schedule = Schedule(everything, avro_from_arrow(stored, config.table_name, with_meta=False))
     return with_history(schedule, stored, context)
+
+
+def _check_required(
+    rows: pa.Table | pa.RecordBatch, schema: pa.Schema, keygen: KeyGenerator, context: ActionContext
+) -> None:
+    """Look at rows in memory before there is an instant; at all others when they are written, at merged ones then."""
+    rules, required = table_rules(context), required_columns(schema)
+    if rules.needs_pairs or not required.names:
+        return  # a null may stand for the stored value
+    for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+        live = batch.filter(pc.invert(marked_rows(batch, rules))) if _marks_deletes(batch.schema, rules) else batch
+        found = first_null(live, required)
+        if found is not None:
+            path, row = found
+            raise null_refused(path, keygen.columns(live.slice(row, 1)).record_key[0].as_py())
+
+
+def _marks_deletes(schema: pa.Schema, rules: MergeRules) -> bool:
+    return bool(delete_flag_columns(schema) or marker_columns(schema, rules))
 
 
 def schedule_delete(frame: Frame, keygen: KeyGenerator, context: ActionContext) -> Schedule:

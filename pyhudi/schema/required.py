@@ -1,0 +1,122 @@
+"""Columns that can't be null (NOT NULL): no row that is written may lack a value, at whatever depth the column is.
+
+A type that allows nulls says nothing about the rows, as Spark and pandas call nearly every column nullable, so it is
+the rows that are looked at, and the table's schema stays as it is. Source: docs/formats/schema.md, "Evolution on
+write".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from pyhudi.arrow.kinds import is_list
+from pyhudi.errors import SchemaMismatch
+
+__all__ = ["check_required", "first_null", "null_refused", "required_columns"]
+
+_Rows = npt.NDArray[np.int64]
+
+
+def required_columns(schema: pa.Schema) -> pa.Schema:
+    """The columns that can't be null, or have something inside that can't."""
+    return pa.schema([field for field in schema if _has_required(field)])
+
+
+def check_required(rows: pa.Table | pa.RecordBatch, required: pa.Schema, keys: pa.Array | pa.ChunkedArray) -> None:
+    """Raises SchemaMismatch as `null_refused` for the first null that is not allowed. `keys`: of the rows; the others
+    as for `first_null`.
+    """
+    found = first_null(rows, required)
+    if found is not None:
+        raise null_refused(found[0], keys[found[1]].as_py())
+
+
+def first_null(rows: pa.Table | pa.RecordBatch, required: pa.Schema) -> tuple[str, int] | None:
+    """Where rows have the first null that is not allowed: the column's path and the row; None when there is none.
+
+    Args:
+        rows: columns of any physical form; those that are missing are null in each row.
+        required: the table's columns, or the `required_columns` of them.
+    """
+    for field in required if rows.num_rows else ():
+        at = rows.schema.get_field_index(field.name)
+        first = 0
+        for chunk in [pa.nulls(1)] if at < 0 else _chunks(rows.column(at)):
+            found = _first_null(chunk, field, field.name)
+            if found is not None:
+                return found[0], first + found[1]
+            first += len(chunk)
+    return None
+
+
+def null_refused(path: str, key: object) -> SchemaMismatch:
+    """The error for a row that lacks a value."""
+    return SchemaMismatch(
+        f"Null-value for required field: the column {path!r} is NOT NULL, and the row with the key {key!r} has no "
+        f"value in it. Nothing was written. Give it one, or let the column take nulls: "
+        f"table.alter(DropNotNull({path!r})), in SQL ALTER TABLE ... ALTER COLUMN {path} DROP NOT NULL."
+    )
+
+
+def _chunks(column: pa.Array | pa.ChunkedArray) -> Iterable[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _has_required(field: pa.Field) -> bool:
+    return not field.nullable or any(map(_has_required, _inner(field.type)))
+
+
+def _inner(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside of a type that rows can lack; keys of maps are always there."""
+    if pt.is_struct(kind):
+        return kind.fields
+    if pt.is_map(kind):
+        return [kind.item_field]
+    return [kind.value_field] if is_list(kind) else []
+
+
+def _first_null(array: pa.Array, field: pa.Field, path: str) -> tuple[str, int] | None:
+    """Where the first null is that `field` does not allow: the column's path and the row."""
+    array = _plain(array)
+    if not field.nullable and array.null_count:
+        return path, int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
+    for inner, values, rows in _children(array, field.type, path):
+        name = f"{path}.{'element' if is_list(field.type) else 'value' if pt.is_map(field.type) else inner.name}"
+        found = _first_null(values, inner, name) if _has_required(inner) else None
+        if found is not None:
+            return found[0], int(rows[found[1]])
+    return None
+
+
+def _children(array: pa.Array, kind: pa.DataType, path: str) -> Iterable[tuple[pa.Field, pa.Array, _Rows]]:
+    """What is inside of the values that there are: field, values, and the row of each value."""
+    if isinstance(array, pa.StructArray) and pt.is_struct(kind):
+        rows = np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
+        valid = array.drop_null() if array.null_count else array
+        for field in kind.fields:
+            at = array.type.get_field_index(field.name)
+            yield field, pa.nulls(len(valid)) if at < 0 else valid.field(at), rows
+        return
+    if isinstance(array, pa.MapArray) and pt.is_map(kind):
+        entries = pa.struct([("key", array.type.key_type), ("value", array.type.item_type)])
+        array = array.cast(pa.list_(entries))
+        inner, values = kind.item_field, cast("pa.StructArray", cast("pa.ListArray", array).flatten()).field(1)
+    elif is_list(array.type) and is_list(kind):
+        inner, values = kind.value_field, cast("pa.ListArray", array).flatten()
+    else:
+        return
+    yield inner, values, pc.list_parent_indices(array).to_numpy(zero_copy_only=False)
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Values of an array whose own bitmap does not say which are null."""
+    if isinstance(array, pa.DictionaryArray):
+        return array.dictionary_decode() if array.dictionary.null_count else array.indices
+    return array
