@@ -6,14 +6,17 @@ commit no rows. What a crash leaves is no table (readers say so), and overwritin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyhudi.errors import ConfigError
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["check_place", "operation_in_place", "remove_table"]
+__all__ = ["check_place", "operation_in_place", "options_in_place", "remove_table"]
 
 _OPERATION = "hoodie.datasource.write.operation"
+_COMBINE = "hoodie.combine.before.insert"
 _IN_PLACE = {"STATIC": "insert_overwrite_table", "DYNAMIC": "insert_overwrite"}
 _DELETES = frozenset({"delete", "delete_partition"})
 _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
@@ -33,6 +36,23 @@ def operation_in_place(options: WriteOptions) -> str | None:
         return operation
     mode = options.replacing.overwrite_mode
     return None if _OPERATION in options.explicit or mode is None else _IN_PLACE[mode]
+
+
+def options_in_place(given: Mapping[str, object], options: WriteOptions) -> dict[str, object]:
+    """The options of a write that replaces the rows of a table that is there, and not the table.
+
+    Rows of one key inside the batch are combined where the operation that the caller means would combine them.
+
+    Args:    options: `given`, read.
+    Raises:  ConfigError for operations that don't go with mode overwrite.
+    """
+    named = operation_in_place(options)
+    if named is not None:
+        return {**given, _OPERATION: named}
+    combines = (
+        options.operation.lower() == "upsert" and options.combine_before_upsert and _COMBINE not in options.explicit
+    )
+    return {**given, _OPERATION: "insert_overwrite_table", **({_COMBINE: True} if combines else {})}
 
 
 def check_place(storage: Storage, *, overwrite: bool) -> None:

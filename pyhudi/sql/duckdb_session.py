@@ -220,7 +220,7 @@ class DuckDbSession:
                 table.location,
                 stream(without_meta(frame), self._failures),
                 operation,
-                mode=mode,
+                mode="replace" if mode == "overwrite" else mode,  # OR REPLACE makes another table
                 storage_options=self._storage_options,
                 options={**self.settings, **options},
             )

@@ -236,7 +236,9 @@ def write_hudi(
         operation: upsert, insert, bulk_insert, delete, insert_overwrite, insert_overwrite_table or delete_partition;
             None: what the options say, else upsert (without a record key
             bulk_insert).
-        mode: append; overwrite (the table is recreated); ignore or error when there is a table already.
+        mode: append; overwrite (an insert_overwrite_table: all rows of a table that is there are replaced in one
+            commit, which `restore` can undo); replace (a new table in its place; the history goes); ignore or error
+            when there is a table already. Spark's `df.write.mode("overwrite")` makes a new table, as in Hudi.
         options: Hudi's own keys; `more`: Python names of options (`record_key=`, `partition_by=`, `ordering=`, ...; see
             docs/options.md), or Hudi's keys by `**{...}`.
     Returns: what was done; None when mode is ignore and there is a table.
@@ -244,4 +246,5 @@ def write_hudi(
     """
     session = spark if spark is not None else getattr(data, "sparkSession", None)
     storage = path if isinstance(path, Storage) else open_place(path, storage_options, session)
-    return write(storage, data, merged_options(options, {**more, "operation": operation}), mode, spark)
+    given = merged_options(options, {**more, "operation": operation})
+    return write(storage, data, given, mode, spark, keeps_history=True)

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from pyhudi.actions.create import check_fields, create_from_options, new_table
 from pyhudi.actions.first_write import is_written, options_for
-from pyhudi.actions.overwrite import check_place, operation_in_place, remove_table
+from pyhudi.actions.overwrite import check_place, operation_in_place, options_in_place, remove_table
 from pyhudi.actions.result import WriteResult
-from pyhudi.actions.save_modes import SAVE_MODES, canonical_mode, decide_save
-from pyhudi.errors import ConfigError
+from pyhudi.actions.save_modes import REPLACE, SAVE_MODES, canonical_mode, decide_save
+from pyhudi.errors import ConfigError, SchemaMismatch
 from pyhudi.formats.avro.schema import avro_from_arrow, without_meta
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.new_table import new_table_properties
@@ -61,6 +61,7 @@ def write(
     partition_by: Sequence[str] = (),
     *,
     is_named: bool = True,
+    keeps_history: bool = False,
 ) -> WriteResult | None:
     """Write rows to a table, which is made when there is none.
 
@@ -70,13 +71,20 @@ def write(
         mode: one of SAVE_MODES.
         partition_by: the partition fields, if the options don't name them.
         is_named: a new table without a name gets its folder's.
+        keeps_history: mode overwrite replaces the rows of a table that is there, and mode replace the table; else
+            overwrite replaces the table, as in Hudi, and there is no mode replace.
     Returns: None when mode is ignore and there is a table.
     """
-    word = canonical_mode(mode)
+    word = canonical_mode(mode, has_replace=keeps_history)
     source = _input(data, spark)
     session = source.session_options
     given = _with_partition_by(options, partition_by)
-    in_place = operation_in_place(WriteOptions.parse(given, session, None)) if word == "overwrite" else None
+    in_place = None
+    if word in ("overwrite", REPLACE):
+        unbound = WriteOptions.parse(given, session, None)
+        in_place = operation_in_place(unbound)
+        if word == "overwrite" and keeps_history and table_exists(storage):
+            return _overwritten(storage, source, options_in_place(given, unbound), is_named)
     written = word in ("ignore", "error") and is_written(storage)
     decision = decide_save(mode, is_written=written, operation_in_place=in_place, root=storage.root)
     if decision.skips:
@@ -84,8 +92,26 @@ def write(
     check_place(storage, overwrite=decision.replaces_table)
     if decision.operation is not None:
         given = {**given, _OPERATION: decision.operation}
+    return _written(storage, source, given, is_named, replaces_table=decision.replaces_table)
+
+
+def _overwritten(storage: Storage, source: WriteInput, given: Options, is_named: bool) -> WriteResult:
+    """Rows in the place of all rows of a table that is there. What doesn't fit it is refused, and the way out named."""
+    try:
+        return _written(storage, source, given, is_named)
+    except (SchemaMismatch, ConfigError) as error:
+        raise type(error)(
+            f"{error} Mode overwrite keeps the table, its columns and its history; mode='replace' makes a new table in "
+            "its place, and the history goes."
+        ) from error
+
+
+def _written(
+    storage: Storage, source: WriteInput, given: Options, is_named: bool, *, replaces_table: bool = False
+) -> WriteResult:
+    session = source.session_options
     # A table that is to be replaced need not be readable.
-    meta = MetaClient.load(storage) if not decision.replaces_table and table_exists(storage) else None
+    meta = MetaClient.load(storage) if not replaces_table and table_exists(storage) else None
     for_new = _with_name(given, storage) if is_named else given
     if meta is None:
         parsed, is_new = WriteOptions.parse(for_new, session, None), True
@@ -97,7 +123,7 @@ def write(
         new_table_properties(new_table(parsed))
         check_fields(parsed, names)
     rows, engine = source.rows(parsed, given)
-    if decision.replaces_table:
+    if replaces_table:
         source.check_outlives(storage, rows)
         remove_table(with_sync(storage, parsed.storage_sync))
     return write_table(storage, rows, engine, parsed)

@@ -214,10 +214,12 @@ def ids(table: HudiTable) -> list[str]:
         ({"operation": "insert_overwrite_table"}, ["n"], True),
         ({"hoodie.datasource.overwrite.mode": "static"}, ["n"], True),
         ({"hoodie.datasource.overwrite.mode": "DYNAMIC"}, ["c", "n"], True),
-        # A named operation wins, and mode overwrite makes the table anew for all but insert_overwrite_table.
-        ({"operation": "insert_overwrite", "hoodie.datasource.overwrite.mode": "DYNAMIC"}, ["n"], False),
-        ({"operation": "upsert"}, ["n"], False),
-        ({}, ["n"], False),
+        # A named operation wins, and mode overwrite takes out all rows.
+        ({"operation": "insert_overwrite", "hoodie.datasource.overwrite.mode": "DYNAMIC"}, ["n"], True),
+        ({"operation": "upsert"}, ["n"], True),
+        ({"operation": "bulk_insert"}, ["n"], True),
+        ({}, ["n"], True),
+        ({"mode": "replace"}, ["n"], False),
     ],
 )
 def test_what_mode_overwrite_does(
@@ -226,7 +228,7 @@ def test_what_mode_overwrite_does(
     keys = {"record_key": "id", "partition_by": "p", "ordering": "ts"}
     write_hudi(tmp_path / "t", rows_of(*START), **keys)
 
-    write_hudi(tmp_path / "t", rows_of(("n", "x", 1, 5)), mode="overwrite", **keys, **options)
+    write_hudi(tmp_path / "t", rows_of(("n", "x", 1, 5)), **{"mode": "overwrite", **keys, **options})
 
     table = HudiTable.open(tmp_path / "t")
     assert ids(table) == expected

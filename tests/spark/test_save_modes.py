@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pyhudi.session.writer import write_frame
-from tests.support.save_modes import CASES, SaveModeCase, check_case
+from tests.support.save_modes import CASES, SPARK_CASES, SaveModeCase, check_case
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [*CASES, *SPARK_CASES], ids=str)
 def test_a_save_mode_does_what_the_list_says_with_data_frames(case: SaveModeCase, tmp_path: Path, spark: Any):
     path = tmp_path / "t"
 

@@ -147,14 +147,14 @@ def test_a_table_whose_path_is_a_link_can_be_deleted_whole(tmp_path: Path) -> No
     assert not (tmp_path / "t").exists()
 
 
-def test_overwriting_takes_the_links_in_the_table_and_not_what_they_lead_to(table: Path) -> None:
+def test_replacing_takes_the_links_in_the_table_and_not_what_they_lead_to(table: Path) -> None:
     kept = table.parent / "kept"
     kept.mkdir()
     (kept / "photo").write_bytes(b"x")
     (table / "album").symlink_to(kept)
     (table / "up").symlink_to("..")
 
-    write_hudi(table, [{"id": "z", "p": "x", "n": 9}], mode="overwrite", **KEYS)
+    write_hudi(table, [{"id": "z", "p": "x", "n": 9}], mode="replace", **KEYS)
 
     assert rows(table) == [("z", 9)]
     assert (kept / "photo").exists()
@@ -307,7 +307,7 @@ def test_a_table_that_can_not_be_deleted_keeps_its_properties(table: Path, monke
     monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith("/y"))
 
     with pytest.raises(StorageError, match=r"t/y can't be deleted.*nothing was deleted"):
-        write_hudi(table, ROWS, mode="overwrite", **KEYS)
+        write_hudi(table, ROWS, mode="replace", **KEYS)
 
     assert rows(table) == [("a", 1), ("b", 2)]
     monkeypatch.undo()
@@ -321,7 +321,7 @@ def test_a_mount_point_in_a_table_is_seen_before_anything_is_deleted(
     monkeypatch.setattr(os.path, "ismount", lambda path: str(path).endswith(("/x", "/t")))
 
     with pytest.raises(StorageError, match="t/x can't be deleted"):
-        write_hudi(table, ROWS, mode="overwrite", **KEYS)
+        write_hudi(table, ROWS, mode="replace", **KEYS)
 
     assert rows(table) == [("a", 1), ("b", 2)]
 

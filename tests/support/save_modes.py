@@ -12,7 +12,7 @@ import pytest
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError, HudiError, TableExists
 
-__all__ = ["CASES", "SaveModeCase"]
+__all__ = ["CASES", "PYTHON_CASES", "SPARK_CASES", "SaveModeCase"]
 OPERATION = "hoodie.datasource.write.operation"
 
 
@@ -40,7 +40,6 @@ CASES = (
     SaveModeCase("append", (1,), (1, 2)),
     SaveModeCase("Append", (1,), (1, 2)),
     SaveModeCase("overwrite", None, (2,)),
-    SaveModeCase("overwrite", (1,), (2,), is_same_table=False),
     SaveModeCase("overwrite", (1,), (2,), options=((OPERATION, "insert_overwrite_table"),)),
     SaveModeCase("overwrite", (1,), (2,), options=(("hoodie.datasource.overwrite.mode", "STATIC"),)),
     SaveModeCase("overwrite", (1,), (1,), error=ConfigError, options=((OPERATION, "delete"),)),
@@ -52,8 +51,22 @@ CASES = (
     SaveModeCase("errorifexists", (1,), (1,), error=TableExists),
     SaveModeCase("default", (1,), (1,), error=TableExists),
     SaveModeCase("default", None, (2,)),
+)
+# What `df.write.format("hudi")` means, as Hudi does, and what `write_hudi` means.
+SPARK_CASES = (
+    SaveModeCase("overwrite", (1,), (2,), is_same_table=False),
     SaveModeCase("replace", None, None, error=ConfigError),
     SaveModeCase("replace", (1,), (1,), error=ConfigError),
+)
+PYTHON_CASES = (
+    SaveModeCase("overwrite", (1,), (2,)),
+    SaveModeCase("overwrite", (1,), (2,), options=((OPERATION, "bulk_insert"),)),
+    SaveModeCase("overwrite", (1,), (1,), error=ConfigError, options=(("hoodie.table.recordkey.fields", "other"),)),
+    SaveModeCase("replace", None, (2,)),
+    SaveModeCase("replace", (1,), (2,), is_same_table=False),
+    SaveModeCase("Replace", (1,), (2,), is_same_table=False, options=((OPERATION, "insert_overwrite_table"),)),
+    SaveModeCase("replace", (1,), (1,), error=ConfigError, options=((OPERATION, "delete"),)),
+    SaveModeCase("upend", (1,), (1,), error=ConfigError),
 )
 OPTIONS = {"hoodie.datasource.write.recordkey.field": "id", "hoodie.table.name": "t"}
 

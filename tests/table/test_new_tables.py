@@ -33,9 +33,9 @@ def made_first(place: Path, **options: object) -> HudiTable:
     return HudiTable.open(place)
 
 
-def overwritten(place: Path, **options: object) -> HudiTable:
+def replaced(place: Path, **options: object) -> HudiTable:
     write_hudi(place, ROWS[:1], **options, **OFF)
-    write_hudi(place, ROWS, mode="overwrite", **options)
+    write_hudi(place, ROWS, mode="replace", **options)
     return HudiTable.open(place)
 
 
@@ -56,7 +56,7 @@ def made_by_sql(place: Path, **options: object) -> HudiTable:
     return HudiTable.open(place)
 
 
-@pytest.mark.parametrize("make", [written, made_first, overwritten, inserted_by_sql, made_by_sql])
+@pytest.mark.parametrize("make", [written, made_first, replaced, inserted_by_sql, made_by_sql])
 @pytest.mark.parametrize(("keys", "partitions"), [(KEYS, OF_FILES), (PARTITIONED, ALL)])
 def test_a_new_table_has_the_metadata_table_that_hudi_s_writers_make(
     tmp_path: Path, make: Callable[..., HudiTable], keys: dict[str, str], partitions: tuple[str, ...]

@@ -243,9 +243,9 @@ def test_save_modes(tmp_path: Path) -> None:
     with pytest.raises(TableExists, match="append"):
         write_hudi(path, ROWS, mode="error")
     with pytest.raises(ConfigError, match="Unknown mode"):
-        write_hudi(path, ROWS, mode="replace")
+        write_hudi(path, ROWS, mode="upend")
 
-    write_hudi(path, ROWS[:2], record_key="id", partition_by="city", mode="overwrite")
+    write_hudi(path, ROWS[:2], record_key="id", partition_by="city", mode="replace")
 
     table = HudiTable.open(path)
     assert table.config.partition_fields == ("city",)
@@ -274,10 +274,11 @@ def test_overwriting_never_deletes_a_folder_that_is_no_table(tmp_path: Path) -> 
 
 
 def test_wrong_options_are_found_before_an_overwrite_deletes_anything(table: HudiTable) -> None:
-    with pytest.raises(ConfigError):
-        write_hudi(table.path, ROWS, record_key="id", mode="overwrite", table_version=7)
-    with pytest.raises(ConfigError):
-        write_hudi(table.path, object(), record_key="id", mode="overwrite")
+    for mode in ("overwrite", "replace"):
+        with pytest.raises(ConfigError):
+            write_hudi(table.path, ROWS, record_key="id", mode=mode, table_version=7)
+        with pytest.raises(ConfigError):
+            write_hudi(table.path, object(), record_key="id", mode=mode)
 
     assert ids(table) == [0, 1, 2, 3, 4, 5]
 

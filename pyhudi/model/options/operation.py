@@ -182,7 +182,7 @@ class ReplacingOptions:
         None,
         "What save mode overwrite does to a table when no operation is named: STATIC replaces all rows in one "
         "commit (insert_overwrite_table), DYNAMIC those of the partitions that get rows (insert_overwrite). "
-        "Unset: the table is recreated. A named operation wins, as in Hudi.",
+        "Unset: Spark makes the table anew, `write_hudi` replaces all rows. A named operation wins, as in Hudi.",
         choices=("STATIC", "DYNAMIC"),
     )
     static_partitions: tuple[str, ...] = option(
