@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pyarrow as pa
 import pytest
 
-from tests.support.tables.changed import Changed, blocks, row
+from pyhudi import HudiTable
+from pyhudi.sql.duckdb_session import DuckDbSession
+from tests.support.tables.changed import SCHEMA, Changed, blocks, row
 
 
-@pytest.mark.parametrize(("version", "ordering"), [(9, "ts"), (9, None), (8, "ts")])
-def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(version: int, ordering: str | None):
-    changed = Changed("MERGE_ON_READ", version, ordering)
+@pytest.mark.parametrize(("version", "ordering", "asked_for"), [(9, "ts", True), (9, None, None), (8, "ts", True)])
+def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(
+    version: int, ordering: str | None, asked_for: bool | None
+):
+    changed = Changed("MERGE_ON_READ", version, ordering, partial_updates=asked_for)
     changed.upsert(*(row(number) for number in range(8)))
 
-    result = changed.table.update("v >= 6", set={"note": None})
+    result = changed.table.update("v >= 6", set={"note": None}, options=changed.options)
 
     assert (result.operation, result.updated, result.files_rewritten, result.log_files_written) == ("UPDATE", 2, 0, 2)
     written = blocks(changed.table)
@@ -27,7 +34,7 @@ def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(vers
 def test_whole_rows_go_to_the_log_where_hudi_of_the_tables_version_reads_no_partial_ones(
     version: int, ordering: str | None
 ):
-    changed = Changed("MERGE_ON_READ", version, ordering)
+    changed = Changed("MERGE_ON_READ", version, ordering, partial_updates=True)
     changed.upsert(*(row(number) for number in range(8)))
     changed.update("v = 6", lambda row: row["v"] == 6, {"note": "six"}, note="six")
     assert [block.is_partial for block in blocks(changed.table)] == [False]
@@ -35,17 +42,66 @@ def test_whole_rows_go_to_the_log_where_hudi_of_the_tables_version_reads_no_part
 
 
 def test_whole_rows_go_to_the_log_when_partial_updates_are_switched_off():
-    changed = Changed("MERGE_ON_READ", 9, "ts")
+    changed = Changed("MERGE_ON_READ", 9, None, partial_updates=False)
     changed.upsert(*(row(number) for number in range(8)))
-    changed.options = {**changed.options, "hoodie.spark.sql.merge.into.partial.updates": "false"}
     changed.update("v = 6", lambda row: row["v"] == 6, {"note": "six"}, note="six")
     changed.merge([{**row(7, 9), "gone": False}])
     assert [block.is_partial for block in blocks(changed.table)] == [False, False]
     changed.check()
 
 
+def test_whole_rows_go_to_the_log_of_writers_that_do_not_wait_for_each_other():
+    changed = Changed("MERGE_ON_READ", 9, None)
+    changed.options |= {
+        "hoodie.write.concurrency.mode": "NON_BLOCKING_CONCURRENCY_CONTROL",
+        "hoodie.write.lock.provider": "IN_PROCESS",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "1",
+    }
+    changed.upsert(row(0), row(2))
+    changed.update("v = 2", lambda row: row["v"] == 2, {"note": "two"}, note="two")
+    assert not any(block.is_partial for block in blocks(changed.table))
+    changed.check()
+
+
+def update_by_call(table: HudiTable) -> None:
+    table.update("id = 'k0'", set={"v": 82})
+
+
+def update_by_merge(table: HudiTable) -> None:
+    table.merge([{"id": "k0", "p": "x", "v": 82}]).when_matched_update({"v": "source.v"}).execute()
+
+
+def update_by_sql(table: HudiTable) -> None:
+    DuckDbSession(tables={"t": table.path}).sql("UPDATE t SET v = 82 WHERE id = 'k0'")
+
+
+def update_by_sql_merge(table: HudiTable) -> None:
+    source = "(SELECT 'k0' AS id, 'x' AS p, 82 AS v) AS s"
+    on = "t.id = s.id AND t.p = s.p"
+    DuckDbSession(tables={"t": table.path}).sql(
+        f"MERGE INTO t USING {source} ON {on} WHEN MATCHED THEN UPDATE SET v = s.v"
+    )
+
+
+@pytest.mark.parametrize("change", [update_by_call, update_by_merge, update_by_sql, update_by_sql_merge])
+@pytest.mark.parametrize("version", [9, 8, 6])
+def test_a_row_that_comes_late_takes_no_column_of_a_changed_row(version: int, change: Callable[[HudiTable], None]):
+    found = []
+    for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
+        changed = Changed(table_type, version, "ts")
+        changed.upsert(row(0, ts=8, v=1, note="eight"))
+        change(changed.table)
+        changed.table.upsert(pa.Table.from_pylist([row(0, ts=4, v=0, note="four")], SCHEMA), options=changed.options)
+        found.append(changed.table.to_arrow(["ts", "v", "note"]).to_pylist())
+        if table_type == "MERGE_ON_READ":
+            assert changed.table.compact().runs
+            found.append(changed.table.to_arrow(["ts", "v", "note"]).to_pylist())
+    assert found == [[{"ts": 8, "v": 82, "note": "eight"}]] * 3
+
+
 def test_log_compaction_keeps_partial_updates_partial():
-    changed = Changed("MERGE_ON_READ", 9, "ts")
+    changed = Changed("MERGE_ON_READ", 9, "ts", partial_updates=True)
     changed.upsert(*(row(number) for number in range(8)))
     for value in ("a", "b", "c"):
         changed.update("p = 'x'", lambda row: row["p"] == "x", {"note": value}, note=value)
@@ -58,7 +114,7 @@ def test_log_compaction_keeps_partial_updates_partial():
 
 def test_an_update_with_a_lower_ordering_value_changes_nothing():
     for table_type in ("COPY_ON_WRITE", "MERGE_ON_READ"):
-        changed = Changed(table_type, 9, "ts")
+        changed = Changed(table_type, 9, "ts", partial_updates=True)
         changed.upsert(row(1, ts=10))
         changed.update(None, lambda row: True, {"ts": 5, "note": "late"}, ts=5, note="late")
         assert changed.table.to_arrow(["note"]).column(0).to_pylist() == ["n1"]
@@ -68,7 +124,7 @@ def test_an_update_with_a_lower_ordering_value_changes_nothing():
 
 @pytest.mark.parametrize("block_format", ["avro", "parquet"])
 def test_an_update_does_not_revive_values_of_a_version_that_came_late(block_format: str):
-    changed = Changed("MERGE_ON_READ", 9, "ts", block_format)
+    changed = Changed("MERGE_ON_READ", 9, "ts", block_format, partial_updates=True)
     changed.upsert(*(row(number) for number in range(8)))
     changed.upsert(row(0, ts=0, v=1000))
 
@@ -81,7 +137,7 @@ def test_an_update_does_not_revive_values_of_a_version_that_came_late(block_form
 
 @pytest.mark.parametrize("block_format", ["avro", "parquet"])
 def test_an_update_that_lost_by_its_ordering_value_lends_nothing_to_the_next(block_format: str):
-    changed = Changed("MERGE_ON_READ", 9, "ts", block_format)
+    changed = Changed("MERGE_ON_READ", 9, "ts", block_format, partial_updates=True)
     changed.upsert(*(row(number) for number in range(8)))
 
     changed.table.update("id = 'k0'", set={"ts": 5, "v": 1000}, options=changed.options)

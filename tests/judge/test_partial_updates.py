@@ -32,7 +32,8 @@ def test_partial_updates_are_read_compacted_and_followed_by_real_hudi(
     for step in story.steps:
         write(path, story, step)
     expected = {row["id"]: row for row in story.expected()}
-    table, options = HudiTable.open(str(path)), {**NO_COMPACTION, **more}
+    options = {**NO_COMPACTION, **more, "hoodie.spark.sql.merge.into.partial.updates": "true"}
+    table = HudiTable.open(str(path))
 
     table.update("seq >= 5 AND seq < 20", set={"note": "late", "fare": pc.field("fare") * 2}, options=options)
     for number in range(5, 20):

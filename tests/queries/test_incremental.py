@@ -274,13 +274,14 @@ def test_a_range_of_partial_updates_has_the_rows_that_a_snapshot_has_of_its_comm
     options = {"hoodie.write.table.version": version, "hoodie.compact.inline": "false"}
     schema = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("a", pa.int64()), ("b", pa.int64())])
     table = HudiTable.create(path, schema, record_key="id", ordering="ts", table_type="MERGE_ON_READ", options=options)
+    in_part = {"hoodie.spark.sql.merge.into.partial.updates": "true"}
     table.insert([{"id": f"k{n}", "ts": 1, "a": n, "b": n} for n in range(6)])
-    table.update("id IN ('k0', 'k1')", set={"a": 10})
-    table.update("id IN ('k1', 'k2')", set={"b": 20})
+    table.update("id IN ('k0', 'k1')", set={"a": 10}, options=in_part)
+    table.update("id IN ('k1', 'k2')", set={"b": 20}, options=in_part)
     table.compact()
-    table.update("id IN ('k2', 'k3')", set={"a": 30, "ts": 2})
+    table.update("id IN ('k2', 'k3')", set={"a": 30, "ts": 2}, options=in_part)
     table.upsert([{"id": "k2", "ts": 3, "a": 40, "b": 40}, {"id": "k9", "ts": 1, "a": 9, "b": 9}])
-    table.update("id = 'k9'", set={"b": 90})
+    table.update("id = 'k9'", set={"b": 90}, options=in_part)
     writes = [i for i in table.timeline.commits() if i.action is ActionKind.DELTACOMMIT]
     for first, begin in enumerate(writes):
         for last in range(first + 1, len(writes)):

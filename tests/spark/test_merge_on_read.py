@@ -150,13 +150,14 @@ def test_update_delete_and_merge_of_spark_frames_write_partial_updates(spark: An
     path = str(tmp_path / "t")
     write(spark, path, "bulk_insert", rows(0, 60, 1))
     table = HudiTable.open(path, spark=spark)
+    options = {**BY_SPARK, "hoodie.spark.sql.merge.into.partial.updates": "true"}
 
-    table.update("id < 'k00010'", set={"amount": -1.0}, options=BY_SPARK)
+    table.update("id < 'k00010'", set={"amount": -1.0}, options=options)
     table.delete(where="id >= 'k00050'", options=BY_SPARK)
     source = spark.createDataFrame(
         [("k00020", "2024-01-03", 2.5), ("k00099", "2024-01-01", 9.5)], "id string, day string, amount double"
     )
-    merge = table.merge(source, options=BY_SPARK).when_matched_update({"amount": "source.amount"})
+    merge = table.merge(source, options=options).when_matched_update({"amount": "source.amount"})
     merge.when_not_matched_insert({"amount": "source.amount"}).execute()
 
     now = {row["id"]: row for row in found(spark, path)}

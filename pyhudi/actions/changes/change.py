@@ -7,7 +7,7 @@ the same file groups is a conflict: nothing that others wrote is lost.
     source       the road of upsert for the source's rows; the task that has a slot reads its slice and pairs the rows
 
 Changed rows carry the ordering value of the stored row unless they set it, so that they win the tie against it. On
-merge-on-read tables from version 8 on, an update of some columns writes those (and the ordering columns) only.
+merge-on-read tables an update of some columns may write those only (`_partial_columns` says where).
 Source: docs/formats/log.md, "Header", "Partial blocks"; docs/formats/merging.md, "Two versions of a key",
 "Partial updates".
 """
@@ -277,15 +277,21 @@ def _partial_columns(
 ) -> Mapping[int, frozenset[str]]:
     """By the number of a clause the columns of its partial updates; clauses that write whole rows are left out.
 
+    Log records are merged among themselves before they meet the base row. So a row that comes late, behind a partial
+    update, lends it the columns that it lacks, and with them wins against the base row. Unless the caller asks for
+    Hudi's way, there are partial updates only where no row comes late.
+
     Where rows win by ordering value, the ordering columns go along: without them real Hudi's readers compare the value
     with the int 0 that they take for "none", and fail on the whole slice. Where the row written last wins, Hudi 1.0,
     the reader of version 8, has no merger for partial updates and fails on the slice too.
     """
-    config = context.meta.config
+    config, asked_for = context.meta.config, context.options.partial_updates
+    if asked_for is None:
+        asked_for = not rules.by_ordering and not context.options.concurrency.is_non_blocking
     least_version = 8 if rules.by_ordering else 9
     if config.table_version < least_version or not config.is_merge_on_read or not config.populate_meta_fields:
         return {}
-    if rules.needs_pairs or not context.options.partial_updates:
+    if rules.needs_pairs or not asked_for:
         return {}
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
     found = {}

@@ -92,11 +92,15 @@ class FileOptions:
         "for Hudi too, which costs writes by a bucket or global index that look; `false`: never.",
         kind=Kind.FLAG,
     )
-    partial_updates: bool = option(
+    partial_updates: bool | None = option(
         "hoodie.spark.sql.merge.into.partial.updates",
-        True,
-        "Merge-on-read from version 8 on: update and merge write only the changed columns to log files; false: "
-        "whole rows, which are written in any case where rows merge column by column or by a merger of yours.",
+        None,
+        "Merge-on-read: update and merge write only the changed columns to log files. Unset: where no row that comes "
+        "late could lend the others, which is from version 9 on with merging by commit time and without non-blocking "
+        "writers; `true`: as Hudi does by default, from version 8 on with merging by event time too "
+        "(docs/updating.md says what a late row does then); `false`: never. Whole rows are written in any case where "
+        "rows merge column by column or by a merger of yours.",
+        kind=Kind.FLAG,
     )
 
 

@@ -28,6 +28,7 @@ OPTIONS = {
     "hoodie.bloom.index.filter.dynamic.max.entries": "200",
     "hoodie.metadata.enable": "false",
 }
+PARTIAL_UPDATES = "hoodie.spark.sql.merge.into.partial.updates"
 NAMES = itertools.count()
 
 Key = tuple[str, str]
@@ -37,8 +38,17 @@ Row = dict[str, Any]
 class Changed:
     """A table and the dict that it must be equal to."""
 
-    def __init__(self, table_type: str, version: int, ordering: str | None, block_format: str = "parquet") -> None:
+    def __init__(
+        self,
+        table_type: str,
+        version: int,
+        ordering: str | None,
+        block_format: str = "parquet",
+        partial_updates: bool | None = None,
+    ) -> None:
         given = {"hoodie.write.table.version": str(version), **OPTIONS}
+        if partial_updates is not None:
+            given[PARTIAL_UPDATES] = str(partial_updates).lower()
         if version == 6 and ordering:
             given["hoodie.datasource.write.payload.class"] = "org.apache.hudi.common.model.DefaultHoodieRecordPayload"
         self.options = {**given, "hoodie.logfile.data.block.format": block_format}
@@ -46,7 +56,7 @@ class Changed:
         self.rows: dict[Key, Row] = {}
         self.deleted: dict[Key, int] = {}
         self.partly: set[Key] = set()  # changed in part since the last compaction
-        self.in_part = ordering is not None and table_type == "MERGE_ON_READ" and version >= 8
+        self.in_part = bool(partial_updates and ordering) and table_type == "MERGE_ON_READ" and version >= 8
         self.table = HudiTable.create(
             f"memory://changes-{next(NAMES)}",
             SCHEMA,
