@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -9,10 +12,14 @@ import pytest
 
 from pyhudi import HudiTable
 from pyhudi.errors import ConfigError
+from pyhudi.sql.duckdb_session import DuckDbSession
+from pyhudi.storage import open_storage
 from tests.support.tables.small import TestTable, rows_of
 
 MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ", "hoodie.compact.inline": "false"}
 START = [("a", "x", 1, 1), ("a", "y", 1, 2), ("b", "x", 1, 3), ("c", "z", 1, 4)]
+NAMES = itertools.count()
+B = ("b", "x", 8, 2)
 KINDS = pytest.mark.parametrize("kind", [{}, MERGE_ON_READ], ids=["cow", "mor"])
 COMPLEX = {"hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
 
@@ -152,3 +159,120 @@ def test_a_delete_by_a_filter_that_takes_no_row_makes_no_commit() -> None:
     assert (result.deleted, result.instant_time) == (0, "")
     assert len(table.meta.timeline) == 1
     assert opened.delete(where="v > 100", options={"hoodie.allow.empty.commit": "true"}).instant_time
+
+
+def delete_by_key(table: TestTable) -> None:
+    assert table.delete(("a", "x")).deleted == 1
+    table.delete(("a", "x"))  # a key that is not there any more stays as it is
+
+
+def delete_by_filter(table: TestTable) -> None:
+    HudiTable(table.meta).delete(where="id = 'a'", options=table.options)
+
+
+def delete_by_sql(table: TestTable) -> None:
+    DuckDbSession(tables={"t": table.storage.root}, options=table.options).sql("DELETE FROM t WHERE id = 'a'")
+
+
+DOORS = pytest.mark.parametrize("delete", [delete_by_key, delete_by_filter, delete_by_sql])
+INDEXES: dict[str, dict[str, str]] = {
+    "simple": {"hoodie.index.type": "SIMPLE"},
+    "bucket": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+    "record": {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true",
+               "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX"},
+}  # fmt: skip
+
+
+def by_event_time(version: str, **options: str) -> TestTable:
+    """Merge-on-read: the key "a" in a base file, with the ordering value 8; nothing compacts by itself."""
+    table = TestTable(open_storage(f"memory://deleted-{next(NAMES)}"), {
+        **MERGE_ON_READ, "hoodie.write.table.version": version,
+        "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload", **options,
+    })  # fmt: skip
+    table.bulk_insert(("a", "x", 8, 1), B)
+    return table
+
+
+def compact(table: TestTable, **how: Any) -> None:
+    HudiTable(table.meta).compact(options={"hoodie.compact.inline.max.delta.commits": "1"}, **how)
+
+
+@DOORS
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("version", ["6", "8", "9"])
+def test_a_row_that_comes_late_does_not_bring_a_deleted_row_back(version: str, index: str, delete: Any) -> None:
+    if (version, index) == ("6", "record"):
+        pytest.skip("version 6 has no such index")
+    table = by_event_time(version, **INDEXES[index])
+    delete(table)
+    late, later = ("a", "x", 4, 40), ("a", "x", 5, 50)
+    table.upsert(late)
+    # A record index knows that the key is gone, so that the row goes to a file group where nothing was deleted.
+    now = [late, B] if index == "record" else [B]
+    assert table.rows() == now
+
+    compact(table)
+    assert table.rows() == now
+    table.upsert(later)
+    assert table.rows() == [later, B], "a compaction leaves nothing of a deleted row"
+
+
+@DOORS
+def test_a_row_that_is_as_new_as_a_deleted_one_lives(delete: Any) -> None:
+    table = by_event_time("9")
+    table.upsert(("a", "x", 9, 10))
+    delete(table)
+    assert table.rows() == [B]
+    table.upsert(("a", "x", 8, 80))
+    assert table.rows() == [B], "the value of the row in the log is the greatest"
+    table.upsert(("a", "x", 9, 90))
+    assert table.rows() == [("a", "x", 9, 90), B]
+
+
+@DOORS
+def test_a_delete_behind_a_pending_compaction_knows_the_row_that_is_compacted(delete: Any) -> None:
+    table = by_event_time("6")
+    table.upsert(("a", "x", 8, 80))
+    compact(table, schedule_only=True)
+    delete(table)
+    table.upsert(("a", "x", 4, 40))
+    assert table.rows() == [B]
+    compact(table)
+    assert table.rows() == [B]
+
+
+@pytest.mark.parametrize(
+    ("kind", "new", "old"),
+    [
+        (pa.string(), "h", "d"),
+        (pa.int32(), 8, 4),
+        (pa.float64(), 8.5, 4.5),
+        (pa.date32(), date(2026, 1, 8), date(2026, 1, 4)),
+        (pa.timestamp("us"), datetime(2026, 1, 8), datetime(2026, 1, 4)),
+        (pa.decimal128(10, 2), Decimal("8.25"), Decimal("4.25")),
+        (pa.struct([("at", pa.int64())]), {"at": 8}, {"at": 4}),
+    ],
+    ids=str,
+)
+def test_deletes_by_key_have_ordering_values_of_every_type(kind: pa.DataType, new: Any, old: Any) -> None:
+    schema = pa.schema([("id", pa.string()), ("seq", pa.int64()), ("at", kind)])
+    fields = ["at.at" if pa.types.is_struct(kind) else "at", "seq"]
+    for ordering in (fields[:1], fields):
+        path = f"memory://deleted-{next(NAMES)}"
+        table = HudiTable.create(path, schema, record_key="id", ordering=ordering, table_type="MERGE_ON_READ")
+        table.upsert(pa.Table.from_pylist([{"id": name, "seq": 1, "at": new} for name in "ab"], schema))
+        table.delete([{"id": "a"}])
+        table.delete(where="id = 'b'")
+        table.upsert(pa.Table.from_pylist([{"id": name, "seq": 2, "at": old} for name in "abc"], schema))
+        assert table.to_arrow(["id"]).column(0).to_pylist() == ["c"]
+
+
+def test_deletes_whose_ordering_value_no_delete_block_can_hold_are_written_without() -> None:
+    schema = pa.schema([("id", pa.string()), ("at", pa.decimal128(38, 20))])
+    path = f"memory://deleted-{next(NAMES)}"
+    table = HudiTable.create(path, schema, record_key="id", ordering="at", table_type="MERGE_ON_READ")
+    at = Decimal("1.00000000000000000001")
+    table.upsert(pa.Table.from_pylist([{"id": name, "at": at} for name in "abc"], schema))
+    table.delete([{"id": "a"}])
+    table.delete(where="id = 'b'")
+    assert table.to_arrow(["id"]).column(0).to_pylist() == ["c"]

@@ -116,6 +116,23 @@ def test_a_delete_with_one_null_of_two_ordering_values_keeps_the_other() -> None
     assert [column.to_pylist() for column in found.ordering] == [[5, None], [None, None]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "number", "written"),
+    [(pa.timestamp("us", "UTC"), 5, "06 0a"), (pa.timestamp("ms"), 5, "06 0a"), (pa.date32(), 5, "04 0a")],
+    ids=str,
+)
+def test_a_delete_has_the_numbers_of_times_and_days_as_real_hudi_compares_them(
+    kind: pa.DataType, number: int, written: str
+) -> None:
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a"], "_hoodie_partition_path": ["p"]})
+    value = pa.array([number], pa.int32() if pa.types.is_date(kind) else pa.int64()).cast(kind)
+
+    block = delete.encode(keys, [value])
+
+    assert block[8:] == b"\x02" + bytes.fromhex("02 02 61 02 02 70" + written) + b"\x00"
+    assert delete.decode(block).ordering[0].cast(kind).equals(value)
+
+
 def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:
     keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["a", "b"], "_hoodie_partition_path": ["p", "p"]})
     deletes = delete.encode(keys, [pa.array([5, None], pa.int64())])

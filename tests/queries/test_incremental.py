@@ -32,6 +32,7 @@ from tests.support.sweeps import examples
 from tests.support.tables.clustered import TYPES, Clustered
 from tests.support.tables.model import ROWS
 from tests.support.tables.small import Row, TestTable, rows_of
+from tests.support.tables.versioned import BY_VALUE
 
 Golden = Callable[[str, str], GoldenTable]
 FULL_SCAN = IncrementalOptions(full_scan=True)
@@ -153,6 +154,22 @@ def test_a_range_opens_only_the_files_of_its_commits(version: str, table_type: s
     data = {path for verb, path in table.memory.log if path.startswith("p")}
     assert data == named
     assert not [path for verb, path in table.memory.log if verb == "list" and not path.startswith(".hoodie")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_row_that_came_late_and_lost_is_returned_until_a_compaction_takes_it_out(version: str) -> None:
+    table = Clustered(version, "MERGE_ON_READ", compact_inline="false", datasource_write_payload_class=BY_VALUE)
+    old, late, new = ("a", "x", 8, 1), ("a", "x", 4, 40), ("b", "x", 9, 20)
+    table.bulk_insert(old, ("b", "x", 8, 2))
+    table.upsert(late, new)
+    first = times(table)[0]
+    assert table.rows() == [old, new]
+    assert changed(table, first) == [late, new]
+
+    HudiTable(table.meta).compact(options={"hoodie.compact.inline.max.delta.commits": "1"})
+
+    assert table.rows() == [old, new]
+    assert changed(table, first) == [new]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -30,6 +30,7 @@ from pyhudi.actions.clustering_updates import groups_closed_to_inserts
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.partitioner import RowCount, SlotPlan, plan_slots, profile_of
 from pyhudi.actions.table_keys import PROBE_TIME, is_automatic, table_keygen
+from pyhudi.actions.writes.delete_keys import ordered_deletes
 from pyhudi.actions.writes.index_lookup import appended_keys, stored_slices, table_index
 from pyhudi.actions.writes.keyed_write import KeyedWrite, Rules, log_plan
 from pyhudi.actions.writes.preparation import (
@@ -170,9 +171,11 @@ class ChangeRows:
         by_group = {_group(read): read for read in plan.slices}
         clauses, rules = self._bound(context), table_rules(context)
         spec = prepared.spec
+        schema = spec.schema
         if self._keys_suffice:
             # As the delete operation: these deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_LATEST.mode, rules=None)
+            schema = pa.schema([schema.field(name) for name in ordered_deletes(spec, context)])
         reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
         if not context.options.damage.rewrite:
             reading = replace(reading, damage=damage_rules(context.meta, raises=True, advice=REWRITING))
@@ -196,7 +199,7 @@ class ChangeRows:
             stored,
             {slot: by_group[group] for group, slot in slots.items() if group in by_group},
             clauses,
-            pa.schema([]) if self._keys_suffice else spec.schema,
+            schema,
             rules,
             self.source is not None,
             self.computed is not None,

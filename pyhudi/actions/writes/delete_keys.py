@@ -3,26 +3,44 @@
 Rows without the table's partition columns are looked up in all partitions, and every row with the key is deleted: the
 index finds them as its global form does. Rows with some of the columns only are refused. A bucket index needs key and
 partition, so there the columns are required.
+
+In log files such a delete has the ordering value of the row that it removes, so that a row which comes late can't bring
+that row back.
 Source: docs/formats/merging.md, "Deletes"; docs/formats/indexes.md, "Finding keys", "Global indexes".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
+from pyhudi.actions.merging import table_rules
 from pyhudi.actions.table_keys import is_automatic, stored_generator, table_keygen
-from pyhudi.actions.writes.index_lookup import table_index
+from pyhudi.actions.writes.index_lookup import stored_slices, table_index
 from pyhudi.errors import ConfigError, KeyGenError
+from pyhudi.filegroup.read import SliceSpec, read_file_slice
+from pyhudi.filegroup.spec import WriteSpec
+from pyhudi.filegroup.wanted_rows import WantedValues
+from pyhudi.formats.log.blocks.delete import can_hold
 from pyhudi.index.base import Index
 from pyhudi.keygen import KeyColumns, KeyGenerator
 from pyhudi.keygen.base import BuiltInKey, read_field, top_level
 from pyhudi.keygen.partition_path import constant_path
+from pyhudi.merge import merge_mode
+from pyhudi.merge.combine import ordering_columns, single_array
+from pyhudi.model.file_group import FileGroupId, FileSlice
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
+from pyhudi.view.file_system_view import FileSystemView
+from pyhudi.view.pending_compactions import pending_compactions
 
-__all__ = ["delete_index", "delete_keygen"]
+__all__ = ["DeletedRows", "delete_index", "delete_keygen", "deleted_rows", "ordered_deletes"]
+
+_FEW_KEYS = 1000  # so many are looked up in the parts of a base file that may have them; for more it is read whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +132,76 @@ def _check_found_by_key(missing: list[str], given: list[str], context: ActionCon
             f"{lacking}, but have {', '.join(given)}. Give all partition columns to delete in these partitions, or "
             "none of them to delete the keys wherever they are. Nothing was deleted."
         )
+
+
+def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
+    """The columns with the ordering values that deletes by key take to log files; none where they need, or can have,
+    no value.
+
+    A delete without value removes what came before it, and is gone as soon as a row comes after it. That row may lose
+    against the very row of the base file that was deleted. A merger never decides about deletes by key, and where of
+    equal values the first wins, the row would.
+    """
+    rules, stored = table_rules(context), spec.stored_schema
+    if not context.meta.config.is_merge_on_read or not rules.by_ordering:
+        return ()
+    if rules.first_wins or rules.merger is not None:
+        return ()
+    columns = top_level(rules.ordering_fields)
+    if rules.ordering_fields != spec.ordering_fields or not set(columns) <= set(stored.names):
+        return ()
+    kinds = [column.type for column in ordering_columns(stored.empty_table(), rules.ordering_fields)]
+    # Hudi 1.0, the reader of version 8, fails on decimals in delete blocks, on those of its own too.
+    unread = spec.table_version == 8 and any(map(pa.types.is_decimal, kinds))
+    return () if unread or not all(map(can_hold, kinds)) else tuple(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRows:
+    """Finds the rows that deletes by key remove. Picklable.
+
+    `reading`: how slices are read; `columns`: see `ordered_deletes`. `slices`: what there is of file groups whose log
+    files go to a slice that a pending compaction has opened.
+    """
+
+    reading: SliceSpec
+    columns: tuple[str, ...]
+    slices: Mapping[FileGroupId, FileSlice]
+
+    def found(self, file_slice: FileSlice, deletes: pa.Table) -> pa.Table:
+        """The deletes whose keys the slice has, with the columns of their rows; of several rows the greatest values."""
+        keys = single_array(deletes.column(RECORD_KEY))
+        rows = self._rows(self.slices.get(file_slice.group, file_slice), keys)
+        at = pc.index_in(single_array(rows.column(RECORD_KEY)), value_set=keys).to_numpy().astype(np.int64)
+        rules = self.reading.merge
+        mode = merge_mode(rules.mode, rules.ordering_fields)
+        greatest = mode.last_of_each(at, ordering_columns(rows, rules.ordering_fields), np.zeros(len(at), np.bool_))
+        removed, stored = deletes.take(pa.array(at[greatest])), rows.take(pa.array(greatest))
+        for name in self.columns:
+            removed = removed.append_column(stored.schema.field(name), stored.column(name))
+        return removed
+
+    def _rows(self, file_slice: FileSlice, keys: pa.Array) -> pa.Table:
+        """The rows of a slice that have one of these keys."""
+        names = [RECORD_KEY, *self.columns]
+        only = None
+        if len(keys) <= _FEW_KEYS and not self.reading.history:
+            only = WantedValues(RECORD_KEY, tuple(keys.to_pylist()), pa.string())
+        parts = [pa.schema([self.reading.schema.field(name) for name in names]).empty_table()]
+        for batch in read_file_slice(self.reading, file_slice, names, only=only):
+            hit = pc.is_in(batch.column(RECORD_KEY), value_set=keys)
+            parts.append(pa.Table.from_batches([batch.filter(hit)]))
+        return pa.concat_tables(parts)
+
+
+def deleted_rows(spec: WriteSpec, context: ActionContext) -> DeletedRows | None:
+    """How deletes by key find their rows; None: they need not."""
+    columns = ordered_deletes(spec, context)
+    if not columns:
+        return None
+    reading = replace(stored_slices(spec.key_generator, context), history=spec.history)
+    compacting = pending_compactions(context.meta) if context.meta.config.table_version < 8 else {}
+    if not compacting:
+        return DeletedRows(reading, columns, {})
+    view = FileSystemView.load(context.meta, partitions={group.partition_path for group in compacting})
+    return DeletedRows(reading, columns, {s.group: s for s in view.all_slices() if s.group in compacting})

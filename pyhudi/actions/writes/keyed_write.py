@@ -30,7 +30,7 @@ from pyhudi.actions.rows import (
     marker_columns,
 )
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
-from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen
+from pyhudi.actions.writes.delete_keys import delete_index, delete_keygen, deleted_rows
 from pyhudi.actions.writes.index_lookup import appended_keys, lookup_of, table_index
 from pyhudi.actions.writes.preparation import (
     commit_body,
@@ -198,7 +198,7 @@ class KeyedWrite:
         appended = appended_keys(prepared.spec, context)
         work = WriteSlot(
             prepared.spec, plan.tasks, combining, self.rules.match_keys, context.clock, logs, key_fields=fields,
-            appended=appended,
+            appended=appended, deleted=deleted_rows(prepared.spec, context) if self.rules.deletes else None,
         )  # fmt: skip
         written = context.engine.map_groups(prepared.frame, SLOT, len(plan.tasks), work, STATUS_SCHEMA)
         statuses = tuple(from_table(context.engine.collect(written)))

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pyhudi.actions.key_collisions import key_collisions
 from pyhudi.actions.partitioner import WriteTask
+from pyhudi.actions.writes.delete_keys import DeletedRows
 from pyhudi.engine.base import TaskContext
 from pyhudi.filegroup.append import LogOptions, append_log
 from pyhudi.filegroup.appended_keys import AppendedKeys
@@ -46,7 +47,8 @@ class WriteSlot:
     file without looking for their keys in it (operation insert). `logs`: how log files are written, for merge-on-read
     tables; `partial`: see `append_log`; `kept`: see `merge_file`. `key_fields`: of which keys are made, where different
     ones could make the same.
-    `appended`: reports what becomes of the keys of an append, None: nobody wants to know.
+    `appended`: reports what becomes of the keys of an append, None: nobody wants to know. `deleted`: all rows are
+    deletes by key, and those that go to log files have the ordering values of the rows that it finds.
     """
 
     spec: WriteSpec
@@ -59,6 +61,7 @@ class WriteSlot:
     kept: Mapping[int, frozenset[str]] = field(default_factory=dict)
     key_fields: tuple[str, ...] = ()
     appended: AppendedKeys | None = None
+    deleted: DeletedRows | None = None
 
     def __call__(self, context: TaskContext, slot: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         task = self.tasks[slot]
@@ -98,6 +101,8 @@ class WriteSlot:
         rows = self._fitted(table)
         if task.is_new_group:
             rows = rows.filter(pc.invert(rows.column(IS_DELETE)))  # there is nothing yet that they could delete
+        elif self.deleted is not None:
+            rows = self.deleted.found(task.file_slice, rows)
         if len(rows):
             inserts = pa.repeat(task.is_new_group, len(rows))
             written = append_log(

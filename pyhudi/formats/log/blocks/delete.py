@@ -27,7 +27,7 @@ from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 if TYPE_CHECKING:
     from fastavro.types import Schema
 
-__all__ = ["EMPTY", "DeleteRecords", "decode", "encode"]
+__all__ = ["EMPTY", "DeleteRecords", "can_hold", "decode", "encode"]
 
 _Ordering: TypeAlias = tuple[str, Body]  # a wrapper's name and its record
 
@@ -36,7 +36,8 @@ CONTENT_VERSION = 3
 _DELETE_BYTES = 3  # at least: a byte of each of the three fields says that it is null
 _HEAD = struct.Struct(">ii")
 _MODEL = "org.apache.hudi.avro.model"
-_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
+_PRECISION, _SCALE = 30, 15
+_DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": _PRECISION, "scale": _SCALE}
 # Branches 1 to 11 of the union, in order: wrapper, Avro type of its value, Arrow type.
 _WRAPPERS: Sequence[tuple[str, AvroType, pa.DataType]] = (
     ("BooleanWrapper", "boolean", pa.bool_()),
@@ -47,7 +48,7 @@ _WRAPPERS: Sequence[tuple[str, AvroType, pa.DataType]] = (
     ("BytesWrapper", "bytes", pa.binary()),
     ("StringWrapper", "string", pa.string()),
     ("DateWrapper", "int", pa.date32()),
-    ("DecimalWrapper", _DECIMAL, pa.decimal128(30, 15)),
+    ("DecimalWrapper", _DECIMAL, pa.decimal128(_PRECISION, _SCALE)),
     ("TimeMicrosWrapper", {"type": "long", "logicalType": "time-micros"}, pa.time64("us")),
     ("TimestampMicrosWrapper", "long", pa.timestamp("us", tz="UTC")),
 )
@@ -159,13 +160,28 @@ def _wrapped(ordering: Sequence[pa.Array], rows: int, several: bool) -> list[_Or
 
 
 def _wrapped_column(array: pa.Array) -> list[_Ordering | None]:
+    # Times and days as their bare numbers: with the wrappers that are named after them Hudi 1.x compares objects of
+    # other classes than those of its log rows, and fails on the whole slice.
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    elif pa.types.is_date32(array.type):
+        array = array.cast(pa.int32())
     name, arrow = _wrapper_of(array.type)
     plain: pa.Array = array.cast(arrow)
-    if pa.types.is_timestamp(arrow):
-        plain = plain.cast(pa.int64())
-    elif pa.types.is_date(arrow):
-        plain = plain.cast(pa.int32())
     return [None if value is None else (name, {"value": value}) for value in plain.to_pylist()]
+
+
+def can_hold(kind: pa.DataType) -> bool:
+    """Can every ordering value of this type be written into a delete block?"""
+    if isinstance(kind, pa.Decimal128Type):
+        return bool(kind.scale <= _SCALE and kind.precision - kind.scale <= _PRECISION - _SCALE)
+    if pa.types.is_timestamp(kind):
+        return True
+    try:
+        _wrapper_of(kind)
+    except UnsupportedTable:
+        return False
+    return True
 
 
 def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
@@ -176,9 +192,7 @@ def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
         wide = pa.int32() if arrow.bit_width < 32 else pa.int64()
         return _wrapper_of(wide)
     if pa.types.is_decimal(arrow):
-        return f"{_MODEL}.DecimalWrapper", pa.decimal128(30, 15)
-    if pa.types.is_timestamp(arrow):
-        return f"{_MODEL}.TimestampMicrosWrapper", pa.timestamp("us", tz=arrow.tz)
+        return f"{_MODEL}.DecimalWrapper", pa.decimal128(_PRECISION, _SCALE)
     raise UnsupportedTable(f"An ordering value of type {arrow} can't be written into a delete block.")
 
 
