@@ -19,42 +19,26 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.catalog import Table
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.keys import META_COLUMNS
+from pyhudi.session.catalog_entries import STAND_IN, EntryReader
 from pyhudi.session.spark_calls import spark_sql
 from pyhudi.spark import capabilities
 from pyhudi.sql.column_texts import columns_text, literal, quoted
 from pyhudi.sql.session import CatalogEntry, TableName
+from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
 from pyhudi.storage.clock import SystemClock
 
-__all__ = ["MANAGED_KEY", "SparkCatalog", "catalog_of", "forget_names"]
+__all__ = ["SparkCatalog", "catalog_of", "forget_names"]
 
-MANAGED_KEY = "hoodie.pyhudi.managed"
-# Only a stream connects to the host, which nobody can have (RFC 2606).
-_STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
-_STAND_IN_PROPERTIES = frozenset({"host", "port"})
-_PROVIDER_KEY = "hoodie.pyhudi.provider"
 # How long what the catalog says of a table counts: other processes change tables, too, and asking costs as much as a
 # query. Whether the name means a table or a temporary view is looked up each time.
 _REMEMBERED_S = 3.0
 _SESSION_CATALOG = "spark_catalog"
 _PLAIN = re.compile(r"\w+", re.ASCII)
-# Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
-# table's own properties have what counts of those.
-_NOT_SHOWN = "*********(redacted)"
-_FIELD = re.compile(
-    r"^(Type|Provider|Comment|Location|Table Properties|Storage Properties|View Text): (.*)$", re.MULTILINE
-)
-_VIEW_TEXT = re.compile(
-    r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
-    re.MULTILINE | re.DOTALL,
-)
-_PROPERTY = re.compile(r", (?=[^=,\s\[\]]+=)")
-_READS_BASE_FILES = "hoodie.query.as.ro.table=true"  # a storage property that Hudi's sync to a metastore gives
-_OF_SPARK = frozenset({"owner", "provider", "location", "external"})
 _CLOCK = SystemClock()
 
 
@@ -77,6 +61,7 @@ class SparkCatalog:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
+        self._entries = EntryReader(spark)
         self._known: dict[tuple[str, str], tuple[float, CatalogEntry]] = {}  # tables, and views that last
         self._lock = threading.Lock()
 
@@ -147,7 +132,7 @@ class SparkCatalog:
         properties = {**entry.properties, **({MANAGED_KEY: "true"} if entry.is_managed else {})}
         provider = "USING hudi"
         if not capabilities.PRESENT.has_data_sources:
-            provider, properties[_PROVIDER_KEY] = _STAND_IN, "hudi"
+            provider, properties[PROVIDER_KEY] = STAND_IN, "hudi"
         listed = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
         self._run(
             f"CREATE TABLE {quoted(*entry.name.parts)} ({columns}) {provider}"
@@ -223,44 +208,12 @@ class SparkCatalog:
             temporary = None if place.is_qualified else rows_by_name.get((place.table.lower(), True))
             lasting = rows_by_name.get((place.table.lower(), False))
             if temporary is not None:
-                found[place.name.parts] = _entry(place.name, temporary)
+                found[place.name.parts] = self._entries.read(place.name, temporary)
             elif lasting is not None:
-                found[place.name.parts] = entry = _entry(place.name, lasting)
+                found[place.name.parts] = entry = self._entries.read(place.name, lasting)
                 with self._lock:
                     self._known[place.key] = (now, entry)
         return found
-
-
-def _entry(name: TableName, row: Row) -> CatalogEntry:
-    """An entry from what SHOW TABLE EXTENDED says of it."""
-    fields: dict[str, str] = {}
-    information = row["information"]
-    for key, value in _FIELD.findall(information):
-        fields.setdefault(key, value)
-    if fields.get("Type") == "VIEW":
-        text = _VIEW_TEXT.search(information)
-        return CatalogEntry(name, view_text=text[1] if text else None)
-    listed = fields.get("Table Properties", "[]")[1:-1]
-    pairs = (pair.partition("=") for pair in _PROPERTY.split(listed) if pair)
-    properties = {key: value for key, _, value in pairs if key.lower() not in _OF_SPARK}
-    properties = {
-        key: value for key, value in properties.items() if not key.startswith("option.") and value != _NOT_SHOWN
-    }
-    is_stand_in = properties.pop(_PROVIDER_KEY, "") == "hudi"
-    if is_stand_in:
-        properties = {key: value for key, value in properties.items() if key not in _STAND_IN_PROPERTIES}
-    catalog_deletes = fields.get("Type") == "MANAGED"
-    is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
-    return CatalogEntry(
-        name,
-        is_hudi=is_stand_in or fields.get("Provider", "").lower() == "hudi",
-        location=fields.get("Location"),
-        properties=properties,
-        comment=fields.get("Comment"),
-        is_managed=is_managed,
-        catalog_deletes=catalog_deletes,
-        is_read_optimized=_READS_BASE_FILES in fields.get("Storage Properties", "")[1:-1].split(", "),
-    )
 
 
 _CATALOGS: WeakKeyDictionary[SparkSession, SparkCatalog] = WeakKeyDictionary()

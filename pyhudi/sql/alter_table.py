@@ -32,7 +32,7 @@ from pyhudi.sql.column_texts import comment_of, quoted
 from pyhudi.sql.our_table import is_ours, options_of, our_table
 from pyhudi.sql.partitions import PartitionSpec, matching_paths, partition_spec
 from pyhudi.sql.session import NO_ROWS, SCHEMA_ON_READ, CatalogEntry, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import write_options
+from pyhudi.sql.table_options import check_given, write_options
 from pyhudi.sql.tokens import SqlToken
 
 __all__ = ["AlterColumns", "AlterProperties", "DropPartitions", "RenameTable", "parse_alter"]
@@ -113,6 +113,7 @@ class AlterProperties:
     def run(self, session: SqlSession) -> SqlFrame:
         """Raises ConfigError for what a table is made with and keeps, and for keys to remove that are not there."""
         entry = _entry(session, self.name)
+        check_given((*self.set, *self.removed))
         fixed = [key for key in (*self.set, *self.removed) if not key.startswith("hoodie.") and _is_fixed(key)]
         if fixed:
             raise ConfigError(f"SQL: {', '.join(fixed)} of {self.name} can't change: the table was made with it.")

@@ -23,7 +23,7 @@ from pyhudi.model.options.keys import PARTITION_FIELDS, RECORD_KEY
 from pyhudi.sql.clauses import Reader
 from pyhudi.sql.our_table import is_ours
 from pyhudi.sql.session import NO_ROWS, CatalogEntry, NamedTable, SqlFrame, SqlSession, TableName
-from pyhudi.sql.table_options import sql_properties, write_options
+from pyhudi.sql.table_options import check_given, sql_properties, write_options
 from pyhudi.sql.tokens import SqlToken
 from pyhudi.table import HudiTable
 
@@ -61,6 +61,7 @@ class CreateTable:
         """`run` with the rows of the query."""
         if self.name.path is not None:
             raise ConfigError(f"SQL: {self.name} is a path; a new table needs a name, and LOCATION says where it is.")
+        check_given(self.properties)
         there = session.catalog.find(self.name)
         if there is not None:
             if self.if_not_exists:

@@ -5,12 +5,16 @@ Source: Hudi's documentation, "SQL DDL", "Table properties".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pyhudi.errors import ConfigError
 from pyhudi.model.table_config import TableConfig
 
-__all__ = ["sql_properties", "write_options"]
+__all__ = ["MANAGED_KEY", "PROVIDER_KEY", "check_given", "sql_properties", "write_options"]
+
+# What this library notes in a catalog's entry: that the name's files go with it, and whose table a stand-in is.
+MANAGED_KEY = "hoodie.pyhudi.managed"
+PROVIDER_KEY = "hoodie.pyhudi.provider"
 
 _SHORT = {
     "primarykey": "hoodie.datasource.write.recordkey.field",
@@ -22,6 +26,16 @@ _SHORT = {
     "recordmergestrategyid": "hoodie.write.record.merge.strategy.id",
 }
 _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}
+
+
+def check_given(keys: Iterable[str]) -> None:
+    """Raises ConfigError for a property that only this library writes."""
+    own = [key for key in keys if key.lower() in (MANAGED_KEY, PROVIDER_KEY)]
+    if own:
+        raise ConfigError(
+            f"SQL: {', '.join(own)} is PyHudi's own note in the catalog, which says whose a table and its files are; "
+            "leave it out. A table without LOCATION goes with its files, and DROP TABLE … PURGE deletes others."
+        )
 
 
 def write_options(properties: Mapping[str, str]) -> dict[str, object]:

@@ -1,0 +1,191 @@
+"""What the session's catalog says of a name, from answers that no text in the entry can forge.
+
+SHOW TABLE EXTENDED makes one text of an entry, in which a comment or a property's value may spell lines and pairs of
+its own. Only what comes before the comment is taken from it: whether the entry is a view and whose table it is. The
+rest comes as rows or as JSON.
+
+Spark 4 asks the provider's class about a table, and Python's has no properties. So an entry is described in a session
+aside, in which tables of Python's formats are Spark's own tables; the user's session and its settings stay as they are.
+Source: tried on Spark 3.5, 4.0 and 4.3, classic and Connect.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import cast
+
+from pyspark.sql import Row, SparkSession
+
+from pyhudi.errors import ConfigError
+from pyhudi.session.spark_calls import spark_sql
+from pyhudi.spark import capabilities
+from pyhudi.sql.column_texts import quoted
+from pyhudi.sql.session import CatalogEntry, TableName
+from pyhudi.sql.table_options import MANAGED_KEY, PROVIDER_KEY
+
+__all__ = ["STAND_IN", "EntryReader"]
+
+# Only a stream connects to the host, which nobody can have (RFC 2606).
+STAND_IN = "USING socket OPTIONS (host 'a-hudi-table-is-read-by-pyhudi.invalid', port '1')"
+_STAND_IN_PROPERTIES = frozenset({"host", "port"})
+# Spark shows so what sounds secret, `url` in a key too, as hoodie.datasource.write.partitionpath.urlencode has it. The
+# table's own properties have what counts of those.
+_NOT_SHOWN = "*********(redacted)"
+_HEAD = re.compile(r"^(Type|Provider): (.*)$", re.MULTILINE)
+_TEXT_OF_OTHERS = re.compile(r"^(?:Comment|View Text|Table Properties|Location): ", re.MULTILINE)
+_HAS_COMMENT = re.compile(r"\A(?:(?!View Text: ).*\n)*?Comment: ")
+_VIEW_TEXT = re.compile(
+    r"^View Text: (.*?)\n(?:View Original Text|View Schema Mode|View Catalog and Namespace|Schema): ?",
+    re.MULTILINE | re.DOTALL,
+)
+_READS_BASE_FILES = "hoodie.query.as.ro.table"  # a storage property that Hudi's sync to a metastore gives
+_OF_SPARK = frozenset({"owner", "provider", "location", "external"})
+_DETAILS = "# Detailed Table Information"
+_V1_SOURCES = "spark.sql.sources.useV1SourceList"
+_OF_PYTHON = "org.apache.spark.sql.execution.datasources.v2.python.pythondatasourcev2"
+
+
+@dataclass(frozen=True, slots=True)
+class _Details:
+    location: str | None = None
+    comment: str | None = None
+    view_text: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    reads_base_files: bool = False
+
+
+class EntryReader:
+    """Reads entries of one session's catalog."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._aside: SparkSession | None = None
+        self._lock = threading.Lock()
+
+    def read(self, name: TableName, row: Row) -> CatalogEntry:
+        """The entry of a name.
+
+        Args: row: what SHOW TABLE EXTENDED says of it.
+        Raises: ConfigError when Spark can't describe a Hudi table.
+        """
+        information = row["information"]
+        text_of_others = _TEXT_OF_OTHERS.search(information)
+        head = dict(_HEAD.findall(information[: text_of_others.start()] if text_of_others else information))
+        if head.get("Type") == "VIEW":
+            return CatalogEntry(name, view_text=self._view_text(name, row))
+        provider = head.get("Provider", "").lower()
+        is_stand_in = not capabilities.PRESENT.has_data_sources and provider == STAND_IN.split()[1]
+        if provider != "hudi" and not is_stand_in:
+            return CatalogEntry(name)
+        details = self._details(name, row)
+        properties = dict(details.properties)
+        is_stand_in = properties.pop(PROVIDER_KEY, "") == "hudi"
+        hidden = _STAND_IN_PROPERTIES if is_stand_in else frozenset()
+        catalog_deletes = head.get("Type") == "MANAGED"
+        is_managed = properties.pop(MANAGED_KEY, "") == "true" or catalog_deletes
+        return CatalogEntry(
+            name,
+            is_hudi=is_stand_in or provider == "hudi",
+            location=details.location,
+            properties={
+                key: value
+                for key, value in properties.items()
+                if key.lower() not in _OF_SPARK | hidden and not key.startswith("option.") and value != _NOT_SHOWN
+            },
+            comment=details.comment,
+            is_managed=is_managed,
+            catalog_deletes=catalog_deletes,
+            is_read_optimized=details.reads_base_files,
+        )
+
+    def _view_text(self, name: TableName, row: Row) -> str | None:
+        """Without a comment, which temporary views never have, the query is the first text that is the user's."""
+        information = row["information"]
+        if not row["isTemporary"] and _HAS_COMMENT.match(information):
+            return self._described(self._spark, name, quoted(row[0], row["tableName"])).view_text
+        text = _VIEW_TEXT.search(information)
+        return text[1] if text else None
+
+    def _details(self, name: TableName, row: Row) -> _Details:
+        table = quoted("spark_catalog", row[0], row["tableName"])
+        if not capabilities.PRESENT.has_data_sources:
+            return self._described(self._spark, name, table)
+        with self._lock:
+            try:
+                return _described_as_json(self._session_aside(), table)
+            except Exception:  # a server forgets sessions that were idle; py4j's errors are no PySparkException
+                self._aside = None
+            try:
+                return _described_as_json(self._session_aside(), table)
+            except Exception as error:
+                raise ConfigError(f"Spark's catalog can't describe the Hudi table {name}: {error}") from error
+
+    def _described(self, spark: SparkSession, name: TableName, table: str) -> _Details:
+        """An entry by the rows of DESCRIBE and of SHOW TBLPROPERTIES."""
+        try:
+            rows = spark_sql(spark, f"DESCRIBE TABLE EXTENDED {table}").collect()
+            listed = spark_sql(spark, f"SHOW TBLPROPERTIES {table}").collect()
+        except Exception as error:
+            raise ConfigError(f"Spark's catalog can't describe {name}: {error}") from error
+        # Columns come first, and one of them may be called like the heading.
+        first = max((number for number, row in enumerate(rows) if row[0] == _DETAILS), default=len(rows)) + 1
+        fields = {row[0]: row[1] for row in rows[first:]}
+        return _Details(
+            location=fields.get("Location"),
+            comment=fields.get("Comment"),
+            view_text=fields.get("View Text"),
+            properties={row[0]: row[1] for row in listed},
+            reads_base_files=f"{_READS_BASE_FILES}=true" in fields.get("Storage Properties", "")[1:-1].split(", "),
+        )
+
+    def _session_aside(self) -> SparkSession:
+        """The session in which entries are described, made when the first one is."""
+        if self._aside is None:
+            aside = _new_session(self._spark)
+            with suppress(Exception):  # a jar has the format, and then Spark needs no other
+                _register_format(aside)
+            aside.conf.set(_V1_SOURCES, f"{aside.conf.get(_V1_SOURCES)},{_OF_PYTHON}")
+            self._aside = aside
+        return self._aside
+
+
+def _described_as_json(spark: SparkSession, table: str) -> _Details:
+    row = spark_sql(spark, f"DESCRIBE TABLE EXTENDED {table} AS JSON").collect()[0]
+    fields = json.loads(row[0])
+    return _Details(
+        location=fields.get("location"),
+        comment=fields.get("comment"),
+        properties=fields.get("table_properties", {}),
+        reads_base_files=fields.get("storage_properties", {}).get(_READS_BASE_FILES) == "true",
+    )
+
+
+def _new_session(spark: SparkSession) -> SparkSession:
+    """Another session with the same catalog."""
+    if not type(spark).__module__.startswith("pyspark.sql.connect"):
+        return spark.newSession()
+    for make in ("newSession", "cloneSession"):  # since 4.3, since 4.1
+        if hasattr(spark, make):
+            return cast("SparkSession", getattr(spark, make)())
+    # 4.0 has the parts, and no call of its own.
+    connection = copy.copy(spark.client._builder)  # type: ignore[attr-defined]
+    connection._params = {key: value for key, value in connection._params.items() if key != "session_id"}
+    return type(spark)(connection)  # type: ignore[call-arg, arg-type]
+
+
+def _register_format(spark: SparkSession) -> None:
+    """Let a session know the format `hudi` where Spark's Python lacks PyHudi. Nothing ever opens it."""
+    from pyspark.sql.datasource import DataSource
+
+    class Named(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "hudi"
+
+    spark.dataSource.register(Named)
