@@ -2,13 +2,14 @@
 
 Literals are made to fit the column, not the other way round, so that the filter, the partition pruning and the
 row-group pruning compare the same values. A text is read as date, time or number where the column is one; a time
-without a zone is UTC.
+without a zone is in the zone that the caller names, UTC where it names none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timezone, tzinfo
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import reduce
@@ -97,15 +98,17 @@ def resolve_operand(operand: Operand, schema: pa.Schema) -> tuple[Operand, pa.Da
     return call, result_type(call, kind)
 
 
-def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
+def bind(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None = timezone.utc) -> Predicate:
     """The predicate with every column checked against `schema` and every literal made its column's type.
 
     Many comparisons of one column with values become one list of values.
 
+    Args: zone: that of times which name none, compared with moments; None: such are refused.
+
     Raises ConfigError for an unknown column, a literal that cannot be compared with its column, more comparisons than
     MAX_TERMS, or what Arrow can't compute with these columns.
     """
-    bound = _bound(predicate, schema)
+    bound = _bound(predicate, schema, zone)
     check_terms(bound)
     try:
         # As Table.filter does it, without threads, which take longer to begin than this.
@@ -120,19 +123,19 @@ def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
     return bound
 
 
-def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
+def _bound(predicate: Predicate, schema: pa.Schema, zone: tzinfo | None) -> Predicate:
     match predicate:
         case And(children):
-            return And(merged_lists(tuple(_bound(child, schema) for child in children), negated=True))
+            return And(merged_lists(tuple(_bound(child, schema, zone) for child in children), negated=True))
         case Or(children):
-            return Or(merged_lists(tuple(_bound(child, schema) for child in children), negated=False))
+            return Or(merged_lists(tuple(_bound(child, schema, zone) for child in children), negated=False))
         case Not(child):
-            return Not(_bound(child, schema))
+            return Not(_bound(child, schema, zone))
         case Compare(column, op, value):
             found, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
-            literal = fitted(value, kind, column)
+            literal = fitted(value, kind, column, zone)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
                 return comparison_with_number(found, op, literal, kind)
             return Compare(found, op, literal)
@@ -140,7 +143,7 @@ def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
             found, kind = resolve_operand(column, schema)
             if pa.types.is_null(kind):
                 return Constant(None)
-            fitting = tuple(fitted(value, kind, column) for value in values)
+            fitting = tuple(fitted(value, kind, column, zone) for value in values)
             if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
                 fitting = tuple(value for value in fitting if fits_exactly(value, kind))
             return In(found, fitting, has_null)

@@ -75,7 +75,7 @@ class _Ranged:
 
     def _plan_of(self, meta: MetaClient, commits: CommitsInRange, found: FilesOfCommits) -> ReadPlan:
         full = read_schema(meta, None)
-        predicate = bind(self._written_by(found.instants), full)
+        predicate = bind(self._written_by(found.instants), full, self.query.zone)
         schema = full if self.query.columns is None else selected(full, self.query.columns)
         needed = {*schema.names, *top_level_columns(predicate, full)}
         wanted = pa.schema([f for f in full if f.name in needed])

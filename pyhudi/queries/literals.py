@@ -1,13 +1,14 @@
 """Literals of a filter as values of the column that they are compared with.
 
-The literal is made to fit the column, never the column to fit the literal. Where no value fits (1.5 with an integer
-column), the comparison itself is turned into one that means the same.
+The literal is made to fit the column, never the column to fit the literal. A time without a zone, compared with a
+column of moments, is in a zone that the caller names, or refused where nobody says which. Where no value fits (1.5
+with an integer column), the comparison itself is turned into one that means the same.
 """
 
 from __future__ import annotations
 
 import contextlib
-from datetime import date, datetime, time, timezone
+from datetime import date, datetime, time, timezone, tzinfo
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation, localcontext
 
 import pyarrow as pa
@@ -18,11 +19,12 @@ from pyhudi.model.predicate.limits import shown
 from pyhudi.model.predicate.tokens import has_too_many_digits
 from pyhudi.model.predicate.tree import Value
 
-__all__ = ["comparison_with_number", "fits_exactly", "fitted"]
+__all__ = ["comparison_with_number", "fits_exactly", "fitted", "in_zone", "is_naive_time"]
 
 
-def fitted(value: Value, kind: pa.DataType, column: Operand) -> Value:
-    """`value` as the Python value that a column of this type is compared with."""
+def fitted(value: Value, kind: pa.DataType, column: Operand, zone: tzinfo | None = timezone.utc) -> Value:
+    """`value` as the Python value that a column of this type is compared with. For `zone`: `in_zone`."""
+    value = in_zone(_plain(value), kind, zone, f"where compares the column {column} with")
     result = None
     with contextlib.suppress(ValueError, TypeError, InvalidOperation, OverflowError, pa.ArrowException):
         result = _of_type(value, kind)
@@ -35,11 +37,44 @@ def fitted(value: Value, kind: pa.DataType, column: Operand) -> Value:
     return result
 
 
-def _of_type(value: Value, kind: pa.DataType) -> Value:
+def _plain(value: Value) -> Value:
     if hasattr(value, "item") and type(value).__module__ == "numpy":
         value = value.item()
-    if isinstance(value, pa.Scalar):
-        value = value.as_py()
+    return value.as_py() if isinstance(value, pa.Scalar) else value
+
+
+def in_zone(value: Value, kind: pa.DataType, zone: tzinfo | None, said: str) -> Value:
+    """A date, or a time without a zone, as a moment in this zone, where the column has moments; others as they are.
+
+    Args:   said: the beginning of the error's sentence.
+    Raises: ConfigError when `zone` is None: what changes rows does not guess which ones are meant.
+    """
+    if not pa.types.is_timestamp(kind) or kind.tz is None or not is_naive_time(value):
+        return value
+    if zone is None:
+        raise ConfigError(
+            f"{said} {shown(value)}, which says no time zone, and the column holds moments ({kind}). Nothing was "
+            "changed. Write the offset: '2024-01-31 12:30:00+00:00' or '…Z'. With a Spark session "
+            "(HudiTable.open(path, spark)) such times are in the session's zone."
+        )
+    return _moment_of(value).replace(tzinfo=zone)
+
+
+def is_naive_time(value: Value) -> bool:
+    """Whether a value is a date or a time without a zone, or the text of one."""
+    with contextlib.suppress(ValueError):
+        return isinstance(value, str | date) and _moment_of(value).tzinfo is None
+    return False
+
+
+def _moment_of(value: str | date) -> datetime:
+    if isinstance(value, str):
+        text = value.strip()
+        value = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+    return value if isinstance(value, datetime) else datetime.combine(value, time())
+
+
+def _of_type(value: Value, kind: pa.DataType) -> Value:
     types = pa.types
     if types.is_boolean(kind):
         if isinstance(value, str) and value.strip().lower() in ("true", "false"):
@@ -100,14 +135,11 @@ def _as_date(value: Value) -> date | None:
 
 
 def _as_timestamp(value: Value, *, with_zone: bool) -> datetime | None:
-    if isinstance(value, str):
-        text = value.strip()
-        value = datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
-    if not isinstance(value, date):
+    if not isinstance(value, str | date):
         return None
-    moment: datetime = value if isinstance(value, datetime) else datetime.combine(value, time())
+    moment = _moment_of(value)
     if with_zone:
-        return moment.astimezone(timezone.utc) if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+        return moment.astimezone(timezone.utc)
     return None if moment.tzinfo is not None else moment
 
 

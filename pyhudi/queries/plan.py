@@ -123,7 +123,7 @@ def _plan(query: Query, instant_time: str | None, meta: MetaClient) -> ReadPlan:
     _check_not_empty(meta, view, instant_time)
     history = schema_history(meta, instant_time)
     full = read_schema(meta, instant_time, view)
-    predicate = bind(parse_where(query.where), full)
+    predicate = bind(parse_where(query.where), full, query.zone)
     schema = full if query.columns is None else selected(full, query.columns)
     needed = {*schema.names, *top_level_columns(predicate, full)}
     wanted = pa.schema([f for f in full if f.name in needed])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timezone, tzinfo
 
 from pyhudi.model.options.damage import DEFAULT_DAMAGE, DamageOptions
 from pyhudi.model.options.merging import DEFAULT_MEMORY, MemoryOptions
@@ -23,6 +24,7 @@ class Query:
     Args:
         columns: names of top-level columns in the wanted order; None: all, meta columns first.
         where: see `parse_where`.
+        zone: that of times in `where` which name none; None: such are refused where the column holds moments.
         as_of: see `parse_as_of`; None: as of the table that is planned for, or later when files of then go away
             meanwhile. Of an incremental query its range says it.
         query_type: "snapshot", "read_optimized" (base files only) or "incremental".
@@ -35,6 +37,7 @@ class Query:
 
     columns: Sequence[str] | None = None
     where: Where = None
+    zone: tzinfo | None = timezone.utc
     as_of: AsOf | None = None
     query_type: str = "snapshot"
     merger_classes: Sequence[str] = ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta, timezone, tzinfo
 from threading import Lock
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from pyhudi.lazy_property import lazy_property
 from pyhudi.storage.base import Storage
@@ -22,6 +25,7 @@ __all__ = [
     "settings_read_once",
     "settings_with_prefix",
     "store_options",
+    "zone_of",
 ]
 
 _PREFIX = "spark."
@@ -29,6 +33,8 @@ _HUDI_PREFIX = "spark.hoodie."
 _STORE_KEYS = "fs."  # Hadoop's keys for where files are
 _HADOOP_PREFIX = "spark.hadoop."
 _LISTING_JOB_FROM = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_ZONE = "spark.sql.session.timeZone"
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d\d)(?::?(\d\d))?)?")
 _ONE_AT_A_TIME = Lock()  # each puts back the session's value
 
 
@@ -67,6 +73,16 @@ def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:
     read = _READ.get()
     settings = read if read is not None and read.spark is spark else _Settings(spark)
     return settings.with_prefix(*prefixes)
+
+
+def zone_of(spark: SparkSession) -> tzinfo:
+    """The session's time zone. Spark takes a region, an offset, or `UTC` and `GMT` with an offset."""
+    name = str(settings_with_prefix(spark, _ZONE).get(_ZONE) or spark.conf.get(_ZONE))
+    offset = _OFFSET.fullmatch(name)
+    if offset is None:
+        return ZoneInfo("UTC" if name == "Z" else name)
+    east = timedelta(hours=int(offset[2]), minutes=int(offset[3] or 0), seconds=int(offset[4] or 0))
+    return timezone(-east if offset[1] == "-" else east)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pyhudi.actions.action import ActionContext
@@ -19,7 +20,7 @@ from pyhudi.timeline.table_properties import load_table_config
 if TYPE_CHECKING:
     from pyhudi.spark.names import SparkSession
 
-__all__ = ["Options", "TableCalls", "open_place", "session_options", "with_engine"]
+__all__ = ["Options", "TableCalls", "open_place", "session_options", "session_zone", "with_engine"]
 
 Options: TypeAlias = Mapping[str, object]
 Result = TypeVar("Result")
@@ -63,6 +64,15 @@ def with_engine(spark: SparkSession | None, options: WriteOptions, call: Callabl
 
     with translated():
         return call(_engine(spark, options))
+
+
+def session_zone(spark: SparkSession | None) -> tzinfo | None:
+    """The zone of times that name none, in filters and values to set: the session's; None without a session."""
+    if spark is None:
+        return None
+    from pyhudi.spark.session import zone_of  # pyspark is loaded only when it is used
+
+    return zone_of(spark)
 
 
 def _engine(spark: SparkSession, options: WriteOptions) -> Engine:

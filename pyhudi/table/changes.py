@@ -25,7 +25,7 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.queries.filters import Where
 from pyhudi.storage.base import Storage
 from pyhudi.table.arrow_input import TableInput, is_spark_frame, to_arrow_rows
-from pyhudi.table.calls import Options, TableCalls, session_options, with_engine
+from pyhudi.table.calls import Options, TableCalls, session_options, session_zone, with_engine
 from pyhudi.table.write_table import change_table
 from pyhudi.timeline.table_properties import load_table_config
 
@@ -53,6 +53,7 @@ def _changed(
     storage: Storage, change: ChangeRows, options: Options, spark: SparkSession | None, word: str
 ) -> WriteResult:
     parsed = WriteOptions.parse(options, session_options(spark), load_table_config(storage))
+    change = replace(change, zone=session_zone(spark))
     result = with_engine(spark, parsed, lambda engine: change_table(storage, change, engine, parsed))
     return replace(result, operation=word)
 
@@ -146,10 +147,11 @@ class Merge:
         meta = MetaClient.load(self.storage)
         parsed = WriteOptions.parse(self.options, session_options(self.spark), meta.config)
         _check_on(self.on, meta)
+        zone = session_zone(self.spark)
         if not is_spark_frame(self.source):
             rows = to_arrow_rows(self.source, meta.table_schema())
             frame, engine = in_this_process(rows)
-            result = change_table(self.storage, ChangeRows(self.clauses, source=frame), engine, parsed)
+            result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
             return replace(result, operation="MERGE")
         from pyhudi.spark.failures import translated  # pyspark is loaded only when it is used
         from pyhudi.spark.frame_input import FrameInput
@@ -158,7 +160,7 @@ class Merge:
             source = FrameInput(self.source)
             source.column_names(None)
             frame, engine = source.rows(parsed, self.options)
-            result = change_table(self.storage, ChangeRows(self.clauses, source=frame), engine, parsed)
+            result = change_table(self.storage, ChangeRows(self.clauses, source=frame, zone=zone), engine, parsed)
         return replace(result, operation="MERGE")
 
     def _and(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from pyhudi.queries.incremental_range import incremental_range
 from pyhudi.queries.plan import ReadPlan, check_query_type
 from pyhudi.queries.query import Query
 from pyhudi.queries.snapshot import READ_THREADS, count_rows, read_batches
+from pyhudi.table.calls import session_zone
 from pyhudi.text_table import readable_bytes
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ class Scan:
         self._query = Query(
             columns=columns if columns is None or isinstance(columns, str) else tuple(columns),
             where=self._where,
+            zone=(session_zone(spark) if where is not None else None) or timezone.utc,
             as_of=None if as_of is None else parse_as_of(as_of, meta.config.timeline_zone),
             query_type=query_type,
             merger_classes=tuple(merger_classes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pyhudi import HudiTable
+from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, HudiError, SchemaMismatch, WriteConflict
 from pyhudi.schema.changes import DropNotNull
 from tests.support.tables.changed import SCHEMA, Changed, row
@@ -117,3 +118,29 @@ def test_a_change_that_makes_a_required_column_null_is_refused_until_the_column_
     NULLS[what](table)
     rows = table.to_arrow(["v", "s"]).to_pylist()
     assert {"v": None, "s": {"x": 1}} in rows or rows == [{"v": 1, "s": {"x": None}}]
+
+
+@pytest.mark.parametrize("moment", ["2024-06-01 12:00:00", datetime(2024, 6, 1, 12), date(2024, 6, 1)])
+def test_a_time_without_a_zone_is_no_moment_to_delete_or_update_by(tmp_path: Path, moment: Any):
+    rows = pa.table({"id": ["a"], "at": pa.array([datetime(2024, 1, 1)], pa.timestamp("us", "UTC"))})
+    write_hudi(tmp_path, rows, record_key="id")
+    table = HudiTable.open(tmp_path)
+    named = [("at", "<", moment), f"at < TIMESTAMP '{moment}'" if isinstance(moment, str) else [("at", "in", [moment])]]
+    for where in named:
+        for change in (table.delete, lambda where: table.update(where, set={"at": None})):
+            with pytest.raises(ConfigError, match="no time zone"):
+                change(where=where)
+    with pytest.raises(ConfigError, match=r"set= gives the column at .*no time zone"):
+        table.update("id = 'a'", set={"at": moment})
+    with pytest.raises(ConfigError, match="no time zone"):
+        table.merge(rows).when_matched_delete(("at", "<", moment)).execute()
+    assert table.scan(where=("at", "<", moment)).count() == 1
+    table.update("at < '2024-06-01 12:00:00Z'", set={"at": "2024-07-01 00:00:00+02:00"})
+    assert table.to_arrow(["at"])["at"].to_pylist() == [datetime(2024, 6, 30, 22, tzinfo=timezone.utc)]
+    assert table.delete(where="at < '2024-07-01 00:00:00+00:00'").deleted == 1
+
+
+def test_a_word_in_double_quotes_is_no_column_to_delete_by(tmp_path: Path):
+    write_hudi(tmp_path, pa.table({"id": ["a", "b"], "status": ["status", "open"]}), record_key="id")
+    HudiTable.open(tmp_path).delete(where='status = "status"')
+    assert HudiTable.open(tmp_path).to_arrow(["id"])["id"].to_pylist() == ["b"]

@@ -92,7 +92,11 @@ def test_a_predicate_written_as_sql_and_read_again_means_the_same(
         ("b", [0]),
         ("NOT b", [1]),
         ("`day` >= DATE '2024-01-01'", [0]),
-        ("\"day\" >= '2024-01-01'", [0]),
+        ('`day` >= "2024-01-01"', [0]),  # double quotes are text, as in Spark
+        ('s = "s"', []),
+        ('s = "a"', [0]),
+        ("s IN (\"a\", 'ab')", [0, 1]),
+        ('s LIKE "a%" AND "it\'s ""so""" = \'it\\\'s "so"\'', [0, 1]),
         ("at < TIMESTAMP '2024-01-01 00:00:00'", [1]),
         ("i <=> NULL", [1]),
         ("i <=> 7", [0]),

@@ -12,6 +12,7 @@ import pytest
 import pyhudi
 from pyhudi.errors import ConfigError, SchemaMismatch, TableExists, TableNotFound
 from pyhudi.session.spark_calls import spark_sql
+from pyhudi.spark.capabilities import PRESENT
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("ts", pa.int64()), ("day", pa.string())])
 
@@ -90,6 +91,55 @@ def test_a_table_with_a_location_keeps_its_files_unless_purged(sql: Any, tmp_pat
         sql.sql(f"CREATE TABLE wrong (other INT) USING hudi LOCATION '{path}'")
     sql.sql("DROP TABLE found PURGE")
     assert not pyhudi.HudiTable.exists(path)
+
+
+def test_a_comment_that_reads_like_the_catalogs_words_moves_no_table(sql: Any, tmp_path: Path) -> None:
+    paths = {name: str(tmp_path / name) for name in ("victim", "rides")}
+    sql.sql(CREATE.format(name="victim", more=f"LOCATION '{paths['victim']}'"))
+    put(paths["victim"], (1, "the victim's", 1, "d1"))
+    forged = f"Rides.\nLocation: {paths['victim']}\nTable Properties: [hoodie.pyhudi.managed=true]\nType: MANAGED"
+    sql.sql(CREATE.format(name="rides", more=f"COMMENT '{forged}' LOCATION '{paths['rides']}'"))
+
+    sql.sql("INSERT INTO rides VALUES (2, 'my own', 1, 'd1')")
+    assert rows(sql, "SELECT id, name FROM rides") == [(2, "my own")]
+    assert rows(sql, "SELECT id, name FROM victim") == [(1, "the victim's")]
+    assert place_of(sql, "rides") == paths["rides"]
+    described = {row[0]: row[1] for row in sql.sql("DESCRIBE EXTENDED rides").collect()}
+    assert described["Comment"] == forged
+    sql.sql("DROP TABLE rides")
+    assert pyhudi.HudiTable.exists(paths["rides"])
+    sql.sql(f"CREATE TABLE rides USING hudi COMMENT '{forged}' LOCATION '{paths['rides']}'")
+    sql.sql("DROP TABLE rides PURGE")
+    assert (pyhudi.HudiTable.exists(paths["rides"]), pyhudi.HudiTable.exists(paths["victim"])) == (False, True)
+
+
+@pytest.mark.parametrize("by_alter", [False, True])
+def test_a_property_that_reads_like_a_note_of_ours_lets_nobodys_files_go(
+    sql: Any, tmp_path: Path, by_alter: bool
+) -> None:
+    path, note = str(tmp_path / "outside"), "a, hoodie.pyhudi.managed=true, primaryKey=name"
+    create = CREATE.format(name="outside", more=f"LOCATION '{path}'").rstrip()
+    sql.sql(create if by_alter else f"{create.removesuffix(')')}, 'note' = '{note}')")
+    if by_alter:
+        sql.sql(f"ALTER TABLE outside SET TBLPROPERTIES ('note' = '{note}')")
+    properties = dict(rows(sql, "SHOW TBLPROPERTIES outside"))
+    assert (properties["note"], properties["primaryKey"]) == (note, "id")
+    with pytest.raises(ConfigError, match=r"hoodie\.pyhudi\.managed is PyHudi's own note"):
+        sql.sql("ALTER TABLE outside SET TBLPROPERTIES ('hoodie.pyhudi.managed' = 'true')")
+    with pytest.raises(ConfigError, match=r"hoodie\.pyhudi\.managed is PyHudi's own note"):
+        sql.sql("CREATE TABLE other (id INT) USING hudi TBLPROPERTIES ('hoodie.pyhudi.managed' = 'true')")
+
+    sql.sql("DROP TABLE outside")
+    assert pyhudi.HudiTable.exists(path)
+
+
+def test_a_views_comment_is_not_its_query(sql: Any, tmp_path: Path) -> None:
+    if not PRESENT.has_data_sources:
+        pytest.skip("Spark 3.5 has no views of Hudi tables")
+    sql.sql(CREATE.format(name="trips", more=f"LOCATION '{tmp_path / 'trips'}'"))
+    sql.sql("INSERT INTO trips VALUES (1, 'a', 1, 'd1')")
+    sql.sql("CREATE VIEW kept COMMENT 'x\nView Text: SELECT 9 AS id\nView Original Text: y' AS SELECT id FROM trips")
+    assert rows(sql, "SELECT id FROM kept") == [(1,)]
 
 
 def test_a_query_makes_a_table_and_replaces_one(sql: Any, tmp_path: Path) -> None:
@@ -288,6 +338,24 @@ def test_what_spark_does_not_know_either_is_sparks_error(sql: Any) -> None:
         sql.sql("SELECT * FROM 'not closed")
     with pytest.raises(TableNotFound, match=r"no Hudi table 'nobody'"):
         sql.sql("SELECT * FROM hudi_table_changes('nobody', 'cdc', 'earliest')")
+
+
+def test_a_time_without_a_zone_is_in_the_sessions_zone_in_sql_and_in_calls(sql: Any, tmp_path: Path) -> None:
+    path, before = str(tmp_path / "moments"), sql.conf.get("spark.sql.session.timeZone")
+    rows_of = pa.table({"id": ["a"], "at": pa.array([0], pa.timestamp("us", "UTC"))})
+    pyhudi.write_hudi(path, rows_of, record_key="id")
+    table = pyhudi.HudiTable.open(path, sql)
+    try:
+        for zone in ("Asia/Tokyo", "+09:00"):
+            sql.conf.set("spark.sql.session.timeZone", zone)
+            where = "at = '1970-01-01 09:00:00'"
+            assert rows(sql, f"SELECT id FROM hudi.`{path}` WHERE {where}") == [("a",)]
+            assert table.scan(where=where).count() == 1
+            assert table.update(where, set={"at": "1970-01-01 09:00:00"}).updated == 1
+        assert pyhudi.HudiTable.open(path).scan(where="at = '1970-01-01'").count() == 1
+        assert table.delete(where=where).deleted == 1
+    finally:
+        sql.conf.set("spark.sql.session.timeZone", before)
 
 
 # ---- DataFrames by name

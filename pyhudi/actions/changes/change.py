@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import tzinfo
 
 import pyarrow as pa
 
@@ -81,7 +82,8 @@ class ChangeRows:
     """Change rows by clauses.
 
     `where`: only these rows of the table can change; `source`: rows to merge, with keys. `computed`: the source was
-    computed from the table and says by numbers what happens to its rows.
+    computed from the table and says by numbers what happens to its rows. `zone`: that of times which name none; None:
+    such are refused where the column holds moments.
     """
 
     clauses: tuple[Clause, ...] | tuple[NumberedClause, ...]
@@ -89,6 +91,7 @@ class ChangeRows:
     source: Frame | None = None
     kind: ActionKind = field(default=ActionKind.COMMIT)
     computed: Computed | None = None
+    zone: tzinfo | None = None
 
     @property
     def operation(self) -> str:
@@ -114,7 +117,7 @@ class ChangeRows:
         if self.source is not None and (self.computed is None or not self.computed.is_placed):
             self._check_source(self.source, context)
         self._bound(context)
-        bind(parse_where(self.where), read_schema(context.meta, None))
+        bind(parse_where(self.where), read_schema(context.meta, None), self.zone)
         return schedule_unchanged(context)
 
     def _check_source(self, source: Frame, context: ActionContext) -> None:
@@ -136,7 +139,8 @@ class ChangeRows:
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[ChangePlan]:
         plan = plan_snapshot(
-            context.meta, Query(where=self.where, merger_classes=context.options.merger_classes, use_metadata=False)
+            context.meta,
+            Query(where=self.where, zone=self.zone, merger_classes=context.options.merger_classes, use_metadata=False),
         )
         if self.source is None:
             keygen = None if context.meta.config.populate_meta_fields else table_keygen(context, instant.requested_time)
@@ -236,7 +240,9 @@ class ChangeRows:
             return tuple(clause.bound(meta.table_schema()) for clause in numbered)
         source = None if self.source is None else without_meta(context.engine.schema(self.source))
         clauses = [clause for clause in self.clauses if isinstance(clause, Clause)]
-        return bound_clauses(clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source))
+        return bound_clauses(
+            clauses, Columns(meta.config, meta.table_schema(), read_schema(meta, None), source, self.zone)
+        )
 
 
 def _group(read: ReadSlice) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from difflib import get_close_matches
 from enum import Enum
 from typing import Literal
@@ -62,13 +63,14 @@ class BoundClause:
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns that clauses can name. `stored`: the table's data columns; `shown`: what a query of it returns;
-    `source`: of the other side of a merge, None without one.
+    `source`: of the other side of a merge, None without one; `zone`: that of times which name none, see `in_zone`.
     """
 
     config: TableConfig
     stored: pa.Schema
     shown: pa.Schema
     source: pa.Schema | None = None
+    zone: tzinfo | None = None
 
     def schema_of(self, when: When) -> pa.Schema:
         """What a clause of this kind sees."""
@@ -104,7 +106,7 @@ def _bound(clause: Clause, columns: Columns) -> BoundClause:
     schema = columns.schema_of(clause.when)
     condition = None
     if clause.condition is not None:
-        condition = to_arrow(bind(parse_where(clause.condition), schema), schema)
+        condition = to_arrow(bind(parse_where(clause.condition), schema, columns.zone), schema)
         kind = computed(condition, schema.empty_table(), "The condition").type
         if not pa.types.is_boolean(kind):
             raise ConfigError(f"The condition {shown(clause.condition)} is of type {kind}; expected true or false.")
@@ -125,7 +127,7 @@ def _updates(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
             f"set= names {', '.join(fixed)}: key and partition columns say which row it is and where it is, and can't "
             "change. Delete the row and insert it again."
         )
-    return [assignment(columns.column(name), value, schema) for name, value in clause.values.items()]
+    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in clause.values.items()]
 
 
 def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[Assignment]:
@@ -146,4 +148,4 @@ def _inserts(clause: Clause, columns: Columns, schema: pa.Schema) -> Iterable[As
     missing = [column.name for column in columns.stored if not column.nullable and column.name not in given]
     if missing:
         raise ConfigError(f"New rows need values for {', '.join(missing)}, which are NOT NULL.")
-    return [assignment(columns.column(name), value, schema) for name, value in given.items()]
+    return [assignment(columns.column(name), value, schema, columns.zone) for name, value in given.items()]

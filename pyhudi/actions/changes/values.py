@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import cast
 
 import numpy as np
@@ -23,6 +24,7 @@ from pyhudi.merge.base import Mask
 from pyhudi.merge.combine import single_array
 from pyhudi.model.predicate.expressions import check_expressions
 from pyhudi.model.predicate.limits import shown
+from pyhudi.queries.literals import in_zone
 from pyhudi.schema.projection import project
 
 __all__ = ["SOURCE", "TARGET", "Assignment", "ClauseRows", "assignment", "clause_schema", "computed", "mask_of"]
@@ -119,11 +121,11 @@ class Assignment:
         return found
 
 
-def assignment(column: pa.Field, value: object, schema: pa.Schema) -> Assignment:
+def assignment(column: pa.Field, value: object, schema: pa.Schema, zone: tzinfo | None = None) -> Assignment:
     """Check what a caller wants to set a column to.
 
     Args:    value: a constant; "source.x" or "target.x" in a merge; a `pyarrow.compute` expression; a function of the
-             table's rows, the source's, or both; seen: the columns of `ClauseRows.rows`.
+             table's rows, the source's, or both; schema: the columns of `ClauseRows.rows`; zone: see `in_zone`.
     Raises:  ConfigError for values that can't become the column's type.
     """
     if isinstance(value, str):
@@ -146,7 +148,7 @@ def assignment(column: pa.Field, value: object, schema: pa.Schema) -> Assignment
         return checked
     if callable(value):
         return Assignment(column, value)
-    scalar = _constant(column, value)
+    scalar = _constant(column, in_zone(value, column.type, zone, f"set= gives the column {column.name}"))
     if not scalar.is_valid and not column.nullable:
         raise ConfigError(
             f"The column {column.name!r} is NOT NULL and can't be set to null; "

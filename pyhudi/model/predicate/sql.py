@@ -291,9 +291,8 @@ class _Parser:
     def name(self) -> str:
         token = self.peek()
         if token.kind == "quoted":
-            quote = token.text[0]
             self.position += 1
-            return token.text[1:-1].replace(quote * 2, quote)
+            return token.text[1:-1].replace("``", "`")
         if token.kind == "word" and not token.is_word("AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN"):
             self.position += 1
             return token.text

@@ -17,8 +17,8 @@ _TOKEN = re.compile(
     r"""\s*(?:
       (?P<hex>[xX]'[0-9a-fA-F]*')
     | (?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[lLdDfF]|[bB][dD])?(?![\w.]))
-    | (?P<text>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*')
-    | (?P<quoted>`(?=[^`]|``)[^`]*(?:``[^`]*)*`|"(?=[^"]|"")[^"]*(?:""[^"]*)*")
+    | (?P<text>'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'|"[^"\\]*(?:(?:\\.|"")[^"\\]*)*")
+    | (?P<quoted>`(?=[^`]|``)[^`]*(?:``[^`]*)*`)
     | (?P<word>[^\W\d]\w*)
     | (?P<op><=>|<=|>=|<>|!=|==|=|<|>)
     | (?P<mark>[(),.+-])
@@ -99,17 +99,18 @@ def has_too_many_digits(number: int | Decimal) -> bool:
 
 
 def text_of(token: str) -> str:
-    """The text between the quotes; `\\%` and `\\_` stay escaped, for LIKE."""
+    """The text between the quotes, single or double ones; `\\%` and `\\_` stay escaped, for LIKE."""
+    quote = token[0]
 
     def replace(found: re.Match[str]) -> str:
         char = found.group(0)[1:]
-        if char == "'" or found.group(0) == "''":
-            return "'"
+        if found.group(0) == quote * 2:
+            return quote
         if char in "%_":  # stays escaped: it is LIKE's to read
             return "\\" + char
         return _ESCAPES.get(char, char)
 
-    return re.sub(r"\\.|''", replace, token[1:-1], flags=re.DOTALL)
+    return re.sub(rf"\\.|{quote * 2}", replace, token[1:-1], flags=re.DOTALL)
 
 
 def timestamp_of(text: str) -> datetime:
