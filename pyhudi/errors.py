@@ -13,7 +13,8 @@ HudiError                     root; `retryable` says whether trying again can he
 │   │   └── StaleRead         a file went away while it was read; retryable
 ├── LockTimeout               retryable
 ├── WriteConflict             retryable
-│   └── OutdatedRows          rows were computed from a state of the table that is not its newest any more
+│   ├── OutdatedRows          rows were computed from a state of the table that is not its newest any more
+│   └── StandingConflict      it stands until somebody acts: a plan that nobody is running holds the file groups
 └── TaskFailed                work failed on an executor; carries the worker's text
 
 Each message says where, what was expected, what was found and what to do next. Errors take one text, so that they
@@ -38,6 +39,7 @@ __all__ = [
     "RangeNotReadable",
     "SchemaMismatch",
     "StaleRead",
+    "StandingConflict",
     "StorageError",
     "TableError",
     "TableExists",
@@ -135,6 +137,12 @@ class WriteConflict(HudiError):
 
 class OutdatedRows(WriteConflict):
     """The rows of a change were computed from a state of the table that is not its newest any more."""
+
+
+class StandingConflict(WriteConflict):
+    """A conflict that stands until somebody acts: a plan of a table service that nobody is running holds the file
+    groups, or another process has brought the batch of a stream. Trying again at once does not help.
+    """
 
 
 class TaskFailed(HudiError):

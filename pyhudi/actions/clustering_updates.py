@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.undo.rollback import undo
-from pyhudi.errors import WriteConflict
+from pyhudi.errors import StandingConflict, WriteConflict
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.instant import Instant, State, parse_instant_time
@@ -61,7 +61,8 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
     """File groups that new rows must not go to.
 
     Args:    updated: file groups that the write changes.
-    Raises:  WriteConflict when one of them waits for a clustering and the options don't let the write go on.
+    Raises:  StandingConflict, or WriteConflict while it is run, when one of them waits for a clustering and the options
+             don't let the write go on.
     """
     planned = pending_clusterings(context.meta)
     if planned:
@@ -80,7 +81,8 @@ def groups_closed_to_inserts(updated: Iterable[FileGroupId], context: ActionCont
         return frozenset(group for group, instant in planned.items() if instant not in rolled_back)
     if hit and not strategy.allows_updates:
         instant = planned[hit[0]]
-        raise WriteConflict(
+        kind = WriteConflict if _is_running(instant, context) else StandingConflict
+        raise kind(
             f"{context.meta.storage.root}: the write changes {hit[0].file_id} in {hit[0].partition_path!r}, which the "
             f"{instant.action.value} {instant.requested_time} is going to replace by clustering. Nothing was written. "
             f"Execute the clustering first (HudiTable.cluster), or drop it "

@@ -7,25 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-
-import pyarrow as pa
+from typing import TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule
 from pyhudi.actions.conflict_strategies import conflict_strategy
 from pyhudi.actions.conflicts import OurWrite, check_conflicts, check_plans, groups_of, groups_replaced_by
-from pyhudi.actions.result import WriteResult
-from pyhudi.errors import WriteConflict
+from pyhudi.actions.inserted_keys import check_inserted_keys
+from pyhudi.engine.local import LocalFrame
+from pyhudi.errors import StaleRead, StandingConflict, WriteConflict
 from pyhudi.filegroup.early_conflicts import EarlyConflicts
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant, State
+from pyhudi.model.options import WriteOptions
 from pyhudi.model.write_status import WriteStatus
+from pyhudi.storage.clock import Clock
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.view.consistent_read import is_cleaned, is_undone
 from pyhudi.view.pending_clusterings import pending_clusterings
 from pyhudi.view.pending_compactions import pending_compactions
 
 __all__ = [
+    "can_be_read_again",
     "check_early",
     "check_no_files_removed",
     "check_others",
@@ -34,6 +37,11 @@ __all__ = [
     "with_latest_schema",
     "with_retries",
 ]
+
+Result = TypeVar("Result")
+
+_PAUSE_S = 0.02
+_PAUSE_MAX_S = 2.0
 
 
 def check_others(
@@ -57,6 +65,9 @@ def check_others(
         _check_only_logs(ours)
     else:
         check_conflicts(ours, _completed_since(began, now))
+    if options.concurrency.guards_new_keys and body.operation_type == OperationType.UPSERT:
+        stats = [status.stat for status in statuses]
+        check_inserted_keys(inflight, stats, _completed_since(began, now), replace(began, meta=now))
     times = {instant.requested_time for instant in now.timeline.pending()} - known
     if times:
         compactions = pending_compactions(now) if now.config.is_merge_on_read else {}
@@ -171,25 +182,37 @@ def check_no_files_removed(ours: Instant, began: MetaClient, now: MetaClient) ->
         )
 
 
-def with_retries(run: Callable[[ActionContext], WriteResult], context: ActionContext, rows: object) -> WriteResult:
-    """Run a write; with many writers run it again when it gave way, as often as the options allow.
+def with_retries(attempt: Callable[[int], Result], options: WriteOptions, rows: object, clock: Clock) -> Result:
+    """Make a write; with many writers make it again when it gave way, as often as the options allow.
 
-    Args:   run: runs the action from its first phase. rows: what it reads.
-    Raises: WriteConflict after the last attempt, or when the rows can't be read again.
+    Before each further attempt there is a pause, which grows and differs from writer to writer.
+
+    Args:   attempt: the whole write, from loading the table on, as its number, 0 for the first. rows: what it reads.
+    Raises: WriteConflict and StaleRead after the last attempt, or when the rows can't be read again; StandingConflict
+        at once.
     """
-    options = context.options.concurrency
-    retries = options.conflict_retries if options.has_many_writers else 0
-    for attempt in range(retries + 1):
+    retries = options.concurrency.conflict_retries if options.concurrency.has_many_writers else 0
+    for number in range(retries + 1):
         try:
-            result = run(context)
-            return replace(result, retries=attempt) if attempt else result
-        except WriteConflict as error:
-            if attempt == retries:
+            return attempt(number)
+        except (WriteConflict, StaleRead) as error:
+            if number == retries or isinstance(error, StandingConflict):
                 raise
-            if isinstance(rows, pa.RecordBatchReader):
-                raise WriteConflict(
+            if not can_be_read_again(rows):
+                raise type(error)(
                     f"{error} It was not run again by itself, because its rows come from a stream that can be read "
                     f"once only; pass a pyarrow Table."
                 ) from error
-            context = context.reloaded()
+        clock.sleep_s(_pause_s(number, clock))
     raise AssertionError("unreachable")
+
+
+def can_be_read_again(rows: object) -> bool:
+    """False for rows of a large stream, which is gone once it was read."""
+    return not isinstance(rows, LocalFrame) or rows.can_be_read
+
+
+def _pause_s(number: int, clock: Clock) -> float:
+    """The pause after attempt `number`, 0 for the first: between half and three halves of what doubles each time."""
+    chance = int(clock.new_uuid()[:8], 16) / (1 << 32)
+    return float(min(_PAUSE_MAX_S, _PAUSE_S * 2**number) * (0.5 + chance))

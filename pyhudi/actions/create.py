@@ -13,6 +13,7 @@ from dataclasses import replace
 from pyhudi.errors import ConfigError, TableExists, UnsupportedTable
 from pyhudi.index.chosen import chosen_buckets
 from pyhudi.keygen import KEY_GENERATORS, generator_name
+from pyhudi.locks import hold, open_lock
 from pyhudi.merge.rules import merge_rules
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.maintenance import wanted_partitions
@@ -77,7 +78,9 @@ def create_from_options(
     check_writable(config, options)
     to_build = _metadata_partitions(config, options)
     marked = {METADATA_TO_BUILD: ",".join(to_build)} if to_build else {}
-    return create_table(storage, {**properties, **marked}, clock)
+    # Under the lock, since a first write that failed deletes its table, and an overwrite the old one, under it, too.
+    with hold(open_lock(options.lock, storage, clock), options.lock.wait_timeout_s):
+        return create_table(storage, {**properties, **marked}, clock)
 
 
 def _metadata_partitions(config: TableConfig, options: WriteOptions) -> tuple[str, ...]:

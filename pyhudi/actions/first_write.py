@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.create import new_table
 from pyhudi.actions.opening import ready
+from pyhudi.actions.overwrite import delete_meta_folder
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
 from pyhudi.errors import ConfigError, HudiError
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import (
-    LOCK_FILE_NAME,
     META_FOLDER,
     PARTITION_METADATA_NAMES,
     PROPERTIES_BACKUP_PATH,
@@ -34,12 +34,11 @@ from pyhudi.model.options import WriteOptions
 from pyhudi.model.table_config import TableConfig
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import SystemClock
+from pyhudi.storage.near import delete_if_empty
 from pyhudi.storage.paths import parent
 from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["is_unfinished", "is_written", "options_for", "table_removed_on_error"]
-
-_OF_LOCKS = (LOCK_FILE_NAME, ".locks")
 
 
 @contextmanager
@@ -128,7 +127,10 @@ def _take_back(context: ActionContext) -> bool:
             return False
         for folder in sorted(partitions, key=len, reverse=True):
             _remove_partition(now.storage, folder)
-        _remove_properties(now.storage)
+        for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
+            now.storage.delete(path)  # from here on there is no table
+        delete_meta_folder(now.storage)
+    delete_if_empty(context.meta.storage, META_FOLDER)
     return True
 
 
@@ -153,16 +155,3 @@ def _remove_partition(storage: Storage, folder: str) -> None:
     while folder and not storage.list(folder):
         storage.delete_tree(folder)
         folder = parent(folder)
-
-
-def _remove_properties(storage: Storage) -> None:
-    """The properties, from when on there is no table, and all next to them but the lock that is held."""
-    for path in (PROPERTIES_PATH, PROPERTIES_BACKUP_PATH):
-        storage.delete(path)
-    rest = storage.list(META_FOLDER)
-    locks = [entry for entry in rest if entry.name.startswith(_OF_LOCKS)]
-    for entry in rest if locks else ():
-        if entry not in locks:
-            storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
-    if not locks:
-        storage.delete_tree(META_FOLDER)

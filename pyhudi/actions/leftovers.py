@@ -10,6 +10,7 @@ from pyhudi.actions.action import ActionContext
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.metadata.index_pieces import delete_index_pieces
 from pyhudi.model.filenames import HEARTBEAT_FOLDER, INDEX_PIECES_FOLDER, TEMPORARY_FOLDER, heartbeat_path
+from pyhudi.timeline.heartbeat import is_expired
 
 __all__ = ["delete_leftovers"]
 
@@ -36,10 +37,11 @@ def delete_leftovers(context: ActionContext) -> None:
         was_undone = entry.name not in known and entry.name < (timeline.latest_time or "")
         if entry.is_dir and (is_over(entry.name) or was_undone):
             delete_index_pieces(storage, entry.name)
-    options = context.options
-    silent_since_ms = context.clock.now_ms() - options.heartbeat_interval_ms * options.heartbeat_misses
+    options, now_ms = context.options, context.clock.now_ms()
+    interval_ms, misses = options.heartbeat_interval_ms, options.heartbeat_misses
     for entry in storage.list(HEARTBEAT_FOLDER):
         # A heartbeat starts before its instant exists: a writer that died in between has left nothing else.
-        never_began = entry.name not in known and entry.modified_ms < silent_since_ms
-        if is_over(entry.name) or never_began:
+        if is_over(entry.name) or (
+            entry.name not in known and is_expired(storage, entry.name, now_ms, interval_ms, misses)
+        ):
             storage.delete(heartbeat_path(entry.name))

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyhudi.errors import ConfigError
+from pyhudi.locks import LockOptions, hold, open_lock
+from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
+from pyhudi.storage.near import delete_if_empty
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["check_place", "operation_in_place", "options_in_place", "remove_table"]
+__all__ = ["check_place", "delete_meta_folder", "operation_in_place", "options_in_place", "remove_table"]
 
 _OPERATION = "hoodie.datasource.write.operation"
 _COMBINE = "hoodie.combine.before.insert"
 _IN_PLACE = {"STATIC": "insert_overwrite_table", "DYNAMIC": "insert_overwrite"}
 _DELETES = frozenset({"delete", "delete_partition"})
+_BY_PLACE = LockOptions()
+_OF_LOCKS = (LOCK_FILE_NAME, ".locks")
 _PROPERTIES = (".hoodie/hoodie.properties", ".hoodie/hoodie.properties.backup")
 
 
@@ -76,20 +81,34 @@ def check_place(storage: Storage, *, overwrite: bool) -> None:
         )
 
 
-def remove_table(storage: Storage) -> None:
-    """Delete all that is in the table's folder.
+def remove_table(storage: Storage, options: LockOptions = _BY_PLACE) -> None:
+    """Delete all that is in the table's folder, but for what a lock leaves there.
 
     The properties go first, so that a reader finds no table instead of a part of one; the rest of `.hoodie` goes last,
     because data files without it would count as committed in a table that is made there next. After a power cut, too.
-    Nothing goes where it is known before that something would have to stay. Raises StorageError.
+    Nothing goes where it is known before that something would have to stay. Raises LockTimeout, StorageError.
     """
     storage.check_deletable("")
-    entries = storage.list("")
-    for path in _PROPERTIES:
-        storage.delete(path)
-    storage.sync(_PROPERTIES)
-    for of_table in (False, True):
-        doomed = [entry for entry in entries if (entry.name == ".hoodie") is of_table]
-        for entry in doomed:
+    with hold(open_lock(options, storage), options.wait_timeout_s):
+        entries = storage.list("")
+        for path in _PROPERTIES:
+            storage.delete(path)
+        storage.sync(_PROPERTIES)
+        data = [entry for entry in entries if entry.name != META_FOLDER]
+        for entry in data:
             storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
-        storage.sync([entry.path for entry in doomed])
+        storage.sync([entry.path for entry in data])
+        delete_meta_folder(storage)
+    delete_if_empty(storage, META_FOLDER)
+
+
+def delete_meta_folder(storage: Storage) -> None:
+    """Delete `.hoodie` with all in it but the lock of the table, which is held: without it two might hold one."""
+    rest = storage.list(META_FOLDER)
+    locks = [entry for entry in rest if entry.name.startswith(_OF_LOCKS)]
+    if not locks:
+        storage.delete_tree(META_FOLDER)
+    for entry in rest if locks else ():
+        if entry not in locks:
+            storage.delete_tree(entry.path) if entry.is_dir else storage.delete(entry.path)
+    storage.sync([META_FOLDER])

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from pyhudi.errors import CorruptFile, WriteConflict
+from pyhudi.errors import CorruptFile, StandingConflict
 from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
 from pyhudi.model.options.streaming import SINK_CHECKPOINT, StreamOptions
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
-__all__ = ["check_is_new", "last_batch"]
+__all__ = ["check_is_missing", "check_is_new", "last_batch"]
 
 _NUMBER = re.compile(r"\d{1,19}", re.ASCII)  # a Java long
 
@@ -35,8 +35,8 @@ def last_batch(meta: MetaClient, identifier: str) -> int | None:
 
 
 def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> None:
-    """Raises WriteConflict when the batch has come into the table while it was written: by a writer that was believed
-    dead. `began`: the table as this write began.
+    """Raises StandingConflict when the batch has come into the table while it was written: by a writer that was
+    believed dead. `began`: the table as this write began.
     """
     if options.batch_id is None:
         return
@@ -47,10 +47,21 @@ def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> 
         where = f"{now.storage.root}: the commit {instant.requested_time}"
         found = _batch(now.commits.metadata(instant), options.identifier, where)
         if found is not None and found >= options.batch_id:
-            raise WriteConflict(
+            raise StandingConflict(
                 f"{where} has brought batch {found} of the stream {options.identifier!r} into the table while batch "
                 f"{options.batch_id} was written. Nothing of this write is visible; let one process run the stream."
             )
+
+
+def check_is_missing(options: StreamOptions, meta: MetaClient) -> None:
+    """Raises StandingConflict when the batch is in the table: another process brought it between two attempts."""
+    newest = None if options.batch_id is None else last_batch(meta, options.identifier)
+    if newest is not None and options.batch_id is not None and newest >= options.batch_id:
+        raise StandingConflict(
+            f"{meta.storage.root}: another process has brought batch {newest} of the stream {options.identifier!r} "
+            f"into the table while batch {options.batch_id} waited to be written again. Nothing of this write is "
+            f"visible; let one process run the stream."
+        )
 
 
 def _newest_first(meta: MetaClient) -> Iterator[tuple[str, CommitMetadata]]:

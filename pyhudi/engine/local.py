@@ -59,6 +59,11 @@ class LocalFrame:
     schema: pa.Schema
     parts: tuple[Part, ...]
 
+    @property
+    def can_be_read(self) -> bool:
+        """False when the rows came from a stream that is gone."""
+        return all(part.can_be_read for part in self.parts if isinstance(part, _ReaderPart))
+
     @classmethod
     def of_table(cls, table: pa.Table, tasks_max: int = 1) -> LocalFrame:
         """A table in memory, cut into at most `tasks_max` parts when it is large."""
@@ -68,8 +73,11 @@ class LocalFrame:
         return cls(table.schema, tuple(_TablePart(piece) for piece in slices))
 
     @classmethod
-    def of(cls, data: LocalRows, tasks_max: int = 1) -> LocalFrame:
-        """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`."""
+    def of(cls, data: LocalRows, tasks_max: int = 1, *, kept_bytes: int = 0) -> LocalFrame:
+        """A frame from a frame, a table, a batch, a reader, or anything with `__arrow_c_stream__`.
+
+        Args:    kept_bytes: of a reader's rows, which can be read a second time when there are no more.
+        """
         if isinstance(data, LocalFrame):
             return data
         if isinstance(data, pa.Table):
@@ -77,7 +85,7 @@ class LocalFrame:
         if isinstance(data, pa.RecordBatch):
             return cls.of_table(pa.Table.from_batches([data]))
         if isinstance(data, pa.RecordBatchReader):
-            return cls(data.schema, (_ReaderPart(data),))
+            return cls(data.schema, (_ReaderPart(data, kept_bytes),))
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
             return cls(reader.schema, (_ReaderPart(reader),))
@@ -99,16 +107,36 @@ class _TablePart:
 
 
 class _ReaderPart:
-    """A stream that can be read once; a second reading is an error, not an empty table."""
+    """A stream: read again from memory when it was small, else that is an error, not an empty table."""
 
-    def __init__(self, reader: pa.RecordBatchReader) -> None:
+    def __init__(self, reader: pa.RecordBatchReader, kept_bytes: int = 0) -> None:
         self._reader: pa.RecordBatchReader | None = reader
+        self._kept_bytes = kept_bytes
+        self._batches: list[pa.RecordBatch] = []
+        self._is_whole = False
+
+    @property
+    def can_be_read(self) -> bool:
+        return self._reader is not None or self._is_whole
 
     def __call__(self) -> Iterator[pa.RecordBatch]:
+        if self._is_whole:
+            return iter(self._batches)
         reader, self._reader = self._reader, None
         if reader is None:
             raise ConfigError("A stream of batches can be read once only, and it was read already; pass a Table.")
-        return iter(reader)
+        return self._read(reader) if self._kept_bytes else iter(reader)
+
+    def _read(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        size_bytes = 0
+        for batch in reader:
+            size_bytes += batch.nbytes
+            if size_bytes <= self._kept_bytes:
+                self._batches.append(batch)
+            else:
+                self._batches.clear()
+            yield batch
+        self._is_whole = size_bytes <= self._kept_bytes
 
 
 class _Once(Generic[Result]):

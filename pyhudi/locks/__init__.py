@@ -10,8 +10,10 @@ from pyhudi.locks.base import LockOptions, LockProvider, own_options
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
+from pyhudi.storage.memory import MemoryStorage
+from pyhudi.storage.versioned import has_conditional_put
 
-__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock", "own_options"]
+__all__ = ["LOCK_PROVIDERS", "LockOptions", "LockProvider", "hold", "open_lock", "own_options", "provider_of_place"]
 
 _PACKAGE = "org.apache.hudi.client.transaction.lock."
 _AWS_PACKAGE = "org.apache.hudi.aws.transaction.lock."
@@ -42,11 +44,19 @@ LOCK_PROVIDERS: Registry[Callable[[LockOptions, Storage, Clock], LockProvider]] 
 
 
 def open_lock(options: LockOptions, storage: Storage, clock: Clock | None = None) -> LockProvider:
-    """The lock of the table behind `storage`, not yet taken.
+    """The lock of the table behind `storage`, not yet taken; where no provider is named, the one for its place.
 
     Raises ConfigError for a provider that there is not, or that lacks a package or an option.
     """
-    return LOCK_PROVIDERS.load(options.provider)(options, storage, clock or SystemClock())
+    name = options.provider or provider_of_place(storage)
+    return LOCK_PROVIDERS.load(name)(options, storage, clock or SystemClock())
+
+
+def provider_of_place(storage: Storage) -> str:
+    """The provider that keeps all processes apart which can reach a table there, without a server."""
+    if isinstance(storage, MemoryStorage):
+        return "IN_PROCESS"  # no other process can reach it
+    return "STORAGE" if has_conditional_put(storage) else "FILESYSTEM"
 
 
 @contextmanager

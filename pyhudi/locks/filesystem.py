@@ -3,7 +3,8 @@
 The file lies in the table's `.hoodie`, or where `hoodie.write.lock.filesystem.path` says, as with Hudi's own provider,
 so both exclude each other. Its content says who made it; Hudi does not look at that. Give `expire_min` more minutes
 than any writer ever holds the lock: an older file counts as left behind by a dead process and is taken over. The file
-of a process of this machine that is dead for certain is taken over at once.
+of a process of this machine that is dead for certain is taken over at once. On disks and mounts the holder renews its
+file's time while it works, so that the file of a machine or container that is gone is taken over after a minute.
 
 Real Hudi's provider deletes the file twice: when it gives its lock back, and some milliseconds later when it closes,
 without a look at whose it is by then. So after waiting for a lock of Hudi's a new one is looked at again before it
@@ -14,15 +15,18 @@ Only for stores with exclusive create. Source: docs/formats/writers.md, "Locks".
 from __future__ import annotations
 
 from pyhudi.caller_warnings import warn_caller
-from pyhudi.errors import PathExists, PathNotFound
+from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.locks.base import LockOptions
-from pyhudi.locks.process import is_note, is_surely_dead, note_of_this_process
+from pyhudi.locks.process import is_note, is_renewed, is_surely_dead, note_of_this_process
+from pyhudi.locks.renewal import Renewal
 from pyhudi.locks.waiting import Pauses, retry_until
 from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
 from pyhudi.shown_text import quoted
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
+from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.near import creates_exclusively, is_of_one_machine, mount_kind
 from pyhudi.storage.paths import child
 from pyhudi.storage.versioned import LOCK_BYTES_MAX
 
@@ -31,13 +35,15 @@ __all__ = ["FileSystemLock"]
 _NEAR: Pauses = (0.002, 0.01)  # this machine's disks: looking costs microseconds
 _FAR: Pauses = (0.05, 1.0)
 _CREATIONS = 2  # in one attempt: once more when the lock went away in between; then there is the wait for the next one
+_RENEWAL_S = 10.0
+_LEASE_S = 60.0
+_SILENCE_S = 30.0  # seen by the one who waits: the clocks of two machines may differ by more than a lease
+_SKEW_MS = {True: 1, False: 200}  # by whether all that share the table have one clock
 _HUDI_CLOSES_S = 0.05  # seen: up to 4 ms between Hudi's two deletions, on a busy machine
 
 
 class FileSystemLock:
     """A handle on the lock file of one table."""
-
-    default_skew_ms = 200  # processes on several machines
 
     def __init__(self, settings: LockOptions, storage: Storage, clock: Clock) -> None:
         elsewhere = settings.filesystem_path
@@ -46,6 +52,10 @@ class FileSystemLock:
         self._expire_ms = settings.expire_min * 60_000
         self._pauses = _pauses(settings, self._storage)
         self._clock = clock
+        self.default_skew_ms = _SKEW_MS[is_of_one_machine(storage) and is_of_one_machine(self._storage)]
+        _warn_of_place(self._storage)
+        self._renewal = Renewal(self._renew, _RENEWAL_S) if isinstance(self._storage, LocalStorage) else None
+        self._silent: tuple[tuple[bytes, int], float] | None = None  # another's file, since when it is as it is
         self._content: bytes | None = None  # what our own lock file holds, None while we hold none
         self._refusal: str | None = None  # what is in the way of the last attempt, where no lock file can be seen
         self._has_waited_for_hudi = False
@@ -80,9 +90,15 @@ class FileSystemLock:
                 if not self._break_expired():
                     return False
                 refusal = str(error)
+            except PathNotFound:
+                return False  # a table that is taken back takes its empty folder with it
             else:
                 self._content = content
-                return self._outlives_hudi()
+                if not self._outlives_hudi():
+                    return False
+                if self._renewal is not None:
+                    self._renewal.start()
+                return True
         self._refusal = refusal
         return False
 
@@ -95,7 +111,19 @@ class FileSystemLock:
                 return False
         return True
 
+    def _renew(self) -> bool:
+        """Say that the holder is at work; False when it has no lock any more."""
+        try:
+            if not self.is_held:
+                return False
+            self._storage.set_modified(self._path, self._clock.now_ms())
+        except StorageError:
+            pass  # a mount that refuses now may answer at the next turn
+        return True
+
     def release(self) -> None:
+        if self._renewal is not None:
+            self._renewal.stop()
         content, self._content = self._content, None
         if content is None:
             return
@@ -137,8 +165,18 @@ class FileSystemLock:
 
     def _is_left_behind(self, found: tuple[bytes, int]) -> bool:
         content, modified_ms = found
-        is_old = self._expire_ms > 0 and self._clock.now_ms() - modified_ms > self._expire_ms
-        return is_old or is_surely_dead(content)
+        age_ms = self._clock.now_ms() - modified_ms
+        is_old = self._expire_ms > 0 and age_ms > self._expire_ms
+        return is_old or is_surely_dead(content) or (age_ms > _LEASE_S * 1000 and self._is_silent(found))
+
+    def _is_silent(self, found: tuple[bytes, int]) -> bool:
+        """Was a lock file that its holder renews not renewed while this process looked at it?"""
+        if self._renewal is None or not is_renewed(found[0]):
+            return False
+        now_s = self._clock.monotonic_s()
+        if self._silent is None or self._silent[0] != found:
+            self._silent = found, now_s
+        return now_s - self._silent[1] >= _SILENCE_S
 
     def _seen(self, path: str) -> tuple[bytes, int] | None:
         info = self._storage.stat(path)
@@ -151,7 +189,25 @@ class FileSystemLock:
             return None
 
     def _note(self) -> bytes:
-        return note_of_this_process(self._clock.new_uuid())
+        return note_of_this_process(self._clock.new_uuid(), is_renewed=self._renewal is not None)
+
+
+_warned: set[str] = set()  # mounts
+
+
+def _warn_of_place(storage: Storage) -> None:
+    if not isinstance(storage, LocalStorage) or creates_exclusively(storage):
+        return
+    kind = mount_kind(storage.root)
+    if kind not in _warned:
+        _warned.add(kind)
+        warn_caller(
+            f"{storage.root} is on a mount of the kind {quoted(kind)}, which does not keep two machines from creating "
+            f"one file: a lock file there holds off processes of this machine alone. If other machines write to the "
+            f"table, open it by its URI (s3://, gs://, abfss://), or give a hoodie.write.lock.provider that has a "
+            f"server (docs/locks.md).",
+            RuntimeWarning,
+        )
 
 
 def _pauses(settings: LockOptions, storage: Storage) -> Pauses:

@@ -10,24 +10,28 @@ import json
 import os
 import socket
 import threading
+from functools import lru_cache
 from pathlib import Path
 
 from pyhudi.formats.bodies import Body
 
-__all__ = ["is_note", "is_surely_dead", "note_of_this_process"]
+__all__ = ["is_note", "is_of_this_process", "is_renewed", "is_surely_dead", "note_of_this_process", "token_of"]
 
 _PROC = Path("/proc")
 
 
-def note_of_this_process(token: str) -> bytes:
-    """A note for a file that this process makes; `token` tells it from other notes of the process."""
+def note_of_this_process(token: str, *, is_renewed: bool = False) -> bytes:
+    """A note for a file that this process makes; `token` tells it from other notes of the process. `is_renewed`: the
+    file's time is set anew as long as the process is at work with it.
+    """
     note = {
         "owner": token,
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "thread": threading.current_thread().name,
-        "place": _place(),
-        "started": _started(os.getpid()),
+        "place": _place(os.getpid()),
+        "started": _own_start(os.getpid()),
+        **({"renewed": True} if is_renewed else {}),
     }
     return json.dumps(note).encode("utf-8")
 
@@ -37,13 +41,41 @@ def is_note(content: bytes) -> bool:
     return isinstance(_fields(content).get("pid"), int)
 
 
+def is_renewed(content: bytes) -> bool:
+    """Is it a note of a file whose time its maker sets anew?"""
+    return is_note(content) and _fields(content).get("renewed") is True
+
+
 def is_surely_dead(note: bytes) -> bool:
     """Was the note made by a process of this machine that does not run any more? False when one can't know."""
     fields = _fields(note)
     if not is_note(note) or not fields.get("started"):
         return False
-    place = _place()
-    return place is not None and fields.get("place") == place and _started(fields["pid"]) != fields["started"]
+    place = _place(os.getpid())
+    if place is None or fields.get("place") != place:
+        return False
+    pid = fields["pid"]
+    started = _started(pid)
+    if started is None:
+        return not _is_running(pid)  # /proc mounted with hidepid does not show other users' processes
+    return bool(started != fields["started"])
+
+
+def is_of_this_process(note: bytes) -> bool:
+    """Did this very process make the note? A fork is another process."""
+    fields = _fields(note)
+    return (
+        fields.get("pid") == os.getpid()
+        and fields.get("host") == socket.gethostname()
+        and fields.get("place") == _place(os.getpid())
+        and fields.get("started") == _own_start(os.getpid())
+    )
+
+
+def token_of(note: bytes) -> str | None:
+    """What tells a note from others of its process; None for bytes that are no note."""
+    token = _fields(note).get("owner")
+    return token if isinstance(token, str) else None
 
 
 def _fields(note: bytes) -> Body:
@@ -55,7 +87,8 @@ def _fields(note: bytes) -> Body:
     return fields if isinstance(fields, dict) else {}
 
 
-def _place() -> str | None:
+@lru_cache(maxsize=1)  # a fork asks for itself
+def _place(own_pid: int) -> str | None:
     """Where process ids mean the same: this boot of the kernel and this namespace."""
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -64,8 +97,24 @@ def _place() -> str | None:
         return None
 
 
+@lru_cache(maxsize=1)
+def _own_start(own_pid: int) -> str | None:
+    return _started(own_pid)
+
+
+def _is_running(pid: int) -> bool:
+    """Does the kernel know the process? True when one can't know."""
+    try:
+        os.kill(pid, 0)  # signal 0 reaches nobody
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # PermissionError: another user's
+        return True
+    return True
+
+
 def _started(pid: int) -> str | None:
-    """When a process began, in ticks since the boot; None when there is no such process."""
+    """When a process began, in ticks since the boot; None when there is no such process, or none that is shown."""
     try:
         # Behind the name in brackets, which may hold anything: state is the 3rd field, the start the 22nd.
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[19]

@@ -182,6 +182,11 @@ class LocalStorage:
                 return False
             return True
 
+    def delete_if_empty(self, path: str) -> None:
+        """Remove a folder, unless there is something in it."""
+        with self._translated(path), suppress(OSError):
+            os.rmdir(self._local(path))
+
     def delete_tree(self, path: str) -> None:
         target = self._local(path)
         with self._translated(path):

@@ -24,7 +24,7 @@ from pyhudi.storage.memory import MemoryStorage, _Call
 from pyhudi.storage.paths import TEMPORARY_PREFIX, TEMPORARY_SUFFIX, child, parent
 from pyhudi.storage.regular_files import check_regular
 
-__all__ = ["LOCK_BYTES_MAX", "FileBusy", "VersionedFiles", "versioned_files"]
+__all__ = ["LOCK_BYTES_MAX", "FileBusy", "VersionedFiles", "has_conditional_put", "versioned_files"]
 
 # Of a lock file: Hudi's and ours have some hundred bytes. What is larger is no lock, and not worth the memory.
 LOCK_BYTES_MAX = 64 << 10
@@ -52,6 +52,11 @@ class VersionedFiles(Protocol):
         say what became of it.
         """
         ...
+
+
+def has_conditional_put(storage: Storage) -> bool:
+    """Is the table at an object store that replaces an object only if nobody else has?"""
+    return object_store(storage) is not None
 
 
 def versioned_files(storage: Storage) -> VersionedFiles:

@@ -1,6 +1,8 @@
 """One write from the table's path to its result: the common path of all entry points.
 
-    open or create the table → take out a metadata table → undo dead writers → run the action
+    open or create the table → make its metadata table, or build it anew → undo dead writers → run the action
+
+A write that gave way to another writer goes this way again, from its beginning.
 
 Source: docs/architecture.md, "How an upsert flows"; docs/formats/writers.md, "Steps of a write".
 """
@@ -9,7 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,12 +21,13 @@ import pyarrow as pa
 from pyhudi.actions.action import Action, ActionContext
 from pyhudi.actions.alter import AlterSchema
 from pyhudi.actions.changes.change import ChangeRows
-from pyhudi.actions.concurrency import with_retries
+from pyhudi.actions.concurrency import can_be_read_again, with_retries
 from pyhudi.actions.create import check_fields, check_files_writable, check_writable, open_or_create, planned_table
-from pyhudi.actions.first_write import is_unfinished, table_removed_on_error
+from pyhudi.actions.first_write import table_removed_on_error
 from pyhudi.actions.opening import ready, table_lock
 from pyhudi.actions.result import WriteResult
 from pyhudi.actions.runner import run
+from pyhudi.actions.stream_batches import check_is_missing
 from pyhudi.actions.table_keys import is_automatic
 from pyhudi.actions.writes.bulk_insert import BulkInsert, bulk_insert
 from pyhudi.actions.writes.delete_partition import DeletePartitions, delete_partition
@@ -30,7 +35,8 @@ from pyhudi.actions.writes.index_lookup import buckets_changed, with_table_index
 from pyhudi.actions.writes.insert_overwrite import Overwrite, insert_overwrite, insert_overwrite_table
 from pyhudi.actions.writes.keyed_write import KeyedWrite, delete, insert, upsert
 from pyhudi.engine.base import Engine, Frame
-from pyhudi.errors import ConfigError, TableNotFound
+from pyhudi.engine.local import LocalFrame
+from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
 from pyhudi.formats.valid_text import check_text, text_checked
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind
@@ -39,11 +45,20 @@ from pyhudi.services.after_write import serve_after_write
 from pyhudi.storage import open_storage, with_sync
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock, SystemClock
-from pyhudi.timeline.table_properties import table_exists
 
 __all__ = ["OPERATIONS", "change_table", "write_table"]
 
 _SYSTEM_CLOCK = SystemClock()
+KEPT_BYTES = 32 << 20  # of the rows of a stream, for another attempt
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A write that is complete; `context`: the table as it was before."""
+
+    result: WriteResult
+    context: ActionContext
+
 
 DataWrite = KeyedWrite | BulkInsert | Overwrite | DeletePartitions
 OPERATIONS: Mapping[str, Callable[[Frame, WriteOptions], DataWrite]] = {
@@ -81,19 +96,49 @@ def write_table(
         raise ConfigError(
             f"hoodie.datasource.write.operation={options.operation}: this release writes with {', '.join(OPERATIONS)}."
         )
-    frame = _checked_text(frame)
+    frame = _rereadable(_checked_text(frame))
     if options.operation.lower() == "delete_partition":
         return change_table(storage, delete_partition(frame, options), engine, options, clock=clock)
+    write = partial(_attempt, operation, frame, storage, engine, options, clock)
+    return _with_services(with_retries(write, options, frame, clock))
+
+
+def _attempt(
+    operation: Callable[[Frame, WriteOptions], DataWrite],
+    frame: Frame,
+    storage: Storage,
+    engine: Engine,
+    options: WriteOptions,
+    clock: Clock,
+    number: int,
+) -> _Written:
+    """One attempt at a write; once more when the table that it began on was removed meanwhile."""
+    write = partial(_write, operation, frame, storage, engine, options, clock, number)
+    try:
+        return write()
+    except TableNotFound:
+        # The table may be that of a first write, which failed and took it back while we waited for the lock.
+        if not can_be_read_again(frame):
+            raise
+    try:
+        return write()
+    except TableNotFound as error:
+        raise WriteConflict(
+            f"{storage.root}: other processes remove the table again and again while this write is at work. Nothing of "
+            f"it is visible; write again."
+        ) from error
+
+
+def _write(
+    operation: Callable[[Frame, WriteOptions], DataWrite],
+    frame: Frame,
+    storage: Storage,
+    engine: Engine,
+    options: WriteOptions,
+    clock: Clock,
+    number: int,
+) -> _Written:
     planned = planned_table(storage, options, clock)
-    if planned is None:
-        meta = open_or_create(storage, options, clock)[0]
-        try:
-            return _write(operation, frame, meta, engine, options, clock)
-        except TableNotFound:
-            # The table may be that of a first write, which failed and took it back while we waited for the lock.
-            if table_exists(storage) or not is_unfinished(meta) or isinstance(frame, pa.RecordBatchReader):
-                raise
-        planned = planned_table(storage, options, clock)
     if planned is not None:
         # What can be refused is refused before there is a table.
         check_fields(options, engine.schema(frame).names)
@@ -101,10 +146,18 @@ def write_table(
             ActionContext(planned, engine, options, table_lock(options, storage, clock), clock)
         )
     meta, is_ours = open_or_create(storage, options, clock)
-    if not is_ours:
-        return _write(operation, frame, meta, engine, options, clock)
-    with table_removed_on_error(ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)):
-        return _write(operation, frame, meta, engine, options, clock)
+    if number:
+        check_is_missing(options.stream, meta)
+    taken_back = table_removed_on_error(
+        ActionContext(meta, engine, options, table_lock(options, storage, clock), clock)
+    )
+    with taken_back if is_ours else nullcontext():
+        context, undone = ready(meta, engine, options, clock)
+        if options.operation.lower() == "insert_overwrite_table":
+            with buckets_changed(context):
+                return _run(_action(operation, frame, options, meta), context, undone, number)
+        context = with_table_index(context)
+        return _run(_action(operation, frame, context.options, meta), context, undone, number)
 
 
 def change_table(
@@ -133,24 +186,13 @@ def change_table(
     asked = ActionContext(meta, engine, options, lock, clock)
     asked = with_table_index(asked) if isinstance(change, ChangeRows) else asked
     change.schedule(asked)  # what can be refused is refused first
-    context, undone = ready(meta, engine, asked.options, clock)
-    return _run(change, context, undone, change.source if isinstance(change, ChangeRows) else None)
+    rows = change.source if isinstance(change, ChangeRows) else None
 
+    def attempt(number: int) -> _Written:
+        context, undone = ready(meta.reload() if number else meta, engine, asked.options, clock)
+        return _run(change, context, undone, number)
 
-def _write(
-    operation: Callable[[Frame, WriteOptions], DataWrite],
-    frame: Frame,
-    meta: MetaClient,
-    engine: Engine,
-    options: WriteOptions,
-    clock: Clock,
-) -> WriteResult:
-    context, undone = ready(meta, engine, options, clock)
-    if options.operation.lower() == "insert_overwrite_table":
-        with buckets_changed(context):
-            return _run(_action(operation, frame, options, meta), context, undone, frame)
-    context = with_table_index(context)
-    return _run(_action(operation, frame, context.options, meta), context, undone, frame)
+    return _with_services(with_retries(attempt, options, rows, clock))
 
 
 def _checked_text(frame: Frame) -> Frame:
@@ -160,10 +202,20 @@ def _checked_text(frame: Frame) -> Frame:
     return Frame(text_checked(frame)) if isinstance(frame, pa.RecordBatchReader) else frame
 
 
-def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], rows: Frame | None) -> WriteResult:
-    """Run a write, and the table services that the options want after it. `rows`: what it reads."""
-    result = with_retries(lambda now: run(action, now, undone), context, rows)
-    served, seconds = serve_after_write(context)
+def _rereadable(frame: Frame) -> Frame:
+    """Rows of a stream as a frame, which keeps them for another attempt as long as they are few."""
+    return Frame(LocalFrame.of(frame, kept_bytes=KEPT_BYTES)) if isinstance(frame, pa.RecordBatchReader) else frame
+
+
+def _run(action: Action[Any], context: ActionContext, undone: tuple[str, ...], number: int) -> _Written:
+    result = run(action, context, undone)
+    return _Written(replace(result, retries=number) if number else result, context)
+
+
+def _with_services(written: _Written) -> WriteResult:
+    """The result of a write that is complete, after the table services that its options want."""
+    result = written.result
+    served, seconds = serve_after_write(written.context)
     return replace(result, services=served, seconds={**result.seconds, **seconds}) if served else result
 
 

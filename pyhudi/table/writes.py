@@ -125,7 +125,7 @@ def _written(
     rows, engine = source.rows(parsed, given)
     if replaces_table:
         source.check_outlives(storage, rows)
-        remove_table(with_sync(storage, parsed.storage_sync))
+        remove_table(with_sync(storage, parsed.storage_sync), parsed.lock)
     return write_table(storage, rows, engine, parsed)
 
 

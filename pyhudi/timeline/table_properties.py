@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
-from pyhudi.errors import CorruptFile, PathExists, PathNotFound, TableExists, TableNotFound
+from pyhudi.errors import CorruptFile, PathExists, PathNotFound, TableExists, TableNotFound, WriteConflict
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
 from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 from pyhudi.model.filenames import (
@@ -88,7 +88,9 @@ def update_table_config(
     """Set and remove keys of `hoodie.properties`; hold the table's lock.
 
     At every moment, and after a power cut, one of the two files is whole and holds the old or the new properties;
-    whoever updates next puts a crashed update right. Raises TableNotFound and CorruptFile as `load_table_config` does.
+    whoever updates next puts a crashed update right. A file is deleted only where another whole one is.
+    Raises: WriteConflict when another process changes the properties without the lock; TableNotFound and CorruptFile as
+        `load_table_config` does.
     """
     _recover(storage)
     before = load_table_config(storage, clock)
@@ -96,19 +98,33 @@ def update_table_config(
     if after == before:
         return before
     properties = {**after.properties, CHECKSUM_KEY: table_checksum(after.properties)}
-    storage.create_new(PROPERTIES_BACKUP_PATH, _print(before.properties, "Updated at", clock))
+    try:
+        storage.create_new(PROPERTIES_BACKUP_PATH, _print(before.properties, "Updated at", clock))
+    except PathExists as error:
+        raise _changed_by_another(storage) from error
     # Hudi deletes the file before it writes the new one. Replacing it leaves no moment without it on stores that
     # replace in one step, and elsewhere readers find a torn file, reject it and take the backup, just as they would.
     storage.write(PROPERTIES_PATH, _print(properties, "Updated at", clock))
-    if _read_valid(storage, PROPERTIES_PATH) != properties:
-        storage.delete(PROPERTIES_PATH)
+    written = _read_valid(storage, PROPERTIES_PATH)
+    if written is None and storage.stat(PROPERTIES_PATH) is not None:
+        storage.write(PROPERTIES_PATH, _print(before.properties, "Updated at", clock))
         raise CorruptFile(
-            f"{storage.full_path(PROPERTIES_PATH)} does not read back as it was written. The old properties are in "
-            f"{PROPERTIES_BACKUP_PATH} and count; check the disk and try again."
+            f"{storage.full_path(PROPERTIES_PATH)} does not read back as it was written. The old properties count, and "
+            f"are in {PROPERTIES_BACKUP_PATH}, too; check the disk and try again."
         )
+    if written != properties:
+        raise _changed_by_another(storage)
     storage.delete(PROPERTIES_BACKUP_PATH)
     storage.sync([PROPERTIES_PATH])  # the new ones from here on: what belonged to the old ones may go
     return TableConfig(properties)
+
+
+def _changed_by_another(storage: Storage) -> WriteConflict:
+    return WriteConflict(
+        f"{storage.full_path(PROPERTIES_PATH)}: another process changes the table's properties at this moment, without "
+        f"the lock that this one holds. Let all writers of the table use one hoodie.write.lock.provider "
+        f"(docs/locks.md), then try again."
+    )
 
 
 def _recover(storage: Storage) -> None:

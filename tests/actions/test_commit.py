@@ -45,7 +45,9 @@ def test_a_restore_that_another_process_has_finished_is_not_completed_again(
 
     def late(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        table.upsert(("n", "x", 1, 1))  # takes the restore's process for dead, and finishes it
+        table.upsert(
+            ("n", "x", 1, 1), write_concurrency_mode="SINGLE_WRITER"
+        )  # takes the restore's process for dead, and finishes it
         return commit(*args, **more)
 
     monkeypatch.setattr(restoring, "commit", late)
@@ -62,7 +64,7 @@ def test_a_write_that_was_rolled_back_meanwhile_does_not_come_back(monkeypatch: 
 
     def late(*args: Any, **more: Any) -> Any:
         monkeypatch.undo()
-        other.upsert(("n", "x", 1, 1))
+        other.upsert(("n", "x", 1, 1), write_concurrency_mode="SINGLE_WRITER")
         return commit(*args, **more)
 
     monkeypatch.setattr("pyhudi.actions.runner.commit", late)

@@ -147,7 +147,17 @@ def test_without_retries_left_the_conflict_is_raised(table: TestTable) -> None:
         race(table, rows_of(("a", "x", 3, 12)), rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "0"})
 
 
-def test_rows_from_a_stream_are_not_written_twice(table: TestTable) -> None:
+def test_rows_of_a_small_stream_are_kept_for_another_attempt(table: TestTable) -> None:
+    stream = rows_of(("a", "x", 3, 12)).to_reader()
+
+    result = race(table, stream, rows_of(("a", "x", 2, 11)), {RETRIES: "3"})
+
+    assert result.retries == 1
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20)]
+
+
+def test_a_large_stream_is_not_read_twice(table: TestTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyhudi.table.write_table.KEPT_BYTES", 1)
     stream = rows_of(("a", "x", 3, 12)).to_reader()
     with pytest.raises(WriteConflict, match="read once only"):
         race(table, stream, rows_of(("a", "x", 2, 11)), {**MANY, RETRIES: "3"})
@@ -278,7 +288,6 @@ def group_of(table: TestTable, partition: str) -> str:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"hoodie.write.lock.provider": ""}, "needs hoodie.write.lock.provider"),
         ({"hoodie.clean.failed.writes.policy": "EAGER"}, r"\(LAZY\)"),
         ({MODE: "NON_BLOCKING_CONCURRENCY_CONTROL"}, "expected MERGE_ON_READ.*expected BUCKET"),
     ],
@@ -370,9 +379,53 @@ def _call_of(table: TestTable, wanted: Callable[[str], bool]) -> int:
 
 
 def test_an_eager_writer_takes_the_other_for_dead(table: TestTable) -> None:
-    other = TestTable(table.storage, table.options)
-    slow = TestTable(table.storage, engine=InterruptedEngine(lambda: other.upsert(("b", "y", 2, 21))))
+    single = {MODE: "SINGLE_WRITER"}
+    other = TestTable(table.storage, single)
+    slow = TestTable(table.storage, single, engine=InterruptedEngine(lambda: other.upsert(("b", "y", 2, 21))))
     with pytest.raises(WriteConflict, match="rolled it back"):
         slow.upsert(("a", "x", 3, 12))
 
     assert table.rows() == [("a", "x", 1, 10), ("b", "y", 2, 21)]
+
+
+# ---- new keys --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "GLOBAL_SIMPLE", "GLOBAL_RECORD_LEVEL_INDEX"])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_two_upserts_of_one_new_key_leave_one_row(index: str, table_type: str) -> None:
+    options = {"hoodie.datasource.write.table.type": table_type, "hoodie.index.type": index}
+    indexed = {"hoodie.metadata.enable": "true", "hoodie.metadata.global.record.level.index.enable": "true"}
+    options |= indexed if "RECORD" in index else {}
+    table = TestTable(options=options)
+    table.bulk_insert(("b", "y", 1, 20))
+
+    result = race(
+        table, rows_of(("a", "x", 3, 12), ("n", "x", 1, 1)), rows_of(("a", "x", 2, 11)), {**options, RETRIES: "3"}
+    )
+
+    assert result.retries == 1
+    assert table.rows() == [("a", "x", 3, 12), ("b", "y", 1, 20), ("n", "x", 1, 1)]
+
+
+def test_of_two_upserts_of_one_new_key_into_two_partitions_a_global_index_leaves_one_row() -> None:
+    options = {"hoodie.index.type": "GLOBAL_SIMPLE"}
+    table = TestTable(options=options)
+    table.bulk_insert(("b", "y", 1, 20))
+
+    race(table, rows_of(("a", "z", 3, 12)), rows_of(("a", "x", 2, 11)), {**options, RETRIES: "3"})
+
+    assert table.rows() == [("a", "z", 3, 12), ("b", "y", 1, 20)]
+
+
+def test_upserts_of_different_new_keys_do_not_collide(table: TestTable) -> None:
+    result = race(table, rows_of(("a2", "z", 1, 1)), rows_of(("a1", "z", 1, 1), ("a3", "z", 1, 1)), {})
+
+    assert result.retries == 0
+    assert len(table.rows()) == 5
+
+
+def test_who_names_a_mode_has_hudis_conflicts_alone(table: TestTable) -> None:
+    race(table, rows_of(("n", "z", 1, 1)), rows_of(("n", "z", 1, 2)), MANY)
+
+    assert [row[0] for row in table.rows()].count("n") == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,8 @@ from pyhudi.storage.local import LocalStorage
 from tests.support.writers.player import call_service
 from tests.support.writers.plays import PLAYS, SEED, Reader, attempt, write
 
+_SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+_ENDS = (None, 0, -signal.SIGKILL, -signal.SIGINT, 143)  # still running, through, or ended by one of them
 PROJECT = Path(__file__).parents[2]
 
 
@@ -43,9 +46,9 @@ class Player:
         lines = self.log.read_text().splitlines()
         return [line.partition(" ")[2] for line in lines if line.startswith(f"{word} ")]
 
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
+    def end(self, how: signal.Signals = signal.SIGKILL) -> None:
+        self.process.send_signal(how)
+        self.process.wait(timeout=120)
 
 
 @dataclass
@@ -78,17 +81,17 @@ class Stage:
         assert self.server is not None
         assert self.server.process.poll() is None, self.server.log.read_text()[-3000:]
         for player in self.writers.values():
-            assert player.process.poll() in (None, 0, -9), player.log.read_text()[-3000:]
+            assert player.process.poll() in _ENDS, player.log.read_text()[-3000:]
         return [name for name, player in self.writers.items() if player.process.poll() is None]
 
     def kill_one(self, chance: random.Random) -> None:
-        """kill -9 a writer and let another go on with the batch after the one it was at."""
+        """kill -9, Ctrl-C or SIGTERM a writer, and let another go on with the batch after the one it was at."""
         at_work = [
             name for name in self.running() if len(self.writers[name].batches("begin")) > self.begun.get(name, 0)
         ]
         if at_work:
             name = chance.choice(at_work)
-            self.writers[name].end()
+            self.writers[name].end(chance.choice(_SIGNALS))
             begun = self.writers[name].batches("begin")
             self.begun[name] = len(begun)
             self.start(name, int(begun[-1].rpartition("-")[2]) + 1)
@@ -160,8 +163,10 @@ def pending_writes(table: str) -> list[Instant]:
 
 
 def plays() -> list[object]:
-    """Those with a metadata table are slow: a writer that is killed plays one of them in any case."""
-    marks = {play: [pytest.mark.slow] if "hoodie.metadata.enable" in PLAYS[play].options else [] for play in PLAYS}
+    """Those with a metadata table that holds indexes are slow: a writer that is killed plays one in any case."""
+    marks = {
+        play: [pytest.mark.slow] if any("metadata" in key for key in PLAYS[play].options) else [] for play in PLAYS
+    }
     return [pytest.param(play, marks=marks[play]) for play in PLAYS]
 
 
@@ -171,7 +176,7 @@ def test_every_committed_batch_is_there_once_and_every_snapshot_has_a_serial_his
 
 
 def test_writers_that_are_killed_leave_nothing_behind_but_what_they_committed(tmp_path: Path) -> None:
-    perform(tmp_path, "buckets of merge on read, with a metadata table", writers=3, commits=2, kills_every_s=1.0)
+    perform(tmp_path, "by default, merge on read with a record index", writers=3, commits=2, kills_every_s=1.0)
 
 
 @pytest.mark.slow

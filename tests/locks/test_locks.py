@@ -20,6 +20,7 @@ from pyhudi.errors import ConfigError, LockTimeout
 from pyhudi.locks import LOCK_PROVIDERS, LockOptions, LockProvider, hold, open_lock
 from pyhudi.locks.process import is_surely_dead, note_of_this_process
 from pyhudi.storage import FixedClock, LocalStorage, MemoryStorage, Storage, SystemClock
+from pyhudi.storage.near import mount_kind
 
 LOCK = ".hoodie/lock"
 LONG_S = 300  # nothing takes so long, on a busy machine either
@@ -264,3 +265,137 @@ def test_a_provider_of_ones_own_is_named_by_its_path() -> None:
     lock = lock_of("pyhudi.locks.in_process:InProcessLock", MemoryStorage())
 
     assert isinstance(lock, LockProvider)
+
+
+HOLDS = """
+import os, sys
+from pyhudi.locks import LockOptions, open_lock
+from pyhudi.storage import LocalStorage
+lock = open_lock(LockOptions(), LocalStorage(sys.argv[1]))
+os.setgid(int(sys.argv[2])), os.setuid(int(sys.argv[2]))
+print(lock.try_acquire(0.2), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs two users and a mount of /proc")
+def test_the_lock_of_another_users_process_that_proc_hides_is_not_taken(tmp_path: Path) -> None:
+    hidden = ["unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"]
+    if subprocess.run([*hidden, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount of /proc here")
+    project = Path(__file__).parents[2]
+    (tmp_path / ".hoodie").mkdir()
+    for folder in (tmp_path, tmp_path / ".hoodie"):
+        folder.chmod(0o777)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*command, "65534"], cwd=project, stdin=pipe, stdout=pipe, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+
+        other = subprocess.run([*hidden, *command, "65533"], cwd=project, input="", stdout=pipe, text=True, check=True)
+
+        assert other.stdout == "False\n"
+        holder.kill()
+    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path))).try_acquire(0)
+
+
+# ---- a holder that renews --------------------------------------------------------------------------------------------
+
+
+def lock_file_of_elsewhere(folder: Path, clock: FixedClock, *, is_renewed: bool = True) -> Path:
+    """The lock of a process of a container or machine whose processes nobody here can see."""
+    note = {**json.loads(note_of_this_process("t", is_renewed=is_renewed)), "place": "elsewhere"}
+    storage = LocalStorage(str(folder))
+    storage.write(LOCK, json.dumps(note).encode())
+    storage.set_modified(LOCK, clock.now_ms())
+    return folder / LOCK
+
+
+def test_a_lock_that_its_holder_does_not_renew_any_more_is_taken_over(tmp_path: Path) -> None:
+    clock = FixedClock(1_760_000_000_000)
+    lock_file_of_elsewhere(tmp_path, clock)
+
+    started_ms = clock.now_ms()
+    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(200)
+
+    assert 60 <= (clock.now_ms() - started_ms) / 1000 < 120
+
+
+def test_a_lock_that_is_renewed_is_never_taken_over(tmp_path: Path) -> None:
+    clock = FixedClock(1_760_000_000_000)
+    lock = lock_file_of_elsewhere(tmp_path, clock)
+
+    class Renewed(LocalStorage):
+        def create_new(self, path: str, data: bytes) -> None:
+            LocalStorage(self.root).set_modified(LOCK, clock.now_ms() - 100_000)  # its machine's clock is behind
+            super().create_new(path, data)
+
+    assert not lock_of("FILESYSTEM", Renewed(str(tmp_path)), clock=clock).try_acquire(600)
+    assert lock.is_file()
+
+
+def test_a_lock_of_hudi_or_of_an_older_release_runs_out_only_when_the_options_say_so(tmp_path: Path) -> None:
+    clock = FixedClock(1_760_000_000_000)
+    lock_file_of_elsewhere(tmp_path, clock, is_renewed=False)
+
+    assert not lock_of("FILESYSTEM", LocalStorage(str(tmp_path)), clock=clock).try_acquire(600)
+
+
+def test_a_lock_that_is_held_for_long_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyhudi.locks.filesystem._RENEWAL_S", 0.02)
+    storage = LocalStorage(str(tmp_path))
+    with hold(lock_of("FILESYSTEM", storage), 0):
+        storage.set_modified(LOCK, 1_000)
+        deadline_s = time.monotonic() + LONG_S
+        while (tmp_path / LOCK).stat().st_mtime < 1_000_000 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        assert (tmp_path / LOCK).stat().st_mtime > 1_000_000
+    assert not (tmp_path / LOCK).exists()
+
+
+# ---- by place --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "skew_ms"), [("ext4", 1), ("nfs4", 200), ("fuse.sshfs", 200), ("fuseblk", 1), ("", 1), ("cifs", 200)]
+)
+def test_a_lock_waits_for_other_clocks_only_where_there_may_be_others(
+    kind: str, skew_ms: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyhudi.storage.near.mount_kind", lambda _: kind)
+
+    assert lock_of("FILESYSTEM", LocalStorage(str(tmp_path))).default_skew_ms == skew_ms
+
+
+def test_who_names_no_provider_gets_the_one_of_the_tables_place(tmp_path: Path) -> None:
+    assert type(open_lock(LockOptions(), LocalStorage(str(tmp_path)))).__name__ == "FileSystemLock"
+    assert type(open_lock(LockOptions(), MemoryStorage())).__name__ == "InProcessLock"
+
+
+def test_a_mount_of_an_object_store_is_warned_about_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("storage.near", "locks.filesystem"):
+        monkeypatch.setattr(f"pyhudi.{module}.mount_kind", lambda _: "fuse.s3fs")
+
+    with pytest.warns(RuntimeWarning, match=r"fuse\.s3fs.*s3://"):
+        lock_of("FILESYSTEM", LocalStorage(str(tmp_path)))
+
+
+def test_the_kind_of_a_mount_is_that_of_the_innermost_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        "/dev/sda1 / ext4 rw 0 0\n"
+        "server:/x /data nfs4 rw 0 0\n"
+        "/dev/sdb1 /data/fast xfs rw 0 0\n"
+        "mountpoint-s3 /my\\040bucket fuse ro 0 0\n"
+    )
+    monkeypatch.setattr("pyhudi.storage.near._MOUNTS", str(mounts))
+    monkeypatch.setattr("sys.platform", "linux")
+    mount_kind.cache_clear()
+
+    kinds = [mount_kind(path) for path in ("/data/t", "/data/fast/t", "/datas", "/my bucket/t")]
+
+    mount_kind.cache_clear()
+    assert kinds == ["nfs4", "xfs", "ext4", "fuse.mountpoint-s3"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 from pathlib import Path
 
@@ -16,14 +18,15 @@ PATH = f".hoodie/.heartbeat/{T}"
 LONG_S = 300  # nothing takes so long, on a busy machine either
 
 
-def test_a_beat_is_an_empty_file_of_now() -> None:
+def test_a_beat_is_a_file_of_now_that_names_its_process() -> None:
     storage, clock = MemoryStorage(), FixedClock(5_000, step_ms=0)
 
     Heartbeat(storage, T, clock).beat()
 
     info = storage.stat(PATH)
     assert info is not None
-    assert (info.size_bytes, info.modified_ms) == (0, 5_000)
+    assert info.modified_ms == 5_000
+    assert json.loads(storage.read(PATH))["pid"] == os.getpid()
 
 
 def test_a_writer_is_dead_after_more_than_two_missed_beats() -> None:

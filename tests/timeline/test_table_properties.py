@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyhudi.errors import CorruptFile, TableExists, TableNotFound, UnsupportedTable
+from pyhudi.errors import CorruptFile, TableExists, TableNotFound, UnsupportedTable, WriteConflict
 from pyhudi.formats.properties import parse_properties, print_properties
 from pyhudi.model.checksum import has_valid_checksum
 from pyhudi.model.filenames import PROPERTIES_BACKUP_PATH, PROPERTIES_PATH
@@ -247,6 +247,55 @@ def test_a_disk_that_does_not_keep_what_was_written_loses_nothing() -> None:
     storage.create_new(PROPERTIES_PATH, print_properties(properties()))
 
     with pytest.raises(CorruptFile, match="read back"):
+        update_table_config(storage, {KEY: "files"}, clock=clock())
+    assert load_table_config(storage, clock()).properties == properties()
+
+
+class Contended(MemoryStorage):
+    """Another process, which knows no lock, does something right after the properties were written."""
+
+    def then(self) -> None:
+        raise NotImplementedError
+
+    def write(self, path: str, data: bytes) -> None:
+        super().write(path, data)
+        if path == PROPERTIES_PATH and self.stat(PROPERTIES_BACKUP_PATH) is not None:
+            self.then()
+
+
+class Replaced(Contended):
+    def then(self) -> None:
+        super(Contended, self).write(PROPERTIES_PATH, print_properties({**properties(), "hoodie.theirs": "1"}))
+
+
+class Deleted(Contended):
+    def then(self) -> None:
+        self.delete(PROPERTIES_PATH)
+
+
+@pytest.mark.parametrize(("storage", "key"), [(Replaced(), "hoodie.theirs"), (Deleted(), None)])
+def test_what_another_process_writes_at_the_same_moment_is_not_deleted(storage: MemoryStorage, key: str | None) -> None:
+    storage.create_new(PROPERTIES_PATH, print_properties(properties()))
+
+    with pytest.raises(WriteConflict, match=r"without the lock.*hoodie\.write\.lock\.provider") as caught:
+        update_table_config(storage, {KEY: "files"}, clock=clock())
+
+    assert caught.value.retryable
+    expected = {**properties(), key: "1"} if key else properties()
+    assert load_table_config(storage, clock()).properties == expected
+
+
+def test_a_backup_that_another_process_makes_at_the_same_moment_is_a_conflict() -> None:
+    class Backed(MemoryStorage):
+        def create_new(self, path: str, data: bytes) -> None:
+            if path == PROPERTIES_BACKUP_PATH:
+                self.write(path, print_properties(properties()))
+            super().create_new(path, data)
+
+    storage = Backed()
+    storage.create_new(PROPERTIES_PATH, print_properties(properties()))
+
+    with pytest.raises(WriteConflict):
         update_table_config(storage, {KEY: "files"}, clock=clock())
     assert load_table_config(storage, clock()).properties == properties()
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pyhudi.errors import ConfigError
 from pyhudi.model.options.declare import Values, option, parse
 from pyhudi.model.options.index import INDEX_TYPE, IndexOptions
-from pyhudi.model.options.locks import LOCK_PROVIDER
 from pyhudi.model.options.operation import OperationOptions
 from pyhudi.model.options.table import TableOptions
 
@@ -21,6 +20,8 @@ _MODE = "hoodie.write.concurrency.mode"
 _POLICY = "hoodie.clean.failed.writes.policy"
 _SINGLE, _OPTIMISTIC = "SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"
 _NON_BLOCKING = "NON_BLOCKING_CONCURRENCY_CONTROL"
+_RETRIES = "hoodie.write.num.retries.on.conflict.failures"
+RETRIES_BY_DEFAULT = 20  # with pauses that grow, of writers that never named a mode
 _REPLACING = ("insert_overwrite", "insert_overwrite_table", "delete_partition")
 
 
@@ -36,9 +37,9 @@ class LivenessOptions:
     )
     failed_writes_policy: str = option(
         _POLICY,
-        "EAGER",
-        "Which pending writes the next write considers dead and rolls back: all, those without a sign of life, "
-        "none. With many writers always LAZY.",
+        "LAZY",
+        "Which pending writes the next write considers dead and rolls back: all (EAGER), those without a sign of life "
+        "(LAZY), none (NEVER). EAGER and NEVER make the mode SINGLE_WRITER, as in Hudi.",
         aliases=("hoodie.cleaner.policy.failed.writes",),
         choices=("EAGER", "LAZY", "NEVER"),
     )
@@ -62,16 +63,16 @@ class ConcurrencyOptions:
 
     mode: str = option(
         _MODE,
-        _SINGLE,
-        "Many writers: optimistic (the second of two that changed one file group gives way) or, for buckets of "
-        "merge-on-read tables, non-blocking (both append). They need a lock provider, and roll back only writers "
-        "without a heartbeat.",
+        _OPTIMISTIC,
+        "Optimistic: of two writers that changed one file group the second gives way. Non-blocking, for buckets of "
+        "merge-on-read tables: both append. Single writer: every pending write counts as dead and is rolled back.",
         choices=(_SINGLE, _OPTIMISTIC, _NON_BLOCKING),
     )
     conflict_retries: int = option(
-        "hoodie.write.num.retries.on.conflict.failures",
+        _RETRIES,
         0,
-        "With many writers: how often a write that gave way is run again, from the table as it is then.",
+        "With many writers: how often a write that gave way is run again, from the table as it is then. "
+        f"{RETRIES_BY_DEFAULT} where {_MODE} is not given.",
         minimum=0,
     )
     conflict_strategy: str | None = option(
@@ -97,6 +98,8 @@ class ConcurrencyOptions:
         "Two writes may not change the schema in different ways; one that did not change it takes over the other's.",
     )
 
+    guards_new_keys: bool = False  # two upserts of one new key collide: where the caller names no mode
+
     @property
     def has_many_writers(self) -> bool:
         """Other processes write to the table, too."""
@@ -114,24 +117,28 @@ class ConcurrencyOptions:
 
 
 def concurrency_options(values: Values) -> ConcurrencyOptions:
-    """The options of a write. Raises ConfigError when a mode for many writers lacks what it needs."""
+    """The options of a write. Raises ConfigError when a mode for many writers lacks what it needs.
+
+    Who names no mode has optimistic writers and retries, unless the policy for failed writes is a single writer's.
+    """
     options = parse(ConcurrencyOptions, values)
-    if options.has_many_writers and not values.is_given(LOCK_PROVIDER):
-        raise ConfigError(
-            f"{_MODE}={options.mode} needs {LOCK_PROVIDER}: without a lock that all writers share they would draw the "
-            f"same instant times and miss each other's commits. Name the provider that the table's other writers use, "
-            f"too (docs/locks.md); threads of one process may use IN_PROCESS. Nothing was written."
-        )
+    if not values.is_given(_MODE):
+        mode = _SINGLE if parse(LivenessOptions, values).failed_writes_policy != "LAZY" else options.mode
+        retries = options.conflict_retries if values.is_given(_RETRIES) else RETRIES_BY_DEFAULT
+        return replace(options, mode=mode, conflict_retries=retries, guards_new_keys=mode != _SINGLE)
     if options.is_non_blocking:
         _check_non_blocking(values)
     return options
 
 
 def liveness_options(values: Values) -> LivenessOptions:
-    """The options of a write; with many writers the policy is LAZY, as in Hudi. Raises ConfigError for another one."""
-    options, mode = parse(LivenessOptions, values), parse(ConcurrencyOptions, values).mode
+    """The options of a write. A mode for many writers goes with LAZY alone, a single writer's is EAGER unless given.
+
+    Raises: ConfigError.
+    """
+    options, mode = parse(LivenessOptions, values), concurrency_options(values).mode
     if mode == _SINGLE:
-        return options
+        return options if values.is_given(_POLICY) else replace(options, failed_writes_policy="EAGER")
     if values.is_given(_POLICY) and options.failed_writes_policy != "LAZY":
         raise ConfigError(
             f"{_MODE}={mode} and {_POLICY}={options.failed_writes_policy}: with many writers a pending write may well "

@@ -128,19 +128,19 @@ def _storage_options(values: Values) -> StorageLockOptions:
 class LockOptions:
     """A caller's choice of lock.
 
-    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of one's own. `wait_timeout_s`:
+    `provider`: a name of docs/locks.md, Hudi's class name of one, or "module:Class" of one's own; None: by the place
+    of the table. `wait_timeout_s`:
     longest wait. `retry_wait_ms`: pause between two attempts, None for the provider's own. `filesystem_path`: folder of
     the lock file, None for the table's `.hoodie`. `expire_min`: minutes after which a lock file counts as left behind,
     0 for never. `lease_renewal_ms`: how often leases at servers are renewed. `table_name`: names the lock at servers
     that many tables share. `own_texts`: options of a user's own provider, key → text.
     """
 
-    provider: str = option(
+    provider: str | None = option(
         LOCK_PROVIDER,
-        "IN_PROCESS",
+        None,
         "Lock provider: IN_PROCESS, FILESYSTEM, STORAGE, ZOOKEEPER, DYNAMODB, HIVE_METASTORE, Hudi's class names "
-        "of these, or `module:Class`. Default: in this process.",
-        default_text="",
+        "of these, or `module:Class`. Unset: FILESYSTEM on disks and mounts, STORAGE at object stores.",
         keyword="lock",
     )
     wait_timeout_s: float = milliseconds(
@@ -179,5 +179,5 @@ def lock_options(values: Values) -> LockOptions:
     return replace(
         options,
         table_name=values.given.get(TABLE_NAME) or None,
-        own_texts=own_texts(LOCK_PROVIDER, options.provider, values),
+        own_texts=own_texts(LOCK_PROVIDER, options.provider or "", values),
     )

@@ -34,6 +34,7 @@ DEFAULTS = {
     "hoodie.index.bloom.num_entries": "50",  # small filters make small files, and fast tests
     "hoodie.bloom.index.filter.dynamic.max.entries": "200",
     "hoodie.index.bloom.fpp": "0.001",
+    "hoodie.write.num.retries.on.conflict.failures": "0",  # a conflict is seen as what it is
 }
 
 NO_METADATA = {"hoodie.metadata.enable": "false"}  # a new table without one keeps none, and is made faster

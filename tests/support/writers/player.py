@@ -1,11 +1,12 @@
 """A process of a play: `writer <table> <play> <name> <first> <end>` or `services <table> <play>`.
 
 A writer says "begin <batch>" and "done <batch>"; a server says which services did something. Whatever goes wrong ends
-the process with an error.
+the process with an error. Ctrl-C (SIGINT) and SIGTERM end a writer as they end a script, from inside whatever it does.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 import warnings
@@ -41,8 +42,13 @@ def serve(path: str, play: str) -> None:
         time.sleep(0.05)
 
 
+def _end(*_: object) -> None:
+    raise SystemExit(143)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGTERM, _end)
     role, path, play, *rest = sys.argv[1:]
     if role == "writer":
         be_writer(path, play, rest[0], int(rest[1]), int(rest[2]))

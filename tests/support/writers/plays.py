@@ -78,7 +78,23 @@ _INDEXED = {
     "hoodie.metadata.global.record.level.index.enable": "true",
     "hoodie.metadata.index.bloom.filter.enable": "true",
 }
+_AS_IT_COMES = {  # no word of other writers, locks or services: whatever the defaults are
+    "hoodie.table.name": "shared",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.datasource.write.partitionpath.field": "p",
+}
+_MERGE_ON_READ = {"hoodie.datasource.write.table.type": "MERGE_ON_READ"}
+_RECORD_INDEX = {
+    "hoodie.metadata.global.record.level.index.enable": "true",
+    "hoodie.index.type": "GLOBAL_RECORD_LEVEL_INDEX",
+}
 PLAYS = {
+    "by default, copy on write": Play(_AS_IT_COMES, ("clean", "archive")),
+    "by default, merge on read": Play({**_AS_IT_COMES, **_MERGE_ON_READ}, ("compact", "clean")),
+    "by default, copy on write with a record index": Play({**_AS_IT_COMES, **_RECORD_INDEX}, ("archive",)),
+    "by default, merge on read with a record index": Play(
+        {**_AS_IT_COMES, **_MERGE_ON_READ, **_RECORD_INDEX}, ("compact", "archive")
+    ),
     "copy on write": Play(_COMMON, ("clean", "archive", "cluster")),
     "buckets of merge on read": Play({**_COMMON, **_BUCKETS}, ("compact", "log_compact", "clean", "archive")),
     "merge on read, version 6": Play(

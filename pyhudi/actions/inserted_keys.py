@@ -1,0 +1,128 @@
+"""Two writers upsert one new key at the same time: neither finds it stored, and each would insert it.
+
+Hudi's conflict strategies compare file groups, and new ones never collide, so that both rows stay. A writer that names
+no concurrency mode looks at the keys, too: those in files that got inserts, of itself and of the writes that completed
+since it began. Buckets need none of it, since two writers of a key meet in one bucket.
+Source: docs/formats/writers.md, "Conflicts"; docs/compatibility.md, "Sides taken".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyhudi.actions.action import ActionContext
+from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
+from pyhudi.actions.writes.index_lookup import stored_slices
+from pyhudi.errors import WriteConflict
+from pyhudi.filegroup.read import SliceSpec
+from pyhudi.filegroup.slice_keys import slice_keys
+from pyhudi.formats.base import open_base_file
+from pyhudi.index.chosen import index_class
+from pyhudi.model.commit import CommitMetadata, OperationType, WriteStat
+from pyhudi.model.file_group import BaseFile, FileSlice
+from pyhudi.model.filenames import BaseFileName
+from pyhudi.model.instant import Instant
+
+__all__ = ["check_inserted_keys"]
+
+_ROWS_MAX = 5_000_000  # of all writes that are compared; the table's lock is held meanwhile
+_MOVES_ROWS = frozenset({OperationType.CLUSTER, OperationType.COMPACT, OperationType.LOG_COMPACT})
+
+
+def check_inserted_keys(
+    ours: Instant, stats: Iterable[WriteStat], others: Iterable[tuple[Instant, CommitMetadata]], now: ActionContext
+) -> None:
+    """Raises WriteConflict when another write has inserted a key that this upsert inserts, too. Hold the lock.
+
+    Args: stats: of the files that the upsert wrote; others: writes that completed since it began; now: the table as it
+        is.
+    """
+    index = index_class(now.options)
+    if index.hashes_keys:
+        return
+    files = _files_with_inserts(stats)
+    if not files:
+        return
+    meta = now.meta
+    keygen = None if meta.config.populate_meta_fields else table_keygen(now, PROBE_TIME)
+    spec = stored_slices(keygen, now)
+    for instant, body in others:
+        theirs = () if body.operation_type in _MOVES_ROWS else _files_with_inserts(body.stats())
+        near = [one for one in theirs if index.is_global or any(one.partition_path == f.partition_path for f in files)]
+        key = _common_key(files, near, spec, is_global=index.is_global) if near else None
+        if key is not None:
+            raise WriteConflict(
+                f"{meta.storage.root}: while {ours.action.value} {ours.requested_time} was running, "
+                f"{instant.action.value} {instant.requested_time} inserted {key}, which it inserts too. Nothing of "
+                f"{ours.requested_time} is visible; write again, it will update that row."
+            )
+
+
+def _files_with_inserts(stats: Iterable[WriteStat]) -> tuple[BaseFile, ...]:
+    """Base files that got new keys; such an index never has any inserted into log files."""
+    found = []
+    for stat in stats:
+        name = BaseFileName.parse((stat.path or "").rpartition("/")[2])
+        if name is not None and stat.path is not None and stat.num_inserts:
+            partition = stat.partition_path or ""
+            found.append(BaseFile(stat.path, partition, stat.file_id, name.instant_time, stat.file_size_in_bytes))
+    return tuple(found)
+
+
+def _common_key(
+    ours: Sequence[BaseFile], theirs: Sequence[BaseFile], spec: SliceSpec, *, is_global: bool
+) -> str | None:
+    """What the files of both have in common, for a message; None for nothing. Files whose key ranges lie apart are not
+    read.
+    """
+    ranges = {file.path: _KeyRange.of(file, spec) for file in (*ours, *theirs)}
+    pairs = [
+        (one, other)
+        for one in ours
+        for other in theirs
+        if (is_global or one.partition_path == other.partition_path)
+        and one.group != other.group  # whoever shares a file group conflicts anyway
+        and ranges[one.path].overlaps(ranges[other.path])
+    ]
+    if not pairs:
+        return None
+    files = {file.path: file for pair in pairs for file in pair}
+    if sum(ranges[path].rows for path in files) > _ROWS_MAX:
+        return f"keys within the range of this write's, more than {_ROWS_MAX:,} to be compared,"
+    keys = {path: _keys(file, spec) for path, file in files.items()}
+    for one, other in pairs:
+        common = keys[one.path].filter(pc.is_in(keys[one.path], value_set=keys[other.path].combine_chunks()))
+        if len(common):
+            return f"the key {common[0].as_py()!r:.200} in {other.partition_path!r}"
+    return None
+
+
+class _KeyRange(NamedTuple):
+    """The least and the greatest key of a file in the order of UTF-16, b"" where it does not say; its rows."""
+
+    least: bytes
+    greatest: bytes
+    rows: int
+
+    @classmethod
+    def of(cls, file: BaseFile, spec: SliceSpec) -> _KeyRange:
+        with open_base_file(spec.storage, file.path) as reader:
+            footer = reader.footer
+            return cls(_utf16(footer.min_key), _utf16(footer.max_key), reader.num_rows)
+
+    def overlaps(self, other: _KeyRange) -> bool:
+        if not (self.greatest and other.greatest):
+            return True
+        return self.least <= other.greatest and other.least <= self.greatest
+
+
+def _utf16(key: str | None) -> bytes:
+    return (key or "").encode("utf-16-be", "surrogatepass")
+
+
+def _keys(file: BaseFile, spec: SliceSpec) -> pa.ChunkedArray:
+    return pa.chunked_array(slice_keys(spec, FileSlice(file.group, file.instant_time, file)), pa.string())

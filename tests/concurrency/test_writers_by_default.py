@@ -1,0 +1,112 @@
+"""Processes that know nothing of each other, and give no option for it, write to one table, which the first makes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pyhudi import HudiTable
+from pyhudi.meta_client import MetaClient
+from pyhudi.model.options import WriteOptions
+from pyhudi.queries.metadata_validation import validate
+from pyhudi.storage.local import LocalStorage
+
+PROJECT = Path(__file__).parents[2]
+WRITER = """
+import json, sys, warnings
+import pyarrow as pa
+from pyhudi import HudiError, write_hudi
+
+path, name, writes, operation, table_type = sys.argv[1:]
+told = []
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    for number in range(int(writes)):
+        row = pa.table({"id": [f"{name}-{number}"], "n": [number]})
+        while True:
+            try:
+                write_hudi(path, row, operation, record_key="id", table_type=table_type, table_name="t")
+                break
+            except HudiError as error:
+                assert error.retryable, repr(error)
+                told.append(str(error))
+print(json.dumps([told, [str(one.message) for one in warned]]))
+"""
+
+
+def write_at_once(table: Path, writers: int, writes: int, operation: str, table_type: str) -> list[list[list[str]]]:
+    """Errors and warnings of each process."""
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(table), f"w{n}", str(writes), operation, table_type],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(writers)
+    ]
+    said = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0] * writers, [error[-2000:] for _, error in said]
+    return [json.loads(out) for out, _ in said]
+
+
+@pytest.mark.parametrize(
+    ("writers", "writes", "operation", "table_type"),
+    [
+        (2, 4, "upsert", "COPY_ON_WRITE"),
+        (3, 3, "insert", "MERGE_ON_READ"),
+        pytest.param(2, 80, "upsert", "COPY_ON_WRITE", marks=pytest.mark.slow),
+        pytest.param(2, 80, "insert", "COPY_ON_WRITE", marks=pytest.mark.slow),
+        pytest.param(2, 80, "upsert", "MERGE_ON_READ", marks=pytest.mark.slow),
+        pytest.param(3, 60, "insert", "MERGE_ON_READ", marks=pytest.mark.slow),
+        pytest.param(8, 25, "upsert", "COPY_ON_WRITE", marks=pytest.mark.slow),
+    ],
+)
+def test_every_row_whose_write_returned_is_there_once(
+    writers: int, writes: int, operation: str, table_type: str, tmp_path: Path
+) -> None:
+    said = write_at_once(tmp_path / "t", writers, writes, operation, table_type)
+
+    rows = Counter(HudiTable.open(tmp_path / "t").scan().to_arrow().column("id").to_pylist())
+    assert rows == Counter(f"w{n}-{number}" for n in range(writers) for number in range(writes))
+    assert [warned for _, warned in said] == [[]] * writers, "the metadata table was built anew"
+    assert validate(MetaClient.load(LocalStorage(str(tmp_path / "t")))) == ()
+
+
+def test_who_names_no_mode_is_one_of_many_writers() -> None:
+    options = WriteOptions.parse({})
+
+    assert options.concurrency.is_optimistic
+    assert options.concurrency.conflict_retries > 0
+    assert options.failed_writes_policy == "LAZY"
+
+
+@pytest.mark.parametrize(
+    ("given", "policy"),
+    [
+        ({"hoodie.write.concurrency.mode": "SINGLE_WRITER"}, "EAGER"),
+        ({"hoodie.clean.failed.writes.policy": "EAGER"}, "EAGER"),
+        ({"hoodie.cleaner.policy.failed.writes": "EAGER"}, "EAGER"),
+        ({"hoodie.clean.failed.writes.policy": "NEVER"}, "NEVER"),
+        ({"hoodie.write.concurrency.mode": "SINGLE_WRITER", "hoodie.clean.failed.writes.policy": "LAZY"}, "LAZY"),
+    ],
+)
+def test_a_single_writer_is_one_that_says_so(given: dict[str, str], policy: str) -> None:
+    options = WriteOptions.parse(given)
+
+    assert not options.concurrency.has_many_writers
+    assert options.failed_writes_policy == policy
+
+
+def test_a_mode_that_is_named_retries_as_often_as_hudi_says() -> None:
+    options = WriteOptions.parse({"hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL"})
+
+    assert options.concurrency.conflict_retries == 0
