@@ -11,9 +11,11 @@ from threading import Lock
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from pyhudi.errors import ConfigError
 from pyhudi.lazy_property import lazy_property
 from pyhudi.storage.base import Storage
 from pyhudi.storage.local import LocalStorage
+from pyhudi.storage.store_options import known_options, likely_misspelled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +67,10 @@ def _store_options(settings: Mapping[str, str], options: Mapping[str, object]) -
     session = {key: text for key, text in settings.items() if key.startswith(_HADOOP_PREFIX)}
     wide = {key[len(_HADOOP_PREFIX) :]: text for key, text in session.items()}
     both = {**wide, **{key: str(value) for key, value in options.items()}}
-    return {key: text for key, text in both.items() if key.startswith(_STORE_KEYS)}
+    misspelled = likely_misspelled(key for key in options if key.startswith(_STORE_KEYS))
+    if misspelled is not None:
+        raise ConfigError(f"The option {misspelled[0]!r} of the store is not known. Did you mean {misspelled[1]!r}?")
+    return known_options({key: text for key, text in both.items() if key.startswith(_STORE_KEYS)})
 
 
 def settings_with_prefix(spark: SparkSession, *prefixes: str) -> dict[str, str]:

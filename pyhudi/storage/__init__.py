@@ -13,6 +13,7 @@ from pyhudi.storage.clock import Clock, FixedClock, SystemClock
 from pyhudi.storage.local import LocalStorage, with_sync
 from pyhudi.storage.memory import MemoryStorage
 from pyhudi.storage.paths import check_no_credentials
+from pyhudi.storage.store_options import named_options, with_environment
 
 __all__ = [
     "Clock",
@@ -34,12 +35,14 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
     """The storage for a table's path.
 
     Args: `path`: a file path (also `~`, relative), a `file:` URI, `s3://`, `s3a://`, `gs://`, `abfs(s)://`, `hdfs://`
-    or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on); others are ignored.
-    Raises ConfigError for another scheme, for a URI with credentials in it, or when the store needs a package that is
-    not installed; StorageError when it can't be opened.
+    or `memory://name`. `options`: Hadoop's keys for remote stores (`fs.s3a.endpoint` and so on), or the names that
+    other libraries have for them (`endpoint_url`). Without an endpoint of S3 that of the environment counts.
+    Raises ConfigError for another scheme, for an option that is not known, for a URI with credentials in it, or when
+    the store needs a package that is not installed; StorageError when it can't be opened.
     """
     text = _path_text(path)
     scheme, colon, rest = text.partition(":")
+    options = with_environment(scheme.lower(), named_options(scheme.lower(), options))
     if not colon or len(scheme) < 2 or "/" in scheme:  # one letter: a drive
         return LocalStorage(text)
     scheme = scheme.lower()

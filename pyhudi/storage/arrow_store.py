@@ -47,6 +47,8 @@ __all__ = [
 
 _NO_TOKEN = "AuthenticationException"  # of Azure's client in C++
 _LINE_END = "\n"
+_ANSWER = re.compile(r"<(Code|Message)>([^<]*)</")  # of a store's answer, which is XML
+_NO_BUCKET = frozenset({"NoSuchBucket", "ContainerNotFound"})
 _ENDPOINTS = frozenset({"fs.s3a.endpoint", "fs.gs.storage.root.url", "fs.azure.abfs.endpoint"})
 _ENDPOINT = re.compile(r"(?:https?://)?(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
 
@@ -130,7 +132,15 @@ def shown_store_error(where: str, error: Exception) -> StorageError:
             f"fs.azure.sas.fixed.token or fs.azure.account.oauth2.client.id with .secret and .endpoint, or "
             f"AZURE_STORAGE_ACCOUNT_KEY and its like in the environment; docs/storage.md lists them."
         )
-    return StorageError(f"{where}: the store refused: {text.partition(_LINE_END)[0]}")
+    answer = dict(_ANSWER.findall(text))
+    if answer.get("Code") in _NO_BUCKET:
+        bucket = where.partition("://")[2].partition("/")[0]
+        return StorageError(
+            f"{where}: the store has no bucket '{bucket}'. Make it, or correct the path, or the endpoint of the store."
+        )
+    line = text.partition(_LINE_END)[0].partition("<")[0].rstrip(" :")
+    reason = ": ".join(filter(None, [line, *answer.values()]))
+    return StorageError(f"{where}: the store refused: {reason}")
 
 
 def text_options(options: Mapping[str, str]) -> dict[str, str]:

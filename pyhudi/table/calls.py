@@ -14,6 +14,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, merged_options
 from pyhudi.storage import open_storage
 from pyhudi.storage.base import Storage
+from pyhudi.storage.store_options import named_options
 from pyhudi.table.run_service import admit_writable, serve
 from pyhudi.timeline.table_properties import load_table_config
 
@@ -94,7 +95,8 @@ def open_place(
         return open_storage(path, given)
     from pyhudi.spark.session import store_options
 
-    return open_storage(path, store_options(spark, given))
+    named = named_options(str(path).partition(":")[0].lower(), given)
+    return open_storage(path, store_options(spark, named))
 
 
 def session_options(spark: SparkSession | None) -> dict[str, str]:
