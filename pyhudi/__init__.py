@@ -91,6 +91,10 @@ _HOME = {
     "write_batches_to": "pyhudi.session.stream_sink",
     "write_hudi": "pyhudi.table",
 }
+_OTHER_NUMPY = (
+    "PyHudi needs a PyArrow and a NumPy that go together, found: {}. The extras of PySpark 3.5 ask for NumPy 1. With "
+    "them: pip install 'pyhudi[spark35]', which brings a PyArrow that takes it; otherwise: pip install 'numpy>=2'."
+)
 _NEED_PYSPARK = ("disable", "enable", "write_batches_to")
 
 
@@ -104,10 +108,12 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'pyhudi' has no attribute {name!r}")
     try:
         return getattr(import_module(_HOME[name]), name)
-    except ModuleNotFoundError as error:
-        if name not in _NEED_PYSPARK or (error.name or "").partition(".")[0] != "pyspark":
-            raise
-        return _needs_pyspark(name)
+    except ImportError as error:
+        if name in _NEED_PYSPARK and (error.name or "").partition(".")[0] == "pyspark":
+            return _needs_pyspark(name)
+        if "pyarrow requires NumPy" in str(error):
+            raise ImportError(_OTHER_NUMPY.format(error), name=error.name) from error
+        raise
 
 
 def _needs_pyspark(name: str) -> object:

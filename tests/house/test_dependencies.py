@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib  # pytest brings it
 
-_ROW = re.compile(r"^\| (?P<extras>[a-z, ]+) \| (?P<packages>[^|]+) \| (?P<why>[^|]+) \|$", re.M)
+_ROW = re.compile(r"^\| (?P<extras>[a-z0-9, ]+) \| (?P<packages>[^|]+) \| (?P<why>[^|]+) \|$", re.M)
 
 
 def rows() -> list[tuple[str, str, str]]:

@@ -78,6 +78,18 @@ def test_what_needs_pyspark_says_so_when_it_is_called_without(name):
     assert done.stdout.strip() == expected, done.stderr
 
 
+@pytest.mark.parametrize("name", ["HudiTable", "write_hudi", "enable"])
+def test_a_pyarrow_that_refuses_the_numpy_that_is_there_says_what_to_install(name, tmp_path):
+    refuses = "raise ImportError('pyarrow requires NumPy 2.0 or newer, found 1.26.4')"
+    (tmp_path / "pyarrow").mkdir()
+    (tmp_path / "pyarrow" / "__init__.py").write_text(refuses)
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\ntry: from pyhudi import {name}\n"
+    code += "except ImportError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "found 1.26.4" in done.stdout, done.stderr
+    assert "pip install 'pyhudi[spark35]'" in done.stdout
+
+
 def test_the_version_is_the_one_of_the_project_file():
     text = (ROOT / "pyproject.toml").read_text()
     assert f'version = "{pyhudi.__version__}"' in text
