@@ -1,22 +1,25 @@
 """Batches of a stream that are in the table: each once, however often the stream tries to write them.
 
-The commit of a batch names the stream and the number of the batch in its extra metadata, so the batch and the note that
-it is done become visible together. Source: docs/formats/incremental.md, "Checkpoint of a sink".
+The commit of a batch names the stream, the number of the batch and its query in its extra metadata, so the batch and
+the note that it is done become visible together. Source: docs/formats/incremental.md, "Checkpoint of a sink".
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from pyhudi.errors import CorruptFile, StandingConflict
+from pyhudi.errors import ConfigError, CorruptFile, StandingConflict
 from pyhudi.formats.json_text import parse_json
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
-from pyhudi.model.options.streaming import SINK_CHECKPOINT, StreamOptions
+from pyhudi.model.options.streaming import IDENTIFIER, SINK_CHECKPOINT, SINK_QUERY, StreamOptions
 from pyhudi.timeline.archived_timeline import load_archived_timeline
 
-__all__ = ["check_is_missing", "check_is_new", "last_batch"]
+__all__ = ["WRITER", "check_is_missing", "check_is_new", "is_written", "last_batch"]
+
+WRITER = "writer:"  # before the id of a writer that does not know its query
 
 _NUMBER = re.compile(r"\d{1,19}", re.ASCII)  # a Java long
 
@@ -27,11 +30,33 @@ def last_batch(meta: MetaClient, identifier: str) -> int | None:
     The newest write that names the stream tells; others may have written since, and archived what it wrote.
     Raises CorruptFile for a note that can't be read.
     """
-    for instant_time, body in _newest_first(meta):
-        found = _batch(body, identifier, f"{meta.storage.root}: the commit {instant_time}")
-        if found is not None:
-            return found
-    return None
+    return next((note.number for note in _notes(meta, identifier)), None)
+
+
+def is_written(meta: MetaClient, stream: StreamOptions, batch_id: int) -> bool:
+    """Is this batch in the table? Spark hands the newest batch over again when it can't be sure of it.
+
+    Batches of other streams count from 0, too. Those without a name are told apart by their queries; commits of Hudi
+    and of older releases note none, and count for all. Raises ConfigError where a later batch of the stream is there,
+    and where nothing tells whose batch is there; CorruptFile.
+    """
+    passed = False
+    for note in _notes(meta, stream.identifier):
+        if _is_another_query(note, stream):
+            passed = True
+            continue
+        if note.number < batch_id:
+            return False
+        doubtful = note.query != stream.query and (passed or note.query is not None) and batch_id == 0
+        if note.number > batch_id or doubtful:
+            raise ConfigError(
+                f"{meta.storage.root}: the stream {stream.identifier!r} begins batch {batch_id}, but the table has its "
+                f"batch {note.number}: its checkpoint location is new, or an older copy, or two streams have this "
+                f"name. Nothing was written. Go on with the checkpoint that wrote batch {note.number}, or give this "
+                f"stream a name of its own ({IDENTIFIER})."
+            )
+        return True
+    return False
 
 
 def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> None:
@@ -45,23 +70,54 @@ def check_is_new(options: StreamOptions, began: MetaClient, now: MetaClient) -> 
         if instant.requested_time in known:
             continue
         where = f"{now.storage.root}: the commit {instant.requested_time}"
-        found = _batch(now.commits.metadata(instant), options.identifier, where)
-        if found is not None and found >= options.batch_id:
+        note = _note(now.commits.metadata(instant), options.identifier, where)
+        if note is not None and note.number >= options.batch_id and not _is_another_query(note, options):
             raise StandingConflict(
-                f"{where} has brought batch {found} of the stream {options.identifier!r} into the table while batch "
-                f"{options.batch_id} was written. Nothing of this write is visible; let one process run the stream."
+                f"{where} has brought batch {note.number} of the stream {options.identifier!r} into the table while "
+                f"batch {options.batch_id} was written. Nothing of this write is visible; let one process run the "
+                "stream."
             )
 
 
 def check_is_missing(options: StreamOptions, meta: MetaClient) -> None:
     """Raises StandingConflict when the batch is in the table: another process brought it between two attempts."""
-    newest = None if options.batch_id is None else last_batch(meta, options.identifier)
-    if newest is not None and options.batch_id is not None and newest >= options.batch_id:
+    if options.batch_id is None:
+        return
+    own = (note for note in _notes(meta, options.identifier) if not _is_another_query(note, options))
+    newest = next(own, None)
+    if newest is not None and newest.number >= options.batch_id:
         raise StandingConflict(
-            f"{meta.storage.root}: another process has brought batch {newest} of the stream {options.identifier!r} "
-            f"into the table while batch {options.batch_id} waited to be written again. Nothing of this write is "
-            f"visible; let one process run the stream."
+            f"{meta.storage.root}: another process has brought batch {newest.number} of the stream "
+            f"{options.identifier!r} into the table while batch {options.batch_id} waited to be written again. Nothing "
+            f"of this write is visible; let one process run the stream."
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What a commit says of a stream. `query`: None where it names none."""
+
+    number: int
+    query: str | None
+
+
+def _is_another_query(note: _Note, stream: StreamOptions) -> bool:
+    """Is the batch surely of another stream, one without a name as well?"""
+    known = _is_query_id(note.query) and _is_query_id(stream.query)
+    return not stream.is_named and known and note.query != stream.query
+
+
+def _is_query_id(text: str | None) -> bool:
+    """Is it the id of a query, not only that of a writer, which is another one after a restart?"""
+    return text is not None and not text.startswith(WRITER)
+
+
+def _notes(meta: MetaClient, identifier: str) -> Iterator[_Note]:
+    """What commits say of the stream, newest first."""
+    for instant_time, body in _newest_first(meta):
+        note = _note(body, identifier, f"{meta.storage.root}: the commit {instant_time}")
+        if note is not None:
+            yield note
 
 
 def _newest_first(meta: MetaClient) -> Iterator[tuple[str, CommitMetadata]]:
@@ -73,16 +129,23 @@ def _newest_first(meta: MetaClient) -> Iterator[tuple[str, CommitMetadata]]:
             yield archived.instant.requested_time, body
 
 
-def _batch(body: CommitMetadata, identifier: str, where: str) -> int | None:
-    text = body.extra_metadata.get(SINK_CHECKPOINT)
+def _note(body: CommitMetadata, identifier: str, where: str) -> _Note | None:
+    number = _noted(body, SINK_CHECKPOINT, identifier, where)
+    if number is None:
+        return None
+    if not _NUMBER.fullmatch(number):
+        text = body.extra_metadata.get(SINK_CHECKPOINT)
+        raise CorruptFile(f"{where}: expected the number of a batch in {SINK_CHECKPOINT}, found {text!r:.200}.")
+    return _Note(int(number), _noted(body, SINK_QUERY, identifier, where))
+
+
+def _noted(body: CommitMetadata, key: str, identifier: str, where: str) -> str | None:
+    """The text for the stream in one of the notes, each a JSON object from streams to texts."""
+    text = body.extra_metadata.get(key)
     if not text:
         return None
-    batches = parse_json(text.encode(), where, f"a JSON object as {SINK_CHECKPOINT}")
-    if not isinstance(batches, Mapping):
-        raise CorruptFile(f"{where}: expected a JSON object as {SINK_CHECKPOINT}, found {text!r:.200}.")
-    found = batches.get(identifier)
-    if found is None:
-        return None
-    if not _NUMBER.fullmatch(str(found)):
-        raise CorruptFile(f"{where}: expected the number of a batch in {SINK_CHECKPOINT}, found {text!r:.200}.")
-    return int(str(found))
+    by_stream = parse_json(text.encode(), where, f"a JSON object as {key}")
+    if not isinstance(by_stream, Mapping):
+        raise CorruptFile(f"{where}: expected a JSON object as {key}, found {text!r:.200}.")
+    found = by_stream.get(identifier)
+    return None if found is None else str(found)

@@ -11,16 +11,20 @@ be installed. Source: Spark's guide to Structured Streaming; docs/formats/increm
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import cast
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from pyhudi.actions.stream_batches import last_batch
+from pyhudi.actions.stream_batches import WRITER, is_written
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import ConfigError, CorruptFile, HudiError, KeyGenError, SchemaMismatch, UnsupportedTable
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions, canonical_keys
-from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER
+from pyhudi.model.options.streaming import BATCH_ID, QUERY_ID
+from pyhudi.session.stream_query import query_of_checkpoint, query_of_thread
 from pyhudi.session.stream_services import check_services, compacts_beside, serve_beside
 from pyhudi.spark.session import hudi_and_store_options
 from pyhudi.storage import open_storage
@@ -29,12 +33,13 @@ from pyhudi.storage.clock import Clock, SystemClock
 from pyhudi.table.writes import write
 from pyhudi.timeline.table_properties import table_exists
 
-__all__ = ["BatchWriter", "write_batches_to"]
+__all__ = ["CHECKPOINT", "BatchWriter", "write_batches_to"]
 
 _OPERATION = "hoodie.datasource.write.operation"
 _REPLACES_ALL = "insert_overwrite_table"
 _INLINE, _SCHEDULE_INLINE = "hoodie.compact.inline", "hoodie.compact.schedule.inline"
 _CLEANS = "hoodie.clean.automatic"
+CHECKPOINT = "checkpointlocation"  # in small letters: of Spark
 # The same rows fail in the same way again.
 _LASTING = (ConfigError, KeyGenError, SchemaMismatch, UnsupportedTable, CorruptFile)
 _SYSTEM_CLOCK = SystemClock()
@@ -55,6 +60,8 @@ def write_batches_to(
             (`hoodie.datasource.write.streaming.*`), and Hadoop's for the store (`fs.*`).
         partition_by: the partition fields, if the options don't name them.
         complete: each batch is the whole result (output mode complete) and takes the place of all rows, in one commit.
+    On Spark Connect nothing tells the function which query it writes for: give `checkpointLocation` among the options,
+    too, or a `hoodie.datasource.write.streaming.checkpoint.identifier`, where several streams write to the table.
     Raises: ConfigError. The function raises errors of the family, and the stream fails with them; nothing of the batch
         is visible then, and the stream writes it when it is started again.
     """
@@ -75,7 +82,11 @@ class BatchWriter:
     ) -> None:
         if not path.strip():
             raise ConfigError("A stream of format hudi takes the path of one table, found none.")
-        self._path, self._options, self._partition_by = path, dict(options), tuple(partition_by)
+        self._path, self._partition_by = path, tuple(partition_by)
+        self._options = {key: value for key, value in options.items() if key.lower() != CHECKPOINT}
+        self._checkpoint = next((str(value) for key, value in options.items() if key.lower() == CHECKPOINT), None)
+        self._writer = f"{WRITER}{clock.new_uuid()}"
+        self._of_thread = threading.local()
         self._complete, self._clock = complete, clock
         if complete:
             self._options = _replacing_all(self._options)
@@ -86,10 +97,11 @@ class BatchWriter:
         options = WriteOptions.parse(self._options, session, None)
         storage = open_storage(self._path, store)
         check_services(storage)
+        query = self._query(df.sparkSession, store)
         wait_s = options.stream.retry_interval_s
         for attempt in range(1, max(1, options.stream.retry_count) + 1):
             try:
-                self._write(df, batch_id, storage, options)
+                self._write(df, batch_id, storage, options, query)
                 break
             except HudiError as error:
                 if attempt < options.stream.retry_count and not isinstance(error, _LASTING):
@@ -106,30 +118,24 @@ class BatchWriter:
                 return
         serve_beside(df.sparkSession, storage, self._options)
 
-    def _write(self, df: DataFrame, batch_id: int, storage: Storage, options: WriteOptions) -> None:
-        if not _is_written(storage, options.stream.identifier, batch_id):
-            given = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id}
+    def _write(self, df: DataFrame, batch_id: int, storage: Storage, options: WriteOptions, query: str) -> None:
+        stream = replace(options.stream, query=query)
+        if not (table_exists(storage) and is_written(MetaClient.load(storage), stream, batch_id)):
+            given = {**self._options, **_beside_the_batch(options), BATCH_ID: batch_id, QUERY_ID: query}
             write(storage, df, given, "append", df.sparkSession, self._partition_by)
 
+    def _query(self, spark: SparkSession, store: Mapping[str, str]) -> str:
+        """The query that this thread writes the batches of, or this writer where nothing tells it."""
+        if not hasattr(self._of_thread, "query"):
+            checkpoint = self._checkpoint and query_of_checkpoint(self._checkpoint, store)
+            self._of_thread.query = checkpoint or query_of_thread(spark) or self._writer
+        return cast("str", self._of_thread.query)
 
-def _is_written(storage: Storage, identifier: str, batch_id: int) -> bool:
-    """Raises ConfigError when a later batch of the stream is in the table.
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_of_thread"}
 
-    Spark asks again only for the newest batch, so these are batches of another checkpoint that have the same numbers.
-    Hudi takes them for those that it has, and loses their rows.
-    """
-    if not table_exists(storage):
-        return False
-    last = last_batch(MetaClient.load(storage), identifier)
-    if last is None or last < batch_id:
-        return False
-    if last == batch_id:
-        return True
-    raise ConfigError(
-        f"{storage.root}: the stream {identifier!r} begins batch {batch_id}, but the table has its batch {last}: its "
-        "checkpoint location is new, or an older copy, or two streams have this name. Nothing was written. Go on with "
-        f"the checkpoint that wrote batch {last}, or give this stream a name of its own ({IDENTIFIER})."
-    )
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, _of_thread=threading.local())
 
 
 def _beside_the_batch(options: WriteOptions) -> dict[str, object]:

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from pyhudi.errors import ConfigError
 from pyhudi.session.recorded_calls import RecordedCalls, column_names
-from pyhudi.session.stream_sink import write_batches_to
+from pyhudi.session.stream_sink import CHECKPOINT, write_batches_to
 from pyhudi.spark import capabilities
 from pyhudi.spark.session import hudi_and_store_options
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HudiAwareStreamReader", "HudiAwareStreamWriter"]
 
-_OF_SPARK = frozenset({"checkpointlocation", "asyncprogresstrackingenabled"})  # keys of writeStream that are not Hudi's
+_OF_SPARK = frozenset({CHECKPOINT, "asyncprogresstrackingenabled"})  # keys of writeStream that are not Hudi's
 
 
 class HudiAwareStreamReader(RecordedCalls[SparkSession, DataStreamReader]):
@@ -176,7 +176,9 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         more: Mapping[str, OptionalPrimitiveType],
     ) -> StreamingQuery:
         """Start the stream into the table at a path. `hudi`: options of its writes; `more`: those of the last call."""
-        write = write_batches_to(table, _of_hudi(hudi), partition_by=partition_by, complete=mode == "complete")
+        checkpoint = {key: value for key, value in {**self._options, **more}.items() if key.lower() == CHECKPOINT}
+        given = {**_of_hudi(hudi), **checkpoint}
+        write = write_batches_to(table, given, partition_by=partition_by, complete=mode == "complete")
         real = self._real.options(**more).outputMode(mode)
         return real.foreachBatch(write).start(queryName=query_name)
 

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyhudi import CorruptFile, HudiTable, WriteConflict
+from pyhudi import ConfigError, CorruptFile, HudiTable, WriteConflict
 from pyhudi.actions import runner
-from pyhudi.actions.stream_batches import last_batch
+from pyhudi.actions.stream_batches import is_written, last_batch
 from pyhudi.meta_client import MetaClient
-from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER, SINK_CHECKPOINT
+from pyhudi.model.options.streaming import BATCH_ID, IDENTIFIER, SINK_CHECKPOINT, StreamOptions
 
 SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64())])
 ROW = [{"id": 1, "ts": 1}]
@@ -80,3 +80,70 @@ def test_a_note_that_is_none_is_an_error(table: HudiTable, text: str) -> None:
     table.upsert(ROW, options={SINK_CHECKPOINT: text})
     with pytest.raises(CorruptFile, match=SINK_CHECKPOINT):
         last(table)
+
+
+QUERY = "hoodie.pyhudi.streaming.query.id"
+
+
+def written(table: HudiTable, batch_id: int, query: str | None, identifier: str = "default_single_writer") -> bool:
+    stream = StreamOptions(batch_id=batch_id, identifier=identifier, query=query)
+    return is_written(MetaClient.load(table._meta.storage), stream, batch_id)
+
+
+def test_streams_without_a_name_are_told_apart_by_their_queries(table: HudiTable) -> None:
+    table.upsert(ROW, options={BATCH_ID: "0", QUERY: "a"})
+    assert written(table, 0, "a")
+    assert not written(table, 0, "b"), "another source, or a new checkpoint"
+    table.upsert(ROW, options={BATCH_ID: "0", QUERY: "b"})
+    table.upsert(ROW, options={BATCH_ID: "1", QUERY: "a"})
+    assert written(table, 0, "b")
+    assert not written(table, 1, "b")
+    assert written(table, 1, "a")
+    with pytest.raises(ConfigError, match=r"begins batch 0, but the table has its batch 1"):
+        written(table, 0, "a")
+
+
+def test_notes_of_older_releases_count_for_every_query(table: HudiTable) -> None:
+    table.upsert(ROW, options={BATCH_ID: "3"})
+    assert written(table, 3, "a")
+    assert not written(table, 4, "a")
+    with pytest.raises(ConfigError, match="begins batch 0, but the table has its batch 3"):
+        written(table, 0, "b")
+    table.upsert(ROW, options={BATCH_ID: "4", QUERY: "a"})
+    assert written(table, 4, "a")
+    assert not written(table, 5, "a")
+
+
+def test_where_nothing_tells_whose_the_first_batch_is_it_is_refused(table: HudiTable) -> None:
+    table.upsert(ROW, options={BATCH_ID: "0", QUERY: "writer:1"})
+    assert written(table, 0, "writer:1")
+    with pytest.raises(ConfigError, match="begins batch 0, but the table has its batch 0"):
+        written(table, 0, "writer:2")
+    table.upsert(ROW, options={BATCH_ID: "1", QUERY: "writer:1"})
+    assert written(table, 1, "writer:2"), "a restart knows no more than the number"
+
+
+def test_a_name_of_a_stream_counts_whatever_its_query_is(table: HudiTable) -> None:
+    """As in Hudi: the name is the stream."""
+    table.upsert(ROW, options={BATCH_ID: "2", QUERY: "a", IDENTIFIER: "mine"})
+    assert written(table, 2, "b", "mine")
+    assert not written(table, 3, "b", "mine")
+    assert not written(table, 0, "b", "other")
+    with pytest.raises(ConfigError, match="begins batch 1, but the table has its batch 2"):
+        written(table, 1, "b", "mine")
+
+
+def test_two_queries_write_the_same_number_at_the_same_time(table: HudiTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = runner._complete
+    second = HudiTable.open(table.path)
+
+    def overtaken(*args: Any) -> Any:
+        monkeypatch.setattr(runner, "_complete", complete)
+        second.upsert(
+            [{"id": 2, "ts": 1}], options={BATCH_ID: "0", QUERY: "b", "hoodie.clean.failed.writes.policy": "LAZY"}
+        )
+        return complete(*args)
+
+    monkeypatch.setattr(runner, "_complete", overtaken)
+    table.insert(ROW, options={BATCH_ID: "0", QUERY: "a", "hoodie.clean.failed.writes.policy": "LAZY"})
+    assert sorted(HudiTable.open(table.path).to_arrow()["id"].to_pylist()) == [1, 2]

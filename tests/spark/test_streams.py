@@ -349,6 +349,44 @@ def test_batches_of_a_new_checkpoint_are_refused_not_lost(spark: Any, tmp_path: 
     assert values(HudiTable.open(path)) == {1: 1, 2: 2}
 
 
+def test_a_stream_with_a_new_checkpoint_loses_no_batch(spark: Any, tmp_path: Path, source: Source) -> None:
+    """Two sources, or a checkpoint that was deleted: both streams begin with batch 0."""
+    path = tmp_path / "t"
+    source.add((1, 1), (2, 2))
+    with enabled(spark):
+        for checkpoint in ("first", "second", "second"):
+            run(source.stream(spark).writeStream.format("hudi").options(**WRITE), tmp_path / checkpoint, str(path))
+            source.add((3, 3))
+    table = HudiTable.open(path)
+    assert batches(table) == [f'{{"default_single_writer":"{n}"}}' for n in (0, 0, 1, 2)]
+    assert values(table) == {1: 1, 2: 2, 3: 3}
+
+    forget_last_batch(tmp_path / "second")
+    before = batches(table)
+    with enabled(spark):
+        run(source.stream(spark).writeStream.format("hudi").options(**WRITE), tmp_path / "second", str(path))
+    assert batches(table)[: len(before)] == before
+    assert len(batches(table)) == len(before) + 1, "only the file that came last"
+
+
+def test_a_function_for_foreach_batch_knows_the_queries_apart(spark: Any, tmp_path: Path, source: Source) -> None:
+    path = tmp_path / "t"
+    source.add((1, 1))
+    write = pyhudi.write_batches_to(path, WRITE)
+    run(source.stream(spark).writeStream.foreachBatch(write), tmp_path / "first")
+    source.add((2, 2))
+    told = pyhudi.write_batches_to(path, {**WRITE, "checkpointLocation": str(tmp_path / "second")})
+    is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
+    second = source.stream(spark).writeStream.foreachBatch(told if is_connect else write)
+    if is_connect:
+        with pytest.raises(Exception, match="begins batch 0, but the table has its batch 0"):
+            run(second, tmp_path / "second")
+        named = {**WRITE, "hoodie.datasource.write.streaming.checkpoint.identifier": "second"}
+        second = source.stream(spark).writeStream.foreachBatch(pyhudi.write_batches_to(path, named))
+    run(second, tmp_path / "second")
+    assert values(HudiTable.open(path)) == {1: 1, 2: 2}
+
+
 def test_output_mode_complete_replaces_all_rows_in_one_commit(spark: Any, tmp_path: Path, source: Source) -> None:
     checkpoint, path = tmp_path / "checkpoint", tmp_path / "t"
     source.add((1, 1), (2, 1), (3, 2))

@@ -18,7 +18,9 @@ __all__ = [
     "IDENTIFIER",
     "MAX_BYTES",
     "MAX_COMMITS",
+    "QUERY_ID",
     "SINK_CHECKPOINT",
+    "SINK_QUERY",
     "START_OFFSET",
     "SourceOptions",
     "StreamOptions",
@@ -26,11 +28,14 @@ __all__ = [
 ]
 
 SINK_CHECKPOINT = "_hudi_streaming_sink_checkpoint"  # a key of extra metadata
+SINK_QUERY = "_pyhudi_streaming_sink_query"  # the same, of our own: which query the batch is of
+QUERY_ID = "hoodie.pyhudi.streaming.query.id"
 BATCH_ID = "hoodie.internal.spark.streaming.batch.id"
 IDENTIFIER = "hoodie.datasource.write.streaming.checkpoint.identifier"
 START_OFFSET = "hoodie.datasource.streaming.startOffset"
 MAX_COMMITS = "hoodie.pyhudi.streaming.max.commits.per.batch"
 MAX_BYTES = "hoodie.pyhudi.streaming.max.bytes.per.batch"
+_UNNAMED = "default_single_writer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,14 @@ class StreamOptions:
     )
     identifier: str = option(
         IDENTIFIER,
-        "default_single_writer",
-        "Which stream a batch is of. Give each of several streams into one table its own, and a stream with a new "
-        "checkpoint location a new one.",
+        _UNNAMED,
+        "Which stream a batch is of. Streams without a name are told apart by the query ids of their checkpoints; of "
+        "those with one the name alone counts, so a new checkpoint location needs a new one.",
+    )
+    query: str | None = option(
+        QUERY_ID,
+        None,
+        "The streaming query that the batch is of, which its commit notes next to the number. The sink sets it.",
     )
     retry_count: int = option(
         "hoodie.datasource.write.streaming.retry.count",
@@ -86,6 +96,10 @@ class StreamOptions:
         aliases=("hoodie.clean.async",),
     )
 
+    @property
+    def is_named(self) -> bool:
+        return self.identifier != _UNNAMED
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
@@ -120,4 +134,5 @@ def sink_checkpoint(values: Values) -> dict[str, str]:
     options = parse(StreamOptions, values)
     if options.batch_id is None:
         return {}
-    return {SINK_CHECKPOINT: json.dumps({options.identifier: str(options.batch_id)}, separators=(",", ":"))}
+    notes = {SINK_CHECKPOINT: str(options.batch_id), SINK_QUERY: options.query}
+    return {key: json.dumps({options.identifier: text}, separators=(",", ":")) for key, text in notes.items() if text}
