@@ -41,6 +41,7 @@ class PathColumns:
     def __init__(self, config: TableConfig, schema: pa.Schema) -> None:
         self._fields = config.partition_fields
         self._is_hive_style, self._is_encoded = config.hive_style_partitioning, config.url_encode_partitioning
+        self._has_slash_dates = config.slash_separated_dates
         self._only_in_path = frozenset(columns_from_path(config))
         self._has_old_default = config.table_version < 5
         kinds = config.partition_field_types or ("",) * len(self._fields)
@@ -89,9 +90,14 @@ class PathColumns:
         return ranges
 
     def _values_only_there(self, partition_path: str) -> Iterator[tuple[str, str | None]]:
-        """Columns that the files lack, and the text of slash-separated dates, which real Hudi reads from the path."""
+        """Columns that the files lack."""
         texts = partition_values(
-            partition_path, self._fields, self._is_hive_style, self._is_encoded, old_default=self._has_old_default
+            partition_path,
+            self._fields,
+            self._is_hive_style,
+            self._is_encoded,
+            slash_dates=self._has_slash_dates,
+            old_default=self._has_old_default,
         )
         for field, text in zip(self._fields, texts, strict=True):
             if field in self._only_in_path:
@@ -115,6 +121,10 @@ class PathColumns:
                 continue
             if text == OLD_DEFAULT_PARTITION and self._has_old_default:
                 continue  # rows without a value, or with this one
+            if self._has_slash_dates and len(fields) == 1 and _is_text(kind):
+                if not _DAY.fullmatch(text):
+                    continue  # the value may have slashes of its own
+                text = text.replace("/", "-")
             exact = _exact(url_decode(text) if self._is_encoded else text, kind)
             if exact is not None:
                 yield field, exact, kind

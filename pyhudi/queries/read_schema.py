@@ -53,13 +53,5 @@ def _data_schema(meta: MetaClient, as_of: str | None, view: FileSystemView | Non
 
 
 def columns_from_path(config: TableConfig) -> tuple[str, ...]:
-    """Partition fields whose values come from the partition's path, not from the files.
-
-    Those are the dropped partition columns, and the one of a table with slash-separated dates: real Hudi returns
-    `2024/01/15` there although the file holds `2024-01-15`.
-    """
-    if config.drop_partition_columns:
-        return config.partition_fields
-    if config.slash_separated_dates and len(config.partition_fields) == 1:
-        return config.partition_fields
-    return ()
+    """Partition fields whose values come from the partition's path, not from the files: those that files leave out."""
+    return config.dropped_partition_fields

@@ -64,6 +64,10 @@ def matching_paths(table: HudiTable, specs: Sequence[PartitionSpec]) -> list[str
     return found
 
 
+def _as_in_path(value: str, config: TableConfig) -> str:
+    return value.replace("-", "/") if config.slash_separated_dates and len(config.partition_fields) == 1 else value
+
+
 def _by_position(spec: PartitionSpec, fields: Sequence[str], config: TableConfig) -> dict[int, str]:
     places = {field.lower(): place for place, field in enumerate(fields)}
     strange = [name for name in spec if name.lower() not in places]
@@ -72,7 +76,7 @@ def _by_position(spec: PartitionSpec, fields: Sequence[str], config: TableConfig
             f"SQL: PARTITION names {', '.join(strange)}; the table {config.table_name} is partitioned by "
             f"{', '.join(fields) or 'nothing'}."
         )
-    return {places[name.lower()]: value for name, value in spec.items()}
+    return {places[name.lower()]: _as_in_path(value, config) for name, value in spec.items()}
 
 
 def shown_partition(config: TableConfig, path: str) -> str:

@@ -20,7 +20,7 @@ from pyhudi.queries.snapshot import read_batches
 from pyhudi.spark.engine import collect_arrow
 from pyhudi.spark.reader import read_frame
 from pyhudi.storage import open_storage
-from tests.support.golden.cases import fixture_names, golden_names, open_fixture
+from tests.support.golden.cases import as_stored, fixture_names, golden_names, open_fixture
 from tests.support.golden.folder import SHARED
 from tests.support.golden.rows import differences
 
@@ -68,6 +68,7 @@ def arrow_rows(path: Path, as_of: str | None = None) -> pa.Table:
 
 
 def expectations(description: dict[str, Any]) -> list[dict[str, Any]]:
+    description = dict(as_stored(description))
     return [description[key] for key in ("expected_by_1.2.0", "expected") if key in description]
 
 

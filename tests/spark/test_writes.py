@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,23 @@ def test_a_null_in_a_required_column_is_refused_and_a_nullable_column_without_nu
     assert table.scan().count() == 20
     assert not table.schema.field("amount").nullable
     assert not table.timeline.pending()
+
+
+@pytest.mark.parametrize("hive", ["true", "false"])
+def test_slash_separated_dates_come_back_in_spark(hive: str, spark: Any, tmp_path: Path) -> None:
+    options = {
+        **OPTIONS,
+        "hoodie.datasource.write.hive_style_partitioning": hive,
+        "hoodie.datasource.write.slash.separated.date.partitioning": "true",
+        OPERATION: "upsert",
+    }
+    for name, days in (
+        ("dates", pa.array([date(2024, 1, 15), date(2024, 2, 1)])),
+        ("texts", pa.array(["2024-01-15", "2024-02-01"])),
+    ):
+        path = str(tmp_path / name)
+        write_frame(SparkEngine(spark).from_arrow(rows(0, 2, 1, day=days)), path, options)
+
+        frame = read_frame(spark, path, {})
+        assert sorted(row.day for row in frame.select("day").collect()) == days.to_pylist()
+        assert [row.id for row in frame.where("day = '2024-01-15'").select("id").collect()] == ["k00000"]

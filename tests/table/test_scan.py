@@ -301,3 +301,45 @@ def test_a_row_that_a_global_index_leaves_in_its_partition_has_that_partitions_v
     assert table.to_arrow(["p", "n"]).to_pylist() == [{"p": "a", "n": 2}]
     assert table.to_arrow(["n"], "p = 'a'").num_rows == 1
     assert table.to_arrow(["n"], "p = 'b'").num_rows == 0
+
+
+SLASHES = {"hoodie.datasource.write.slash.separated.date.partitioning": "true"}
+DAY, MOMENT = date(2024, 1, 15), datetime(2024, 1, 15, 10, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("hive_style", [False, True])
+@pytest.mark.parametrize("table_type", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+@pytest.mark.parametrize(
+    ("values", "literal"),
+    [
+        ((DAY, date(2024, 2, 1), None), "DATE '2024-01-15'"),
+        ((MOMENT, datetime(2024, 2, 1, tzinfo=timezone.utc), None), "TIMESTAMP '2024-01-15 10:00:00Z'"),
+        (("2024-01-15", "2024-02-01", None), "'2024-01-15'"),
+        (("2024-1-5", "a-b", None), "'2024-1-5'"),
+    ],
+)
+def test_slash_separated_dates_come_back_as_they_were_written(
+    values: tuple[Any, ...], literal: str, table_type: str, hive_style: bool, tmp_path: Path
+) -> None:
+    rows = [{"id": number, "d": value, "v": 1} for number, value in enumerate(values)]
+    more = {"partition_by": "d", "table_type": table_type, "hive_style": hive_style, "options": SLASHES}
+    write_hudi(tmp_path / "t", rows, record_key="id", **more)
+    write_hudi(tmp_path / "t", [{**rows[0], "v": 2}])
+    table = HudiTable.open(tmp_path / "t")
+
+    assert {row["id"]: row["d"] for row in table.to_arrow(["id", "d"]).to_pylist()} == dict(enumerate(values))
+    assert table.to_arrow(["id", "v"], f"d = {literal}").to_pylist() == [{"id": 0, "v": 2}]
+    assert table.to_arrow(["id"], "d IS NULL").to_pylist() == [{"id": 2}]
+    if literal in ("DATE '2024-01-15'", "'2024-01-15'"):
+        path = "d=2024/01/15" if hive_style else "2024/01/15"
+        assert set(table.scan(where=f"d = {literal}").files()["partition_path"].to_pylist()) == {path}
+    assert table.delete(where=f"d = {literal}").deleted == 1
+    assert sorted(table.to_arrow(["id"])["id"].to_pylist()) == [1, 2]
+
+
+def test_dropped_slash_separated_dates_come_from_the_path_with_dashes(tmp_path: Path) -> None:
+    options = {**SLASHES, "hoodie.datasource.write.drop.partition.columns": "true"}
+    rows = [{"id": 1, "d": "2024-01-15"}, {"id": 2, "d": None}]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="d", options=options)
+
+    assert HudiTable.open(tmp_path / "t").to_arrow(["id", "d"], "d = '2024-01-15'").to_pylist() == rows[:1]

@@ -114,7 +114,11 @@ class Insert:
         config = target.config
         for path in cast_("list[str]", self.named.table.partitions().column("partition_path").to_pylist()):
             stored = partition_values(
-                path, config.partition_fields, config.hive_style_partitioning, config.url_encode_partitioning
+                path,
+                config.partition_fields,
+                config.hive_style_partitioning,
+                config.url_encode_partitioning,
+                slash_dates=config.slash_separated_dates,
             )
             if dict(zip(config.partition_fields, stored, strict=True)) == wanted and "," not in path:
                 return {_STATIC_PARTITIONS: path}
