@@ -104,9 +104,10 @@ def _perform(
 
 
 def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
-    """A commit without files: Hudi makes one by default; after a delete without matches only if set."""
+    """A commit without files: Hudi makes one by default; where nothing matches what is to be deleted only if set."""
     is_explicit = "hoodie.allow.empty.commit" in options.explicit
-    return options.commits.allow_empty and (is_explicit or action.operation != OperationType.DELETE)
+    deletes = action.operation in (OperationType.DELETE, OperationType.DELETE_PARTITION)
+    return options.commits.allow_empty and (is_explicit or not deletes)
 
 
 def _request(

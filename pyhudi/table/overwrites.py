@@ -63,7 +63,9 @@ class TableOverwrites(TableCalls):
         """Take whole partitions out of the table, in one commit.
 
         Args:
-            partitions: their paths, as `partitions()` gives them. Those that are not there are passed over.
+            partitions: their paths, as `partitions()` gives them; outer slashes, and whether the names of the fields
+                are there (`y=2022`, `2022`), don't matter. Those that are not there are passed over with a warning that
+                names the nearest; without any there is no commit.
             matching: patterns of paths, with `*` for any text.
         Raises:  WriteConflict for partitions that a pending compaction or clustering is going to rewrite, ConfigError
             for a path with a star that no partition has.

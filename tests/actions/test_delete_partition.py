@@ -176,3 +176,66 @@ def test_a_pattern_that_is_called_like_a_partition_still_means_any_text() -> Non
     table.bulk_insert(("a", "*", 1, 1), ("b", "x", 1, 2))
     HudiTable(table.meta).delete_partitions(matching="*")
     assert table.rows() == []
+
+
+NAMES = {
+    "y=2022": ("y=2022/", "/y=2022", "//y=2022//", "2022", "/2022/"),
+    "2022": ("2022/", "/2022", "y=2022", "/y=2022/"),
+    "y=2022/m=01": ("y=2022/m=01/", "/y=2022//m=01", "2022/01"),
+    "2022/01": ("2022/01/", "y=2022/m=01"),
+}
+
+
+@pytest.mark.parametrize("door", ["path", "pattern", "option"])
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, names in NAMES.items() for name in names])
+def test_slashes_and_the_style_of_a_name_do_not_matter(path: str, name: str, door: str, tmp_path: Any) -> None:
+    fields = "y,m" if path.count("/") else "y"
+    rows = [{"id": 1, "y": "2022", "m": "01"}, {"id": 2, "y": "2023", "m": "01"}]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by=fields, hive_style="=" in path)
+    table = HudiTable.open(tmp_path / "t")
+    if door == "path":
+        result = table.delete_partitions(name)
+    elif door == "pattern":
+        result = table.delete_partitions(matching=name)
+    else:
+        options = {"hoodie.datasource.write.partitions.to.delete": name}
+        written = write_hudi(tmp_path / "t", rows, "delete_partition", options=options)
+        assert written is not None
+        result = written
+    assert result.partitions == (path,)
+    assert HudiTable.open(tmp_path / "t").to_arrow(["id"])["id"].to_pylist() == [2]
+
+
+@pytest.mark.parametrize("name", ["y=2021", "2021", "nowhere", "y=20", "/", "*/"])
+@pytest.mark.parametrize("door", ["pattern", "option"])
+def test_a_partition_that_is_not_there_is_warned_of_and_makes_no_commit(name: str, door: str, tmp_path: Any) -> None:
+    rows = [{"id": 1, "y": "2022"}, {"id": 2, "y": "2023"}]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="y", hive_style=True)
+    table = HudiTable.open(tmp_path / "t")
+    options = {"hoodie.datasource.write.partitions.to.delete": name}
+    delete = {
+        "pattern": lambda: table.delete_partitions(matching=name),
+        "option": lambda: write_hudi(tmp_path / "t", rows, "delete_partition", options=options),
+    }[door]
+    with pytest.warns(UserWarning, match="no partition .* with rows.* Near are: 'y=202"):
+        result = delete()
+    assert result is not None
+    assert result.instant_time == ""
+    now = HudiTable.open(tmp_path / "t")
+    assert now.timeline.commits() == table.timeline.commits()
+    assert not now.timeline.pending().instants
+    assert sorted(now.to_arrow(["id"])["id"].to_pylist()) == [1, 2]
+    with pytest.warns(UserWarning, match="no partition 'y=2021'"):
+        assert table.delete_partitions("y=2021").instant_time == ""
+
+
+def test_a_folder_above_partitions_is_no_partition_and_those_in_it_are_named(tmp_path: Any) -> None:
+    rows = [{"id": 1, "y": "2022", "m": "01"}]
+    write_hudi(tmp_path / "t", rows, record_key="id", partition_by="y,m", hive_style=True)
+    table = HudiTable.open(tmp_path / "t")
+    with pytest.warns(UserWarning, match="Near are: 'y=2022/m=01'"):
+        table.delete_partitions("y=2022/")
+    assert table.delete_partitions(matching="y=2022/*").partitions == ("y=2022/m=01",)
+    table.truncate()
+    with pytest.warns(UserWarning, match="No partition of the table has any"):
+        table.delete_partitions("y=2022/m=01")

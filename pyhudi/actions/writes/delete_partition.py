@@ -1,16 +1,19 @@
 """Delete partition: all file groups of some partitions are replaced by none in one commit.
 
-Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Names without
-a partition are passed over: what the call wants is true already. Hudi's option says paths and patterns in one list;
-there a partition of exactly that name is meant, if there is one. Source: docs/formats/table-services.md,
+Partitions are named by their paths, by patterns with `*` for any text, or by rows that would go to them. Outer slashes
+and hive style with or without the fields' names don't matter. Names without a partition are passed over with a warning
+that says which are near; without any partition to delete there is no commit. Hudi's option says paths and patterns in
+one list; there a partition of exactly that name is meant, if there is one. Source: docs/formats/table-services.md,
 "Replaced file groups"; docs/formats/timeline.md, "Bodies".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from itertools import islice
 
 import pyarrow as pa
 
@@ -20,6 +23,7 @@ from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
 from pyhudi.actions.writes.bulk_insert import AddKeyColumns
 from pyhudi.actions.writes.preparation import check_keys, commit_body, data_columns, schedule_unchanged, write_spec
 from pyhudi.actions.writes.replacing import Groups, check_not_planned, existing_groups, replacing
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame
 from pyhudi.errors import ConfigError
 from pyhudi.formats.instant_files import encode_requested_replace
@@ -28,11 +32,13 @@ from pyhudi.model.commit import CommitMetadata, OperationType
 from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.keys import PARTITION_PATH, RECORD_KEY
 from pyhudi.model.options import WriteOptions
+from pyhudi.model.table_config import TableConfig
 from pyhudi.model.write_status import WriteStatus
 
 __all__ = ["DeletePartitions", "delete_partition", "matching"]
 
 _WILDCARD = re.compile(r"\*|%2A")  # SQL escapes the star
+_NEAREST = 3  # partitions that a warning names
 _NAMED_FROM_VERSION = 9  # from this table version on Hudi says in the requested file what it is
 _KEY_SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in (RECORD_KEY, PARTITION_PATH)])
 
@@ -96,7 +102,7 @@ class DeletePartitions:
         return replace(schedule_unchanged(context), body=body)
 
     def prepare(self, schedule: Schedule, instant: Instant, context: ActionContext) -> PreparedWrite[Groups]:
-        groups = self._groups(context)
+        groups = self._groups(context, warns=True)
         check_not_planned(groups, context, self.operation, compactions=True)
         # No row is written, so neither keys nor the table's merger are needed, which may be unknown here.
         spec = write_spec(schedule, None, instant, context, MergeRules())
@@ -110,15 +116,60 @@ class DeletePartitions:
     ) -> CommitMetadata:
         return replacing(commit_body(self.operation, prepared.schedule, statuses, context), prepared.plan)
 
-    def _groups(self, context: ActionContext) -> Groups:
+    def _groups(self, context: ActionContext, *, warns: bool = False) -> Groups:
         everything = existing_groups(context)
         if self.frame is not None:
-            named = set(_partitions_of(self.frame, context))
+            named = {path: {path} for path in _partitions_of(self.frame, context)}
         else:
-            exact = {pattern for pattern in self.patterns if self.may_be_paths and pattern in everything}
             _check_no_patterns(self.paths, everything, context)
-            named = {*self.paths, *exact, *matching(set(self.patterns) - exact, everything)}
-        return {path: groups for path, groups in everything.items() if path in named}
+            named = {path: _meant_by_path(path, everything, context) for path in self.paths}
+            named |= {pattern: self._meant_by_pattern(pattern, everything, context) for pattern in self.patterns}
+        if warns:
+            _warn_of_unknown(named, {path for path, groups in everything.items() if groups}, context)
+        wanted = set().union(*named.values())
+        return {path: groups for path, groups in everything.items() if path in wanted}
+
+    def _meant_by_pattern(self, pattern: str, everything: Groups, context: ActionContext) -> set[str]:
+        exact = _meant_by_path(pattern, everything, context) if self.may_be_paths else set()
+        if exact:
+            return exact
+        spelled = (set(matching([text], everything)) for text in _spellings(pattern, context.meta.config))
+        return next(filter(None, spelled), set())
+
+
+def _spellings(name: str, config: TableConfig) -> Iterator[str]:
+    """A name, and what else can be meant by it: without outer and double slashes, in hive style, or not in it."""
+    yield name
+    plain, fields = "/".join(filter(None, name.split("/"))), config.partition_fields
+    if not plain.strip("*/"):
+        return  # not what is left of "/", or "*/": the whole table
+    yield plain
+    segments = plain.split("/") if len(fields) > 1 else [plain]
+    if len(segments) == len(fields):
+        values = [segment.removeprefix(f"{field}=") for segment, field in zip(segments, fields, strict=True)]
+        if config.slash_separated_dates and len(fields) == 1:
+            values = [values[0].replace("-", "/")]
+        yield "/".join(values)
+        yield "/".join(f"{field}={value}" for field, value in zip(fields, values, strict=True))
+
+
+def _meant_by_path(path: str, everything: Groups, context: ActionContext) -> set[str]:
+    return set(islice((text for text in _spellings(path, context.meta.config) if text in everything), 1))
+
+
+def _warn_of_unknown(named: Mapping[str, set[str]], with_rows: set[str], context: ActionContext) -> None:
+    """Say of which names the table has no rows; an empty table has none for any text."""
+    for name, paths in named.items():
+        if paths & with_rows or name == "*":
+            continue
+        beginning = [path for path in sorted(with_rows) if path.startswith(f"{name.strip('/')}/")]
+        near = [*beginning, *get_close_matches(name.strip("/"), sorted(with_rows), n=_NEAREST, cutoff=0.5)]
+        shown = ", ".join(map(repr, dict.fromkeys(near[:_NEAREST]))) or ", ".join(map(repr, sorted(with_rows)[:1]))
+        says = f"Near are: {shown}." if shown else "No partition of the table has any."
+        warn_caller(
+            f"{context.meta.storage.root}: no partition {name!r} with rows, so nothing is deleted for it. {says} "
+            f"partitions() lists all."
+        )
 
 
 def _partitions_of(frame: Frame, context: ActionContext) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyhudi.errors import ConfigError
-from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, engine_of_index
+from pyhudi.model.buckets import BUCKET_KEYS, ENGINE, HASH_FIELDS, INDEX_TYPE, NUMBER, TableBuckets, engine_of_index
 from pyhudi.model.change_logs import CDC_ENABLED, LOGGING_MODE
 from pyhudi.model.key_generator_names import KEY_GENERATOR_CLASSES
 from pyhudi.model.merge_mode import CUSTOM, mode_of_payload_name, mode_of_strategy
@@ -105,7 +105,10 @@ def _buckets(given: Mapping[str, str], explicit: frozenset[str], table: TableCon
     """The index options of a table whose file groups are buckets. Only a write that replaces all of them may say
     something else; rings begin with the number of buckets that a write says.
     """
-    stored, said = table.buckets, {key: given[key] for key in BUCKET_KEYS if key in given and key in explicit}
+    stored, said = (
+        TableBuckets.of(table.properties),
+        {key: given[key] for key in BUCKET_KEYS if key in given and key in explicit},
+    )
     if stored is None or (said and given.get(OPERATION, "").lower() == "insert_overwrite_table"):
         return {}
     facts = stored.properties()

@@ -207,7 +207,7 @@ class CommitOptions:
         "hoodie.allow.empty.commit",
         True,
         "A write that changes no file makes a commit all the same, which moves checkpoints on; a delete that finds no "
-        "row only where this is set. With false it leaves no trace, and its result has no instant.",
+        "row, or no partition, only where this is set. With false it leaves no trace, and its result has no instant.",
     )
     rolling_keys: tuple[str, ...] = option(
         "hoodie.write.rolling.metadata.keys",
