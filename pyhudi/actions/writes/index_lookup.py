@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.merging import table_rules
 from pyhudi.actions.table_keys import PROBE_TIME, table_keygen
-from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import ConfigError, HudiError, UnsupportedTable
 from pyhudi.filegroup.appended_keys import AppendedKeys
 from pyhudi.filegroup.log_blocks import BlockRules
 from pyhudi.filegroup.read import SliceSpec
@@ -131,9 +132,13 @@ def buckets_changed(context: ActionContext) -> Iterator[None]:
         with hold(context.lock, context.options.lock.wait_timeout_s):
             update_table_config(meta.storage, {}, BUCKET_KEYS, context.clock)
     yield
-    if buckets is not None:
+    if buckets is None:
+        return
+    try:
         with hold(context.lock, context.options.lock.wait_timeout_s):
             update_table_config(meta.storage, buckets.properties(), (), context.clock)
+    except HudiError as error:  # the write is complete, and the file groups tell
+        warn_caller(f"{meta.storage.root}: the number of buckets could not be stored with the table: {error}")
 
 
 def lookup_of(
