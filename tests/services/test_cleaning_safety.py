@@ -230,8 +230,8 @@ def test_lazy_cleaning_undoes_dead_writers() -> None:
     table.storage.reset_faults()
     (dead,) = table.meta.timeline.pending()
 
-    assert not call(table).rolled_back
-    lazy = replace(WriteOptions.parse(DEFAULTS), failed_writes_policy="LAZY")
+    eager, lazy = (replace(WriteOptions.parse(DEFAULTS), failed_writes_policy=policy) for policy in ("EAGER", "LAZY"))
+    assert not serve(table.storage, clean, eager, table.engine).rolled_back
     assert serve(table.storage, clean, lazy, table.engine).rolled_back == (dead.requested_time,)
     assert not table.meta.timeline.pending().instants
 
