@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pyhudi.session.data_source import show_data_source
 from pyhudi.spark import worker_python
 from pyhudi.spark.worker_python import asks_own_python, name_driver_python, name_own_python
 from tests.support.source import ROOT
@@ -195,3 +197,38 @@ def test_spark_is_asked_only_where_it_may_look_with_another_python(
     assert asks_own_python(on_connect)
     monkeypatch.setattr(worker_python, "SPARK_CAME_FIRST", True)
     assert not asks_own_python(classic)
+
+
+class SessionOfAnotherServer:
+    """A session of Spark Connect whose server runs on a cluster."""
+
+    __module__ = "pyspark.sql.connect.session"
+    conf = Conf({"spark.master": "spark://host:7077"})
+
+    @property
+    def read(self) -> SessionOfAnotherServer:
+        return self
+
+    def format(self, name: str) -> SessionOfAnotherServer:
+        return self
+
+    schema = format
+
+    def load(self) -> None:
+        raise RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: hudi.")
+
+
+def test_of_a_server_that_somebody_else_started_it_is_said_once_what_to_set_before_it_starts(
+    path_of_another_python: str,
+) -> None:
+    session: Any = SessionOfAnotherServer()
+
+    with pytest.warns(UserWarning, match="Spark does not know the data source hudi") as caught:
+        show_data_source(session)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        show_data_source(session)
+
+    (said,) = [str(warning.message) for warning in caught]
+    assert "Set PYSPARK_PYTHON to a Python that has pyhudi" in said
+    assert "in the environment of the Connect server before it starts" in said
