@@ -47,6 +47,7 @@ __all__ = [
     "TaskFailed",
     "UnsupportedTable",
     "WriteConflict",
+    "add_note",
 ]
 
 
@@ -147,3 +148,9 @@ class StandingConflict(WriteConflict):
 
 class TaskFailed(HudiError):
     """Work failed on an executor; the text is the worker's."""
+
+
+def add_note(error: BaseException, note: str) -> None:
+    """Say more about an error that is on its way: what is shown below it, from Python 3.11 on."""
+    if hasattr(error, "add_note"):
+        error.add_note(message(note))

@@ -11,8 +11,9 @@
     still held         once more: drawing a time waits until all clocks have passed it
     completed file     readers see the instant; it outlasts a power cut, too, when the call returns
 
-An error before the last step leaves the instant inflight. Source: docs/architecture.md; docs/formats/timeline.md,
-"Completion times", "Steps of an instant"; docs/formats/writers.md, "Conflicts", "Steps of a write".
+An error before the last step leaves the instant inflight; what fails after it is warned about (`after_commit`).
+Source: docs/architecture.md; docs/formats/timeline.md, "Completion times", "Steps of an instant";
+docs/formats/writers.md, "Conflicts", "Steps of a write".
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import pyarrow as pa
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.instants import draw_completion_time
 from pyhudi.actions.replaced_keys import replaced_keys
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import WriteConflict
 from pyhudi.formats.clean_plans import encode_clean_metadata
 from pyhudi.formats.index_plans import encode_index_metadata
@@ -45,7 +47,7 @@ from pyhudi.model.table_change import Body, TableChange, change_of
 from pyhudi.model.write_status import WriteStatus
 from pyhudi.timeline.write import TimelineWriter
 
-__all__ = ["Check", "Committed", "TakenOver", "commit", "commit_locked"]
+__all__ = ["Check", "Committed", "TakenOver", "after_commit", "commit", "commit_locked"]
 
 BodyT = TypeVar("BodyT", CommitMetadata, CleanMetadata, RollbackMetadata, RestoreMetadata, SavepointMetadata, IndexPlan)
 
@@ -129,6 +131,20 @@ def commit_locked(
     _check_still_held(inflight, now)
     completed = TimelineWriter(now.meta.storage, now.meta.config).complete(inflight, completion_time, encoded)
     return Committed(completed, made, change)
+
+
+def after_commit(what: str, instant: Instant, context: ActionContext, work: Callable[[], object]) -> None:
+    """Do what follows a commit. Whatever fails there can't fail the commit, which readers see: it is warned about.
+
+    Args:    what: `work` in words, as a subject.
+    """
+    try:
+        work()
+    except Exception as error:
+        warn_caller(
+            f"{context.meta.storage.root}: {instant.action.value} {instant.requested_time} is done, but {what} failed; "
+            f"the next write to the table does it. {type(error).__name__}: {error}"
+        )
 
 
 def _replaced_keys(body: Body, change: TableChange, now: ActionContext) -> Mapping[str, pa.Array]:

@@ -17,7 +17,8 @@ from pyhudi.actions.opening import ready
 from pyhudi.actions.overwrite import delete_meta_folder
 from pyhudi.engine.base import as_engine
 from pyhudi.engine.local import LocalEngine
-from pyhudi.errors import ConfigError, HudiError
+from pyhudi.errors import ConfigError, HudiError, add_note
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.filenames import (
@@ -46,15 +47,17 @@ def table_removed_on_error(context: ActionContext) -> Iterator[None]:
     """Around the write that created the table: when it fails, the table is removed, unless another writer has begun."""
     try:
         yield
-    except Exception as error:
-        try:
-            stays = "another write is at work in it" if not _take_back(context) else ""
-        except (HudiError, OSError) as second:
-            stays = str(second)
-        if stays and hasattr(error, "add_note"):  # Python 3.11
-            error.add_note(
+    except BaseException as error:
+        with uninterrupted():
+            try:
+                stays = "another write is at work in it" if not _take_back(context) else ""
+            except Exception as second:
+                stays = str(second)
+        if stays:
+            add_note(
+                error,
                 f"The table that this write made at {context.meta.storage.root} could not be removed ({stays}). "
-                "As long as no write to it is complete, the next first write may choose its key and type again."
+                "As long as no write to it is complete, the next first write may choose its key and type again.",
             )
         raise
 

@@ -13,11 +13,11 @@ docs/formats/timeline.md, "Completion times", "Steps of an instant"; docs/format
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyhudi.actions.action import Action, ActionContext, PlanT, PreparedWrite, Schedule, Stopwatch
-from pyhudi.actions.commit import Committed, commit
+from pyhudi.actions.commit import Committed, after_commit, commit
 from pyhudi.actions.concurrency import check_early, check_no_files_removed, check_others, with_latest_schema
 from pyhudi.actions.conflicts import groups_replaced_by
 from pyhudi.actions.instants import draw_time
@@ -26,9 +26,10 @@ from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.stream_batches import check_is_new
 from pyhudi.actions.undo.rollback import is_being_rolled_back, undo
 from pyhudi.actions.writes.schema_history import check_same_history, save_new_schema
-from pyhudi.errors import HudiError, WriteConflict
+from pyhudi.errors import WriteConflict, add_note
 from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_commit
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.metadata.index_pieces import delete_index_pieces
 from pyhudi.model.commit import CommitMetadata, OperationType
@@ -49,13 +50,16 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
     """
     watch = Stopwatch(context.clock)
     schedule = watch.time("schedule", lambda: action.schedule(context))
-    schedule, context, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, context))
-    with undone_on_error(instant, context, heartbeat):
+    begun = _Begun(context)
+    try:
+        schedule, instant, heartbeat = watch.time("request", lambda: _request(action, schedule, begun))
+        context = begun.context
         statuses, committed, not_found = _perform(action, schedule, instant, context, watch, heartbeat)
-    delete_markers(context.meta.storage, instant.requested_time)
-    if any(status.index_pieces for status in statuses):
-        delete_index_pieces(context.meta.storage, instant.requested_time)
-    heartbeat.stop()
+        _forget(instant, statuses, context)
+        begun.end()
+    except BaseException as error:
+        begun.undo(error)
+        raise
     return WriteResult.of(
         statuses,
         replaced=frozenset() if committed is None else committed.change.groups_replaced,
@@ -67,6 +71,14 @@ def run(action: Action[PlanT], context: ActionContext, rolled_back: tuple[str, .
         rolled_back=rolled_back,
         not_found=not_found,
     )
+
+
+def _forget(instant: Instant, statuses: Sequence[WriteStatus], context: ActionContext) -> None:
+    """Delete what a write that is over needs no longer."""
+    storage, time = context.meta.storage, instant.requested_time
+    after_commit("deleting its markers", instant, context, lambda: delete_markers(storage, time))
+    if any(status.index_pieces for status in statuses):
+        after_commit("deleting pieces of its index", instant, context, lambda: delete_index_pieces(storage, time))
 
 
 def _perform(
@@ -110,13 +122,12 @@ def _may_be_empty(action: Action[PlanT], options: WriteOptions) -> bool:
     return options.commits.allow_empty and (is_explicit or not deletes)
 
 
-def _request(
-    action: Action[PlanT], schedule: Schedule, context: ActionContext
-) -> tuple[Schedule, ActionContext, Instant, Heartbeat]:
-    """Draw the instant time and make the requested file; the context that comes back is the table as of then.
+def _request(action: Action[PlanT], schedule: Schedule, begun: _Begun) -> tuple[Schedule, Instant, Heartbeat]:
+    """Draw the instant time and make the requested file; `begun.context` is the table as of then.
 
     The heartbeat starts before the requested file is written: a pending instant without heartbeat counts as dead.
     """
+    context = begun.context
     options = context.options
     with hold(context.lock, options.lock.wait_timeout_s):
         now = context.reloaded()
@@ -124,9 +135,15 @@ def _request(
             schedule = action.schedule(now)  # the table's schema may have changed
         time = draw_time(now)
         heartbeat = Heartbeat(now.meta.storage, time, context.clock, options.heartbeat_interval_ms)
+        begun.context, begun.heartbeat = now, heartbeat
         with heartbeat.begun(options.failed_writes_policy == "LAZY"):  # with EAGER nobody looks at it
-            instant = TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
-    return schedule.at(time), now, instant, heartbeat
+            begun.instant = instant = Instant(time, action.kind, State.REQUESTED)
+            try:
+                TimelineWriter(now.meta.storage, now.meta.config).request(time, action.kind, schedule.body)
+            except WriteConflict:
+                begun.instant = None  # another writer's
+                raise
+    return schedule.at(time), instant, heartbeat
 
 
 def _complete(
@@ -172,24 +189,32 @@ def _check_alive(inflight: Instant, now: ActionContext, heartbeat: Heartbeat) ->
         )
 
 
-@contextmanager
-def undone_on_error(instant: Instant, context: ActionContext, heartbeat: Heartbeat) -> Iterator[None]:
-    """Undo the instant when the block fails, and let the error go on its way.
+@dataclass
+class _Begun:
+    """What a write has put into the table so far. `context`: the table as it was when it began."""
 
-    When undoing fails too (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
-    """
-    try:
-        yield
-    except Exception as error:
-        try:
+    context: ActionContext
+    instant: Instant | None = None
+    heartbeat: Heartbeat | None = None
+
+    def end(self) -> None:
+        """The write is over."""
+        if self.instant is not None and self.heartbeat is not None:
+            after_commit("ending its heartbeat", self.instant, self.context, self.heartbeat.stop)
+
+    def undo(self, error: BaseException) -> None:
+        """The write has failed; Ctrl-C and a handler of SIGTERM that raises are errors, too.
+
+        When undoing fails (no connection to the store, no lock) the instant stays pending; the next writer undoes it.
+        """
+        with uninterrupted():
             try:
-                undo(instant.at(State.REQUESTED), context)
-            finally:
-                heartbeat.stop()  # not before: without it others would undo the instant, too
-        except (HudiError, OSError) as second:
-            note = (
-                f"{instant.requested_time} could not be undone yet ({second}); the next write to the table will do it."
-            )
-            if hasattr(error, "add_note"):  # Python 3.11
-                error.add_note(note)
-        raise
+                try:
+                    if self.instant is not None:
+                        undo(self.instant, self.context)
+                finally:
+                    if self.heartbeat is not None:
+                        self.heartbeat.stop()  # not before: without it others would undo the instant, too
+            except Exception as second:
+                time = "it" if self.instant is None else self.instant.requested_time
+                add_note(error, f"{time} could not be undone yet ({second}); the next write to the table will do it.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
 
+from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import LockTimeout
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks.base import LockOptions, LockProvider, own_options
 from pyhudi.registry import Registry
 from pyhudi.storage.base import Storage
@@ -59,15 +62,56 @@ def provider_of_place(storage: Storage) -> str:
     return "STORAGE" if has_conditional_put(storage) else "FILESYSTEM"
 
 
-@contextmanager
-def hold(lock: LockProvider, timeout_s: float) -> Iterator[None]:
-    """Hold the lock for a `with` block. Raises LockTimeout, naming who holds it, after `timeout_s` seconds."""
-    if not lock.try_acquire(timeout_s):
+def hold(lock: LockProvider, timeout_s: float) -> AbstractContextManager[None]:
+    """Hold the lock for a `with` block. Raises LockTimeout, naming who holds it, after `timeout_s` seconds.
+
+    It is given back whatever ends the block, Ctrl-C too. A lock that can't be given back is warned about: what was done
+    under it is done.
+    """
+    return _Held(lock, timeout_s)
+
+
+class _Held(AbstractContextManager[None]):
+    """No generator: between its `yield` and the block an interrupt would leave the lock taken."""
+
+    def __init__(self, lock: LockProvider, timeout_s: float) -> None:
+        self._lock, self._timeout_s = lock, timeout_s
+
+    def __enter__(self) -> None:
+        try:
+            if self._lock.try_acquire(self._timeout_s):
+                return
+        except BaseException:
+            self._give_back(only_if_held=True)  # an interrupt may have come when it was taken already
+            raise
         raise LockTimeout(
-            f"The table's lock could not be taken within {timeout_s:g} s; held by {lock.owner_note}. Wait for that "
-            f"writer and try again, or raise hoodie.write.lock.wait_time_ms. If the holder is dead, remove its lock."
+            f"The table's lock could not be taken within {self._timeout_s:g} s; held by {self._lock.owner_note}. Wait "
+            f"for that writer and try again, or raise hoodie.write.lock.wait_time_ms. If the holder is dead, remove "
+            f"its lock."
         )
-    try:
-        yield
-    finally:
-        lock.release()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._give_back()
+        except BaseException:  # an interrupt that came before others were put off
+            self._give_back()
+            raise
+
+    def _give_back(self, *, only_if_held: bool = False) -> None:
+        with uninterrupted():
+            try:
+                try:
+                    if not only_if_held or self._lock.is_held:
+                        self._lock.release()
+                except BaseException:
+                    if self._lock.is_held:
+                        self._lock.release()  # once more: all others wait for it
+                    raise
+            except Exception as error:
+                warn_caller(
+                    f"The table's lock could not be given back; others may have to wait until it runs out, or until "
+                    f"this process ends. {type(error).__name__}: {error}",
+                    RuntimeWarning,
+                )

@@ -14,6 +14,8 @@ Only for stores with exclusive create. Source: docs/formats/writers.md, "Locks".
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.errors import PathExists, PathNotFound, StorageError
 from pyhudi.locks.base import LockOptions
@@ -92,6 +94,9 @@ class FileSystemLock:
                 refusal = str(error)
             except PathNotFound:
                 return False  # a table that is taken back takes its empty folder with it
+            except BaseException:
+                self._take_back(content)
+                raise
             else:
                 self._content = content
                 if not self._outlives_hudi():
@@ -101,6 +106,13 @@ class FileSystemLock:
                 return True
         self._refusal = refusal
         return False
+
+    def _take_back(self, content: bytes) -> None:
+        """The store did not say whether the file was made: it goes, if it was."""
+        with suppress(Exception):  # the error that is on its way says more
+            found = self._seen(self._path)
+            if found is not None and found[0] == content:
+                self._storage.delete(self._path)
 
     def _outlives_hudi(self) -> bool:
         """Is the new lock file still there when Hudi, whose lock we waited for, must have closed it?"""
@@ -124,13 +136,15 @@ class FileSystemLock:
     def release(self) -> None:
         if self._renewal is not None:
             self._renewal.stop()
-        content, self._content = self._content, None
+        content = self._content
         if content is None:
             return
         found = self._seen(self._path)
         if found is not None and found[0] == content:
             self._storage.delete(self._path)
+            self._content = None
             return
+        self._content = None
         warn_caller(
             f"The lock file {self._storage.full_path(self._path)} was taken over while it was held: "
             f"hoodie.write.lock.filesystem.expire is shorter than a write holds the lock (raise it), or real Hudi "

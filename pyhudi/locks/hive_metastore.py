@@ -29,6 +29,7 @@ _PAUSES: Pauses = (0.1, 1.0)
 _PORT = 9083
 _PORT_DIGITS_MAX = 5
 _TIMEOUT_MS = 30_000
+_SILENCES = 2  # so many heartbeat intervals without an answer, and the lock may be another's: far below txn.timeout
 
 Answer = TypeVar("Answer")
 
@@ -73,11 +74,14 @@ class HiveMetastoreLock:
         self._pauses = _PAUSES if wait is None else (wait / 1000, wait / 1000)
         self._connection: tuple[_Service, _Transport] | None = None  # client and transport, while the lock is held
         self._lock_id: int | None = None
+        self._heard_s = 0.0  # when the metastore last answered about the lock
+        self._silence_s = settings.lease_renewal_ms * _SILENCES / 1000
         self._renewal = Renewal(self._renew, settings.lease_renewal_ms / 2000)
 
     @property
     def is_held(self) -> bool:
-        return self._lock_id is not None
+        # The metastore gives up a lock that it hears nothing of, and can't tell a holder that does not reach it.
+        return self._lock_id is not None and self._clock.monotonic_s() - self._heard_s < self._silence_s
 
     @property
     def owner_note(self) -> str:
@@ -86,20 +90,22 @@ class HiveMetastoreLock:
     def try_acquire(self, timeout_s: float) -> bool:
         if self._lock_id is not None:
             return False
-        connection = self._connected()
+        client, _ = self._connection = self._connected()
         taken = False
         try:
-            taken = retry_until(lambda: self._attempt(connection[0]), timeout_s, self._pauses, self._clock)
+            taken = retry_until(lambda: self._attempt(client), timeout_s, self._pauses, self._clock)
         finally:
             if not taken:
-                connection[1].close()
+                self._unlock()  # an interrupt may have come when it was taken already
         if taken:
-            self._connection = connection
             self._renewal.start()
         return taken
 
     def release(self) -> None:
         self._renewal.stop()
+        self._unlock()
+
+    def _unlock(self) -> None:
         lock_id, self._lock_id = self._lock_id, None
         if self._connection is None:
             return
@@ -108,8 +114,8 @@ class HiveMetastoreLock:
                 request = self._hive.types.UnlockRequest(lockid=lock_id)
                 self._call(lambda: self._send(lambda client: client.unlock(request)))
         finally:
-            self._connection[1].close()
-            self._connection = None
+            connection, self._connection = self._connection, None
+            connection[1].close()
 
     def _attempt(self, client: _Service) -> bool:
         types = self._hive.types
@@ -121,6 +127,7 @@ class HiveMetastoreLock:
         answer = self._call(lambda: client.lock(request))
         if answer.state == types.LockState.ACQUIRED:
             self._lock_id = int(answer.lockid)
+            self._heard_s = self._clock.monotonic_s()
             return True
         # A request that waits would take the lock when nobody expects it any more.
         self._call(lambda: client.unlock(types.UnlockRequest(lockid=answer.lockid)))
@@ -130,9 +137,10 @@ class HiveMetastoreLock:
         lock_id = self._lock_id
         if self._connection is None or lock_id is None:
             return False
-        types = self._hive.types
+        types, asked_s = self._hive.types, self._clock.monotonic_s()
         try:
             self._send(lambda client: client.heartbeat(types.HeartbeatRequest(lockid=lock_id)))
+            self._heard_s = asked_s
         except (types.NoSuchLockException, types.NoSuchTxnException, types.TxnAbortedException):
             self._lock_id = None  # the metastore has given it up
             return False

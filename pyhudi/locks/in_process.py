@@ -6,11 +6,14 @@ import os
 import threading
 from collections import defaultdict
 
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks.base import LockOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.clock import Clock
 
 __all__ = ["InProcessLock"]
+
+_SLICE_S = 0.1  # so long Ctrl-C waits while we wait for the lock
 
 
 class _TableLock:
@@ -43,10 +46,20 @@ class InProcessLock:
         return f"thread {holder!r} of this process" if holder else "nobody"
 
     def try_acquire(self, timeout_s: float) -> bool:
-        if self._table.lock.acquire(timeout=max(0.0, timeout_s)):
-            self._table.holder = threading.current_thread().name
-            self._held = True
-        return self._held
+        left_s = max(0.0, timeout_s)
+        while not self._taken_within(min(left_s, _SLICE_S)):
+            left_s -= _SLICE_S
+            if left_s <= 0:
+                return False
+        return True
+
+    def _taken_within(self, wait_s: float) -> bool:
+        with uninterrupted():  # it is taken and known to be, or it is not taken
+            taken = self._table.lock.acquire(timeout=wait_s)
+            if taken:
+                self._table.holder = threading.current_thread().name
+                self._held = True
+            return taken
 
     def release(self) -> None:
         if self._held:

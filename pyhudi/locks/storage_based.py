@@ -14,6 +14,7 @@ import json
 import os
 import socket
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyhudi.caller_warnings import warn_caller
@@ -108,13 +109,17 @@ class StorageLock:
     def release(self) -> None:
         self._renewal.stop()
         with self._mutex:
-            held, self._held = self._held, None
+            held = self._held
         if held is None:
             return
+        self._give_back(*held)
+        self._held = None
+
+    def _give_back(self, lease: _Lease, version: str) -> None:
         left = {True: _BUSY_RELEASES, False: _RELEASE_ATTEMPTS}
         while True:
             try:
-                if not self._put(replace(held[0], expired=True), held[1]):
+                if not self._put(replace(lease, expired=True), version):
                     self._warn("was taken over while it was held: its holder did not renew it in time, and two writers")
                 return
             except StorageError as error:
@@ -154,12 +159,23 @@ class StorageLock:
         except FileBusy as error:
             self._refusal = str(error)
             return False  # others may let go of it while we wait
+        except BaseException:
+            self._take_back()
+            raise
         self._refusal = None
         if version is None:
             return False
         self._held = (ours, version)
         self._renewal.start()
         return True
+
+    def _take_back(self) -> None:
+        """The store did not say whether the lease was put: it ends, if it was."""
+        with suppress(Exception):  # the error that is on its way says more
+            found = self._files.read(LOCK_PATH)
+            lease = _Lease.decode(found[0], self._where) if found is not None else None
+            if found is not None and lease is not None and lease.owner == self._owner and not lease.expired:
+                self._files.replace(LOCK_PATH, replace(lease, expired=True).encode(), found[1])
 
     def _put(self, lease: _Lease, version: str) -> str | None:
         """Replace our own lease; None when another process has the lock. Raises StorageError.

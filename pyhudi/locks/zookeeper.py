@@ -98,6 +98,7 @@ class ZookeeperLock:
             return False
         client = self._connected()
         lock = self._new_lock(client)
+        self._client, self._lock = client, lock  # before it is asked for: an interrupt then finds what to give back
         taken = False
         try:
             taken = lock.acquire(blocking=timeout_s > 0, timeout=timeout_s if timeout_s > 0 else None)
@@ -107,9 +108,8 @@ class ZookeeperLock:
             raise self._failed(error) from error
         finally:
             if not taken:
+                self._client = self._lock = None
                 _close(client)
-        if taken:
-            self._client, self._lock = client, lock
         return bool(taken)
 
     def release(self) -> None:
@@ -141,6 +141,9 @@ class ZookeeperLock:
             raise StorageError(
                 f"No ZooKeeper answers at {self._hosts} within {self._options.connection_timeout_s:g} s. See {_KEY}url."
             ) from error
+        except BaseException:  # Ctrl-C: threads of the client would go on asking
+            _close(client)
+            raise
         return client
 
     def _new_lock(self, client: _Client) -> _Contended:

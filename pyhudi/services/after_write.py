@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.caller_warnings import warn_caller
-from pyhudi.errors import HudiError, WriteConflict
+from pyhudi.errors import WriteConflict
 from pyhudi.services.archive.archiving import archive_after_write
 from pyhudi.services.clean.cleaning import clean_after_write
 from pyhudi.services.cluster.calls import cluster_after_write
@@ -49,7 +49,7 @@ def _served(name: str, service: Callable[[ActionContext], tuple[str, ...]], cont
         return service(context)
     except WriteConflict:
         return ()  # others are at work on the table; the next write tries again
-    except HudiError as error:
+    except Exception as error:  # of whatever class: a fault of ours must not make a complete write look failed
         warn_caller(
             f"{context.meta.storage.root}: the write is complete, but the {name} after it failed. It will be tried "
             f"again after the next write. {type(error).__name__}: {error}",

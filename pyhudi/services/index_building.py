@@ -23,18 +23,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import commit_locked
+from pyhudi.actions.commit import after_commit, commit_locked
 from pyhudi.actions.instants import request
 from pyhudi.errors import (
     ConfigError,
     CorruptFile,
-    HudiError,
     MetadataTableDamaged,
     PathNotFound,
     TableError,
     WriteConflict,
 )
 from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_definitions import read_index_definitions, write_index_definitions
@@ -85,9 +85,10 @@ def schedule_index(context: ActionContext, wanted: WantedIndex) -> Instant:
                     f"while writers go on. Make it with create_index alone."
                 )
             begin_partition(table, name, [file_group_id(name, number) for number in range(count)])
-        except HudiError:
-            TimelineWriter(meta.storage, meta.config).delete_files(requested)
-            write_index_definitions(meta.storage, before)
+        except BaseException:
+            with uninterrupted(), suppress(Exception):  # the error that is on its way says more
+                TimelineWriter(meta.storage, meta.config).delete_files(requested)
+                write_index_definitions(meta.storage, before)
             raise
         return requested
 
@@ -117,25 +118,32 @@ def run_index_plan(context: ActionContext, instant_time: str) -> IndexInfo:
     """
     storage = context.meta.storage
     heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
-    inflight, name = _start(context, instant_time, heartbeat)
+    begun: list[Instant] = []
     try:
+        inflight, name = _start(context, instant_time, heartbeat, begun)
         for _ in range(MAX_READINGS):
             found = _attempt(context.reloaded(), inflight, name)
             if found is not None:
+                after_commit("ending its heartbeat", inflight, context, heartbeat.stop)
                 return found
         raise WriteConflict(
             f"{storage.root}: while the index {name} was built, writes that had begun before it completed, or others "
             f"were taken back, {MAX_READINGS} times. Its plan {instant_time} waits; build it again."
         )
-    except Exception:
-        with suppress(HudiError):  # the error that is on its way says more
-            _give_up(context, inflight)
+    except BaseException:
+        for instant in begun:
+            with uninterrupted(), suppress(Exception):  # the error that is on its way says more
+                try:
+                    _give_up(context, instant)
+                finally:
+                    heartbeat.stop()  # not before: without it others would build the index, too
         raise
-    finally:
-        heartbeat.stop()
 
 
-def _start(context: ActionContext, instant_time: str, heartbeat: Heartbeat) -> tuple[Instant, str]:
+def _start(
+    context: ActionContext, instant_time: str, heartbeat: Heartbeat, begun: list[Instant]
+) -> tuple[Instant, str]:
+    """`begun` gets the instant as soon as there may be something to take back."""
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()
         plans = pending_index_plans(meta)
@@ -155,6 +163,7 @@ def _start(context: ActionContext, instant_time: str, heartbeat: Heartbeat) -> t
                 )
             found = writer.revert_to_requested(found)
         with heartbeat.begun(True):
+            begun.append(found.at(State.INFLIGHT))
             return writer.start(found), plans[instant_time].partitions[0]
 
 

@@ -13,18 +13,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import commit_locked
 from pyhudi.actions.instants import request
-from pyhudi.errors import ConfigError, CorruptFile, HudiError, MetadataTableDamaged
+from pyhudi.errors import ConfigError, CorruptFile, MetadataTableDamaged
 from pyhudi.formats.index_plans import encode_index_plan
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.expression_index import why_no_expression_index
 from pyhudi.metadata.index_definitions import (
     IndexDefinition,
+    IndexDefinitions,
     expression_index_definition,
     read_index_definitions,
     secondary_index_definition,
@@ -36,7 +39,7 @@ from pyhudi.metadata.removal import drop_partitions
 from pyhudi.metadata.secondary_index_partition import why_no_secondary_index
 from pyhudi.metadata.table import MetadataTable
 from pyhudi.model.indexing import IndexPlan
-from pyhudi.model.instant import ActionKind
+from pyhudi.model.instant import ActionKind, Instant
 from pyhudi.model.metadata_versions import LATER_KINDS
 from pyhudi.model.predicate import Call
 from pyhudi.text_table import html_table, text_table
@@ -262,17 +265,28 @@ def _build(now: ActionContext, partition: str, definition: IndexDefinition | Non
     newest = meta.timeline.last_commit()
     plan = IndexPlan((partition,), "" if newest is None else newest.requested_time)
     writer = TimelineWriter(meta.storage, meta.config)
-    inflight = writer.start(request(ActionKind.INDEXING, encode_index_plan(plan), now))
+    requested = request(ActionKind.INDEXING, encode_index_plan(plan), now)
     try:
+        inflight = writer.start(requested)
         table = MetadataTable.open(meta.reload())
         if table is None:
             raise MetadataTableDamaged(f"{meta.storage.root}: the metadata table has no partition {_FILES!r}.")
         build_kept(table, partition, options)
-    except HudiError:
-        writer.delete_files(inflight)
-        write_index_definitions(meta.storage, before)
+        commit_locked(inflight, now, lambda _: plan)
+    except BaseException:
+        with uninterrupted(), suppress(Exception):  # the error that is on its way says more
+            _give_up(now.reloaded(), requested, partition, before)
         raise
-    commit_locked(inflight, now, lambda _: plan)
+
+
+def _give_up(now: ActionContext, requested: Instant, partition: str, before: IndexDefinitions) -> None:
+    """Take the instant of a build back that failed. The index is there when the table's properties list it."""
+    meta = now.meta
+    if partition not in meta.config.metadata_partitions:
+        write_index_definitions(meta.storage, before)
+    found = meta.timeline.find(requested.requested_time, ActionKind.INDEXING)
+    if found is not None and not found.is_completed:
+        TimelineWriter(meta.storage, meta.config).delete_files(found)
 
 
 def _forget_dead(meta: MetaClient, partition: str) -> None:

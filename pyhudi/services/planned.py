@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from pyhudi.actions.action import ActionContext, Schedule, Stopwatch
-from pyhudi.actions.commit import Committed, TakenOver, commit
+from pyhudi.actions.commit import Committed, TakenOver, after_commit, commit
 from pyhudi.actions.concurrency import check_preferred_writers
 from pyhudi.actions.instants import request
 from pyhudi.actions.pending_groups import is_clustering
@@ -26,11 +26,12 @@ from pyhudi.actions.rolling_metadata import with_rolling_metadata
 from pyhudi.actions.table_keys import table_keygen
 from pyhudi.actions.writes.preparation import commit_body, write_spec
 from pyhudi.engine.base import FanOutWork, TaskT
-from pyhudi.errors import HudiError, TableError, WriteConflict
+from pyhudi.errors import TableError, WriteConflict, add_note
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.filegroup.read import SliceSpec
 from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.commit import CommitMetadata
@@ -145,27 +146,36 @@ def run_plan(service: Service[PlanT, TaskT, RunT], context: ActionContext, insta
     watch = Stopwatch(context.clock)
     storage = context.meta.storage
     heartbeat = Heartbeat(storage, instant_time, context.clock, context.options.heartbeat_interval_ms)
-    instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context))
+    begun: list[tuple[Instant, PlanT]] = []
     try:
+        instant, plan, run = watch.time("start", lambda: _start(service, instant_time, heartbeat, context, begun))
         context = context.reloaded()
         schema = plan_schema(instant_time, context.meta)
         statuses = watch.time("execute", lambda: _execute(service, instant, plan, run, schema, context))
         kept = [status.stat.path for status in statuses if status.stat.path is not None]
         watch.time("sweep", lambda: service.delete_files(instant, plan, context.meta, keep=kept, by_listing=False))
         completed = watch.time("commit", lambda: _complete(service, instant, plan, statuses, schema, context))
-    except Exception as error:
-        _give_up(heartbeat, service, instant, plan, context, error)
+        after_commit("tidying up after it", completed, context, lambda: service.completed(completed, plan, context))
+        after_commit("deleting its markers", completed, context, lambda: delete_markers(storage, instant_time))
+        after_commit("ending its heartbeat", completed, context, heartbeat.stop)
+    except BaseException as error:
+        for instant, plan in begun:
+            _give_up(heartbeat, service, instant, plan, context, error)
         raise
-    service.completed(completed, plan, context)
-    delete_markers(storage, instant_time)
-    heartbeat.stop()
     return service.result(completed, plan, statuses, watch.seconds)
 
 
 def _start(
-    service: Service[PlanT, TaskT, RunT], instant_time: str, heartbeat: Heartbeat, context: ActionContext
+    service: Service[PlanT, TaskT, RunT],
+    instant_time: str,
+    heartbeat: Heartbeat,
+    context: ActionContext,
+    begun: list[tuple[Instant, PlanT]],
 ) -> tuple[Instant, PlanT, int]:
-    """The inflight instant, its plan, and a number that no other run of it has; its heartbeat has started."""
+    """The inflight instant, its plan, and a number that no other run of it has; its heartbeat has started.
+
+    `begun` gets the instant as soon as there may be something to take back.
+    """
     with hold(context.lock, context.options.lock.wait_timeout_s):
         meta = context.meta.reload()
         found = meta.timeline.find(instant_time, service.kind)
@@ -184,6 +194,7 @@ def _start(
         run = context.clock.now_ms() % _RUNS
         # Before others can see the run; with EAGER nobody looks at it.
         with heartbeat.begun(context.options.failed_writes_policy == "LAZY"):
+            begun.append((found.at(State.INFLIGHT), plan))
             return writer.start(found.at(State.REQUESTED)), plan, run
 
 
@@ -262,21 +273,28 @@ def _give_up(
     instant: Instant,
     plan: PlanT,
     context: ActionContext,
-    error: Exception,
+    error: BaseException,
 ) -> None:
     """Take a failed run back to its plan. When that fails too, the next run does it."""
-    try:
-        heartbeat.stop()
-        if isinstance(error, TakenOver):
-            return
-        with hold(context.lock, context.options.lock.wait_timeout_s):
-            found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
-            if found is not None and found.state is State.INFLIGHT:
-                _take_back(service, found, plan, context)
-    except (HudiError, OSError) as second:
-        note = f"{instant.requested_time} could not be taken back yet ({second}); the next run of its plan will do it."
-        if hasattr(error, "add_note"):  # Python 3.11
-            error.add_note(note)
+    with uninterrupted():
+        try:
+            try:
+                if not isinstance(error, TakenOver):
+                    _take_back_failed(service, instant, plan, context)
+            finally:
+                heartbeat.stop()  # not before: without it others would run the plan, too
+        except Exception as second:
+            time = instant.requested_time
+            add_note(error, f"{time} could not be taken back yet ({second}); the next run of its plan will do it.")
+
+
+def _take_back_failed(
+    service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext
+) -> None:
+    with hold(context.lock, context.options.lock.wait_timeout_s):
+        found = context.meta.reload().timeline.find(instant.requested_time, instant.action)
+        if found is not None and found.state is State.INFLIGHT:
+            _take_back(service, found, plan, context)
 
 
 def _take_back(service: Service[PlanT, TaskT, RunT], instant: Instant, plan: PlanT, context: ActionContext) -> None:

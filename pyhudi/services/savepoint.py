@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import Committed, commit_locked
-from pyhudi.errors import ConfigError, HudiError, TableError
+from pyhudi.errors import ConfigError, TableError
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.instant import ActionKind, Instant, State
@@ -89,12 +90,14 @@ def savepoint(context: ActionContext, instant_time: str | None = None, user: str
         writer = TimelineWriter(meta.storage, meta.config)
         saved = Instant(target.requested_time, ActionKind.SAVEPOINT, State.INFLIGHT)
         writer.delete_savepoint(saved)  # of a writer that died in this place
-        inflight = writer.start(saved)
         try:
+            inflight = writer.start(saved)
             committed: Committed[SavepointMetadata] = commit_locked(inflight, context, lambda now: metadata)
-        except HudiError:
-            with suppress(HudiError):  # the next savepoint of the commit does it then
-                writer.delete_savepoint(saved)
+        except BaseException:
+            with uninterrupted(), suppress(Exception):  # the next savepoint of the commit does it then
+                found = meta.reload().timeline.find(saved.requested_time, ActionKind.SAVEPOINT)
+                if found is not None and not found.is_completed:
+                    writer.delete_savepoint(saved)
             raise
     return _described(committed.instant, committed.body)
 

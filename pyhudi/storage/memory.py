@@ -2,7 +2,7 @@
 
 Handles of the same name share content, so that a writer, a reader and the next writer can be played in one process.
 Faults model a process that dies at one storage call: that call fails and so does every later one, until
-`reset_faults`.
+`reset_faults`; or one that goes on after an error at one call, as after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class _Content:
         self.calls = 0
         self.log: list[tuple[str, str]] = []
         self.fault: tuple[int, FaultKind] | None = None
+        self.error: type[BaseException] | None = None  # of a process that lives on
         self.dead = False
 
 
@@ -90,21 +91,22 @@ class MemoryStorage(AlwaysSynced):
         """The calls so far as (verb, path); the n-th entry is what `fail_at(n)` hits."""
         return tuple(self._content.log)
 
-    def fail_at(self, n: int, kind: FaultKind = "before") -> None:
-        """Let the n-th call from now on (1-based) fail with InjectedFault.
+    def fail_at(self, n: int, kind: FaultKind = "before", error: type[BaseException] | None = None) -> None:
+        """Let the n-th call from now on (1-based) fail with InjectedFault, and all after it; with an `error`: with that
+        one, and none after it.
 
         "before": it does nothing; "after": it does its work, then fails; "torn": a `write` or the close of an
         `open_output` leaves the first half of its bytes, `delete_tree` deletes half of the files, the others do
         nothing. `create_new` never exposes a part.
         """
         self.reset_faults()
-        self._content.fault = (n, kind)
+        self._content.fault, self._content.error = (n, kind), error
 
     def reset_faults(self) -> None:
         """A new process: no fault is pending, calls are counted from zero."""
         content = self._content
         with content.lock:
-            content.calls, content.fault, content.dead = 0, None, False
+            content.calls, content.fault, content.error, content.dead = 0, None, None, False
             content.log.clear()
 
     def clone(self) -> MemoryStorage:
@@ -255,7 +257,7 @@ class _Call:
                 raise self._fault("the process is dead already")
             if content.fault is not None and content.calls == content.fault[0]:
                 kind = content.fault[1]
-                content.dead = True
+                content.dead = content.error is None
                 if kind == "before":
                     raise self._fault("before the call")
                 self.torn, self._fails_after = kind == "torn", True
@@ -269,9 +271,10 @@ class _Call:
         if self._fails_after and error is None:
             raise self._fault("in the middle of the call" if self.torn else "after the call")
 
-    def _fault(self, when: str) -> InjectedFault:
-        number = self._storage._content.calls
-        return InjectedFault(f"Injected fault at call {number} ({self._verb} {self._path!r}): {when}.")
+    def _fault(self, when: str) -> BaseException:
+        content = self._storage._content
+        number, kind = content.calls, InjectedFault if content.dead or content.error is None else content.error
+        return kind(f"Injected fault at call {number} ({self._verb} {self._path!r}): {when}.")
 
 
 class _Sink:

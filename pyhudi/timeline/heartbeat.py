@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from pyhudi.errors import CorruptFile, PathNotFound, StorageError
+from pyhudi.interrupts import uninterrupted
 from pyhudi.locks.process import is_of_this_process, is_surely_dead, note_of_this_process, token_of
 from pyhudi.locks.renewal import Renewal
 from pyhudi.model.filenames import heartbeat_path
@@ -60,7 +61,7 @@ class Heartbeat:
                 self.start()
             yield
         except BaseException:
-            with suppress(StorageError):  # the error that is on its way says more
+            with suppress(Exception):  # the error that is on its way says more
                 self.stop()
             raise
 
@@ -72,9 +73,10 @@ class Heartbeat:
 
     def stop(self) -> None:
         """End the beating and remove the file; again does no harm."""
-        self._beating.stop()
-        _BEATING.discard(self._token)  # whatever becomes of the file
-        self._storage.delete(self._path)
+        with uninterrupted():  # whoever stops at Ctrl-C must not go on beating
+            self._beating.stop()
+            _BEATING.discard(self._token)  # whatever becomes of the file
+            self._storage.delete(self._path)
 
     def is_expired(self, misses: int = DEFAULT_MISSES) -> bool:
         """True when other writers may consider this one dead: it must not complete."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from pyhudi.errors import PathExists, StorageError, WriteConflict
+from pyhudi.caller_warnings import warn_caller
+from pyhudi.errors import PathExists, WriteConflict
 from pyhudi.model.filenames import pending_actions
 from pyhudi.model.instant import ActionKind, Instant, State, parse_instant_time
 from pyhudi.model.table_config import TableConfig
@@ -57,11 +58,22 @@ class TimelineWriter:
         completed = Instant(
             instant.requested_time, instant.action.completed_as, State.COMPLETED, completion_time=completion_time
         )
-        self._create(completed, body, synced=True)
+        try:
+            self._create(completed, body, synced=True)
+        except Exception as error:
+            if not self._holds(completed, body):
+                raise
+            # The store refused, or never answered, and has made the file all the same: readers see the instant.
+            if not isinstance(error.__cause__, PathExists):
+                warn_caller(
+                    f"{self.storage.full_path(self._path(completed))} is made, so {instant.action.value} "
+                    f"{instant.requested_time} is complete, but it may not outlast a power cut. "
+                    f"{type(error).__name__}: {error}"
+                )
         if self.config.layout_version < 2:
             # Layout 1 has no completion time but the file's own.
             moment = parse_instant_time(completion_time, self.config.timeline_zone)
-            with suppress(StorageError):  # the write is visible already; it then completed a few milliseconds later
+            with suppress(Exception):  # the write is visible already; it then completed a few milliseconds later
                 self.storage.set_modified(self._path(completed), round(moment.timestamp() * 1000))
         return completed
 
@@ -125,6 +137,12 @@ class TimelineWriter:
                 f"lock provider and write again."
             ) from error
         return instant
+
+    def _holds(self, instant: Instant, body: bytes) -> bool:
+        try:
+            return bool(body) and self.storage.read(self._path(instant)) == body
+        except Exception:
+            return False
 
     def _require(self, instant: Instant, state: State) -> None:
         path = self._path(instant.at(state))

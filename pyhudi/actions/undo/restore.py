@@ -14,10 +14,11 @@ then readers see the table as of the instant that was reached. Source: docs/form
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import commit
+from pyhudi.actions.commit import after_commit, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.pending_groups import is_clustering
 from pyhudi.actions.undo.checks import check_replaced_files_exist
@@ -165,9 +166,9 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
     storage, config, options = context.meta.storage, context.meta.config, context.options
     writer = TimelineWriter(storage, config)
     heartbeat = Heartbeat(storage, instant.requested_time, context.clock, options.heartbeat_interval_ms)
-    if options.failed_writes_policy == "LAZY":
-        heartbeat.start()
     try:
+        if options.failed_writes_policy == "LAZY":
+            heartbeat.start()
         started_s = context.clock.monotonic_s()
         inflight = writer.start(instant) if instant.state is State.REQUESTED else instant
         done = {info.commit_time: tuple(_undo(info, inflight, context)) for info in plan.instants}
@@ -179,10 +180,12 @@ def _perform(instant: Instant, plan: RestorePlan, context: ActionContext) -> Res
             {time: rollbacks for time, rollbacks in done.items() if rollbacks},
         )
         commit(inflight, context, lambda now: metadata, written=())
-    finally:
-        heartbeat.stop()
-    for rollback, _ in _rollbacks_of(instant, context.reloaded()):
-        _drop(rollback, context)
+        after_commit("ending its heartbeat", instant, context, heartbeat.stop)
+    except BaseException:
+        with suppress(Exception):  # the error that is on its way says more
+            heartbeat.stop()
+        raise
+    after_commit("deleting the plans of its rollbacks", instant, context, lambda: _drop_rollbacks(instant, context))
     undone = RollbackResult.of(storage.root, [r for rollbacks in done.values() for r in rollbacks])
     undone = RollbackResult(storage.root, plan.instants, undone.files_deleted, undone.logs_written)
     return RestoreResult(storage.root, plan.restore_to or "", instant.requested_time, undone)
@@ -241,6 +244,11 @@ def _delete_rollbacks_of_completed_restores(context: ActionContext) -> None:
             left = context.meta.timeline.find(undone.commit_time, action_of(undone, where))
             if left is None and rollback.requested_time < (restored.completion_time or ""):
                 _drop(rollback, context)
+
+
+def _drop_rollbacks(restored: Instant, context: ActionContext) -> None:
+    for rollback, _ in _rollbacks_of(restored, context.reloaded()):
+        _drop(rollback, context)
 
 
 def _drop(rollback: Instant, context: ActionContext) -> None:

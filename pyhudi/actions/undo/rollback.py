@@ -14,7 +14,7 @@ Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeli
 from __future__ import annotations
 
 from pyhudi.actions.action import ActionContext
-from pyhudi.actions.commit import TakenOver, commit
+from pyhudi.actions.commit import TakenOver, after_commit, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.checks import check_can_be_undone
 from pyhudi.actions.undo.files import check_plan, requests_of, undo_files
@@ -72,13 +72,16 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
 
 
 def undo(instant: Instant, context: ActionContext) -> None:
-    """Undo a write of this process that failed. Nothing happens when it is complete or already undone.
+    """Undo a write of this process that failed. Of one that is complete only what it needs no longer goes.
 
     An instant that was only requested has no files and leaves no trace.
     """
     context = context.reloaded()
     found = context.meta.timeline.find(instant.requested_time, instant.action)
-    if found is None or found.is_completed:
+    if found is None:
+        return
+    if found.is_completed:
+        _delete_markers_and_heartbeat(found.requested_time, context)
         return
     if found.state is State.REQUESTED:
         _delete_markers_and_heartbeat(found.requested_time, context)
@@ -218,7 +221,9 @@ def _perform(instant: Instant, plan: RollbackPlan, target: Instant | None, conte
         commit(instant, context, lambda now: metadata, written=(), last=delete_target_instant)
     except TakenOver:
         return metadata  # another process did the same at the same time
-    delete_markers(context.meta.storage, instant.requested_time)
+    after_commit(
+        "deleting its markers", instant, context, lambda: delete_markers(context.meta.storage, instant.requested_time)
+    )
     return metadata
 
 
