@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeGuard
 import pyarrow as pa
 import pyarrow.types as pt
 
-__all__ = ["LIST_ARRAYS", "AnyList", "is_bytes", "is_list", "is_text"]
+__all__ = ["LIST_ARRAYS", "AnyList", "is_bytes", "is_list", "is_text", "plain_type", "value_type"]
 
 AnyList: TypeAlias = pa.ListType | pa.LargeListType | pa.FixedSizeListType | pa.ListViewType | pa.LargeListViewType
 LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListViewArray, pa.LargeListViewArray)
@@ -40,3 +40,38 @@ def is_bytes(data_type: pa.DataType) -> bool:
         or pt.is_fixed_size_binary(data_type)
         or data_type.equals(pa.binary_view())
     )
+
+
+def value_type(data_type: pa.DataType) -> pa.DataType:
+    """The type of the values: that of what a dictionary or runs stand for, of other types themselves."""
+    while pt.is_dictionary(data_type) or pt.is_run_end_encoded(data_type):
+        data_type = data_type.value_type
+    return data_type
+
+
+def plain_type(data_type: pa.DataType) -> pa.DataType:
+    """The type that has the same values in a form that every kernel of Arrow takes, an equal type when it is one.
+
+    Views become large text or bytes, runs and dictionaries of views their values, whatever they are inside of.
+    """
+    if data_type.equals(pa.string_view()):
+        return pa.large_string()
+    if data_type.equals(pa.binary_view()):
+        return pa.large_binary()
+    if pt.is_run_end_encoded(data_type):
+        return plain_type(value_type(data_type))
+    if pt.is_dictionary(data_type):
+        plain = plain_type(data_type.value_type)
+        return data_type if plain.equals(data_type.value_type) else plain
+    if pt.is_struct(data_type):
+        return pa.struct([_plain_field(field) for field in data_type.fields])
+    if pt.is_map(data_type):
+        return pa.map_(plain_type(value_type(data_type.key_type)), _plain_field(data_type.item_field))
+    if is_list(data_type):
+        inner = _plain_field(data_type.value_field)
+        return data_type if inner.type.equals(data_type.value_type) else pa.list_(inner)
+    return data_type
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))

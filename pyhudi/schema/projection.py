@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyhudi.arrow.kinds import LIST_ARRAYS, AnyList, is_list
+from pyhudi.arrow.kinds import LIST_ARRAYS, AnyList, is_list, plain_type
 from pyhudi.errors import SchemaMismatch
 from pyhudi.schema.casts import can_cast, cast
 from pyhudi.schema.layout import as_type, same_layout
@@ -71,7 +72,9 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
     if isinstance(array, pa.DictionaryArray):
-        return _convert(array.dictionary_decode(), target, path)
+        return _convert(_decoded(array), target, path)
+    if isinstance(array, pa.RunEndEncodedArray):
+        return _convert(_unrolled(array), target, path)
     if same_layout(source, target):
         return as_type(array, target)
     if pa.types.is_struct(source) and pa.types.is_struct(target):
@@ -91,6 +94,23 @@ def _convert(array: pa.Array, target: pa.DataType, path: str) -> pa.Array:
         return cast(array, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaMismatch(f"Column {path!r}: not every value of {source} can become {target} ({error}).") from error
+
+
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """The values that the codes stand for; no kernel takes views."""
+    words = array.dictionary
+    plain = plain_type(words.type)
+    return array.dictionary_decode() if plain.equals(words.type) else words.cast(plain).take(array.indices)
+
+
+def _unrolled(array: pa.RunEndEncodedArray) -> pa.Array:
+    """The value of each row, of runs of any type."""
+    ends = array.run_ends.to_numpy()
+    rows = np.searchsorted(ends, np.arange(len(array)) + array.offset, side="right")
+    values = array.values
+    if isinstance(values, pa.DictionaryArray):
+        values = _decoded(values)
+    return _convert(values, plain_type(values.type), "").take(pa.array(rows))
 
 
 def _convert_struct(array: pa.StructArray, target: pa.StructType, path: str) -> pa.Array:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeGuard, cast
 
 import pyarrow as pa
 
+from pyhudi.arrow.kinds import plain_type
 from pyhudi.engine.base import Engine, Frame
 from pyhudi.engine.local import ArrowStream, in_this_process
 from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
+from pyhudi.schema.projection import project
 from pyhudi.shown_text import quoted
 from pyhudi.storage.base import Storage
 
@@ -98,11 +100,11 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
     Raises: ConfigError for anything else, or for values without one Arrow type.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return _with_typed_nulls(data, schema)
+        return _with_typed_nulls(_plain(data), schema)
     if isinstance(data, pa.RecordBatch):
-        return _with_typed_nulls(pa.Table.from_batches([data]), schema)
+        return _with_typed_nulls(_plain(pa.Table.from_batches([data])), schema)
     try:
-        return _with_typed_nulls(_converted(data, schema), schema)
+        return _with_typed_nulls(_plain(_converted(data, schema)), schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
         raise ConfigError(
             f"The data ({_name(data)}) has a column without one Arrow type: {error}. Give each column one type."
@@ -131,6 +133,16 @@ def _converted(data: object, schema: pa.Schema | None) -> pa.Table | pa.RecordBa
         f"Data of type {_name(data)} can't be read. Give a Spark DataFrame, a pyarrow Table or RecordBatchReader, a "
         "pandas DataFrame, an object with __arrow_c_stream__ (polars, DuckDB), or a list of dicts."
     )
+
+
+def _plain(data: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatchReader:
+    """The same rows in forms that kernels take: views, runs and dictionaries of views (polars) become their values."""
+    plain = pa.schema([field.with_type(plain_type(field.type)) for field in data.schema])
+    if plain.equals(data.schema):
+        return data
+    if isinstance(data, pa.Table):
+        return project(data, plain)
+    return pa.RecordBatchReader.from_batches(plain, (project(batch, plain) for batch in data))
 
 
 def _with_typed_nulls(

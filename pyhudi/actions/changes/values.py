@@ -78,7 +78,9 @@ def clause_schema(target: pa.Schema | None, source: pa.Schema | None, merging: b
 
 
 def _struct_of(side: pa.Table) -> pa.Array:
-    return pa.StructArray.from_arrays([single_array(column) for column in side.columns], fields=list(side.schema))
+    arrays = [single_array(column) for column in side.columns]  # of dictionaries their values
+    fields = [field.with_type(array.type) for field, array in zip(side.schema, arrays, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=fields)
 
 
 @dataclass(frozen=True, slots=True)

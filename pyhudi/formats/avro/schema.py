@@ -18,7 +18,7 @@ from functools import lru_cache
 
 import pyarrow as pa
 
-from pyhudi.arrow.kinds import is_list, is_text
+from pyhudi.arrow.kinds import is_list, is_text, value_type
 from pyhudi.errors import SchemaMismatch
 from pyhudi.formats.avro.reading import DOC_KEY, arrow_from_avro
 from pyhudi.formats.bodies import AvroObject, AvroType
@@ -134,6 +134,7 @@ def _field(field: pa.Field, namespace: str, path: str, problems: list[str]) -> A
 
 def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems: list[str]) -> AvroType:
     """Avro type of an Arrow type. `name`, `namespace`: what a named type of this column is called and where."""
+    data_type = value_type(data_type)
     if data_type in _PRIMITIVES:
         return _PRIMITIVES[data_type]
     if pa.types.is_timestamp(data_type):
@@ -145,13 +146,11 @@ def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems
     if pa.types.is_struct(data_type):
         return _record(data_type.fields, name, namespace, path, problems)
     if pa.types.is_map(data_type):
-        if not is_text(data_type.key_type):
+        if not is_text(value_type(data_type.key_type)):
             problems.append(f"column {path!r} is a map with keys of type {data_type.key_type}; only strings are keys")
         return {"type": "map", "values": _element(data_type.item_field, name, namespace, path, problems)}
     if is_list(data_type):
         return {"type": "array", "items": _element(data_type.value_field, name, namespace, path, problems)}
-    if pa.types.is_dictionary(data_type):
-        return _type(data_type.value_type, name, namespace, path, problems)
     if pa.types.is_fixed_size_binary(data_type) and data_type.byte_width > 0:
         return {"type": "fixed", "name": "fixed", "namespace": f"{namespace}.{name}", "size": data_type.byte_width}
     problems.append(f"column {path!r} is of type {data_type}, which no Hudi table can hold")
