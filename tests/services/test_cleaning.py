@@ -228,3 +228,32 @@ def test_in_a_notebook_a_plan_is_a_table_and_what_was_done_is_lines() -> None:
     assert done.runs[0].files_deleted == len(names)
     assert "<table>" not in done._repr_html_()
     assert done.runs[0].instant_time in done._repr_html_()
+
+
+@pytest.mark.parametrize("retained", ["1", "3"])
+def test_after_a_deep_clean_a_clean_with_nothing_to_do_names_an_instant_that_can_be_read(retained: str) -> None:
+    table = table_of(**NEVER)
+    update(table, 6)
+    call(table, clean_commits_retained="1")
+
+    result = call(table, clean_commits_retained=retained)
+
+    assert not result.runs
+    assert result.earliest == commits(table)[-1]
+    assert f"nothing to do, readable as of {result.earliest} and later" in str(result)
+    table.rows(as_of=result.earliest)
+    with pytest.raises(TableError):
+        table.rows(as_of=commits(table)[-2])
+
+
+def test_a_clean_that_retains_more_than_one_before_it_names_an_instant_that_can_be_read() -> None:
+    table = table_of(**NEVER)
+    update(table, 6)
+    call(table, clean_commits_retained="1")
+    deep = commits(table)[-1]
+    update(table, 2)
+    call(table, clean_fileversions_retained="1")
+    result = call(table, clean_commits_retained="3")
+    assert result.earliest is not None
+    assert result.earliest > deep
+    table.rows(as_of=result.earliest)

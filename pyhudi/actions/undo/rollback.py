@@ -13,14 +13,16 @@ Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeli
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from pyhudi.actions.action import ActionContext
 from pyhudi.actions.commit import TakenOver, after_commit, commit
 from pyhudi.actions.instants import request
 from pyhudi.actions.undo.checks import check_can_be_undone
 from pyhudi.actions.undo.files import check_plan, requests_of, undo_files
 from pyhudi.actions.undo.plan_targets import action_of, check_is_newest, check_is_uncommitted
-from pyhudi.errors import TableError, WriteConflict
-from pyhudi.filegroup.markers import delete_markers
+from pyhudi.errors import CorruptFile, StorageError, TableError, WriteConflict
+from pyhudi.filegroup.markers import delete_markers, sweep
 from pyhudi.formats.instant_files import encode_rollback_plan
 from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
@@ -66,7 +68,7 @@ def roll_back_failed_writes(context: ActionContext) -> tuple[str, ...]:
             context.options.heartbeat_misses,
         ):
             continue
-        if _roll_back(instant, context) is not None:
+        if _roll_back_dead(instant, context) is not None:
             undone.append(instant.requested_time)
     return tuple(undone)
 
@@ -87,7 +89,25 @@ def undo(instant: Instant, context: ActionContext) -> None:
         _delete_markers_and_heartbeat(found.requested_time, context)
         TimelineWriter(context.meta.storage, context.meta.config).delete_files(found)
     else:
+        _delete_marked(found, context)  # needs no space: the disk may be full
         _roll_back(found, context)
+
+
+def _roll_back_dead(instant: Instant, context: ActionContext) -> RollbackMetadata | None:
+    """Undo a pending write of a dead writer. Where that can't be written down, what it left may fill the disk: its
+    files go first, and then the plan is made of its markers all the same.
+    """
+    try:
+        return _roll_back(instant, context)
+    except (StorageError, OSError):
+        _delete_marked(instant, context)
+        return _roll_back(instant, context.reloaded())
+
+
+def _delete_marked(instant: Instant, context: ActionContext) -> None:
+    """Delete the files that a pending write has announced; the rollback counts those that are missing as deleted."""
+    with suppress(CorruptFile):  # a marker that is none: the rollback says so
+        sweep(context.meta.storage, instant.requested_time, keep=())
 
 
 def rollback(context: ActionContext, instant_time: str) -> RollbackMetadata:

@@ -24,6 +24,7 @@ from pyhudi.services.clean.planner import PlannedClean, commits_since_clean, pla
 from pyhudi.services.clean.result import CleanResult, CleanRun
 from pyhudi.services.clean.runs import check_no_restore, pending_cleans, run_cleans
 from pyhudi.storage.base import Storage
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["clean", "clean_after_write"]
 
@@ -117,13 +118,22 @@ def _result(
     return CleanResult(
         context.meta.storage.root,
         planned.policy,
-        None if planned.earliest is None else planned.earliest.requested_time,
+        _readable_since(planned, context),
         planned.to_delete,
         planned.emptied,
         None if instant is None else instant.requested_time,
         runs,
         undone,
     )
+
+
+def _readable_since(planned: PlannedClean, context: ActionContext) -> str | None:
+    """What the plan retains, but not what an earlier clean, which retained less, has deleted already."""
+    retained = None if planned.earliest is None else planned.earliest.requested_time
+    if retained is None and not planned.is_empty:
+        return None
+    cleaned = load_readable_history(context.reloaded().meta).earliest
+    return max(filter(None, (retained, cleaned)), default=None)
 
 
 # ---- scheduling ------------------------------------------------------------------------------------------------------

@@ -31,8 +31,9 @@ class CleanRun:
 @dataclass(frozen=True, slots=True)
 class CleanResult:
     """`planned`: slices of the plan that this call made, or would make (dry run). `scheduled`: its instant, None when
-    nothing was scheduled. `earliest`: what the policy retains, None when there are too few commits to clean anything
-    or the policy counts versions. `runs`: plans that this call executed. `rolled_back`: writes of dead writers.
+    nothing was scheduled. `earliest`: the table can be read as of this instant and later ones when the plan is done, or
+    now, when there is nothing to do; None when the policy names no instant and nothing was cleaned. `runs`: plans that
+    this call executed. `rolled_back`: writes of dead writers.
     """
 
     table: str

@@ -22,6 +22,7 @@ from pyhudi.services.clean.result import CleanRun
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.file_system_view import FileSystemView
 from pyhudi.view.partition_listing import LISTING_THREADS, is_partition_metadata
+from pyhudi.view.readable_history import load_readable_history
 
 __all__ = ["check_no_restore", "pending_cleans", "run_cleans"]
 
@@ -87,11 +88,16 @@ def _run(instant: Instant, context: ActionContext, own: CleanPlan | None) -> Cle
     return CleanRun(
         instant.requested_time,
         committed.completion_time,
-        committed.body.earliest or None,
+        _readable_since(committed.body, context),
         sum(map(len, deleted.values())),
         tuple(removed),
         context.clock.monotonic_s() - started_s,
     )
+
+
+def _readable_since(done: CleanMetadata, context: ActionContext) -> str | None:
+    """What the clean retains, but not what an earlier one, which retained less, has deleted already."""
+    return max(done.earliest, load_readable_history(context.reloaded().meta).earliest or "") if done.earliest else None
 
 
 def _delete(plan: CleanPlan, instant: Instant, is_own: bool, context: ActionContext) -> Mapping[str, tuple[str, ...]]:
