@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from pyhudi.errors import ConfigError
 from pyhudi.locks import LockOptions, hold, open_lock
-from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER
+from pyhudi.model.filenames import LOCK_FILE_NAME, META_FOLDER, PARTITION_METADATA_NAMES
 from pyhudi.model.options import WriteOptions
 from pyhudi.storage.base import Storage
 from pyhudi.storage.near import delete_if_empty
@@ -73,6 +73,11 @@ def check_place(storage: Storage, *, overwrite: bool) -> None:
         raise ConfigError(
             f"{storage.root} holds {', '.join(sorted(entries)[:3])} and no Hudi table, so mode overwrite would delete "
             "files that are not PyHudi's. Choose another path, or empty the folder yourself."
+        )
+    if not entries.isdisjoint(PARTITION_METADATA_NAMES):
+        raise ConfigError(
+            f"{storage.root} is a partition of a table, so a table in it would lie in another. Write to the folder of "
+            "the table, or to another path."
         )
     if not overwrite and ".hoodie" in entries and len(entries) > 1:
         raise ConfigError(

@@ -26,6 +26,7 @@ __all__ = [
     "new_table_properties",
 ]
 
+_DEFAULT_LAYOUT = "default"  # of hoodie.table.storage.layout: base files, and log files that join them
 READABLE_VERSIONS = (4, 5, 6, 8, 9)
 METADATA_TO_BUILD = "hoodie.pyhudi.metadata.to.build"  # a property of our own, which Hudi passes over
 
@@ -259,6 +260,13 @@ class TableConfig:
             raise UnsupportedTable(
                 f"The table {self.table_name!r} is kept in the pluggable table format {format_name!r}; this release of "
                 f"PyHudi reads Hudi's own format (native) only. Read it with the engine that wrote it."
+            )
+        layout = self.properties.get("hoodie.table.storage.layout") or _DEFAULT_LAYOUT
+        if layout.strip().lower() != _DEFAULT_LAYOUT:
+            raise UnsupportedTable(
+                f"The table {self.table_name!r} has the storage layout {layout!r} (hoodie.table.storage.layout): its "
+                f"files are to be merged in another way than base files and log files, which this release of PyHudi "
+                f"does not know. Nothing was read or written; use the engine that wrote it."
             )
         bootstrap_path = self.properties.get("hoodie.bootstrap.base.path")
         if bootstrap_path:

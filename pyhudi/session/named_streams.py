@@ -6,8 +6,9 @@ to Structured Streaming, "Streaming Table APIs".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -17,6 +18,7 @@ from pyhudi.session.spark_sql import SparkSqlSession
 from pyhudi.session.sql_methods import name_of
 from pyhudi.spark.types import arrow_from_spark
 from pyhudi.sql.column_texts import columns_text
+from pyhudi.sql.session import TableName
 
 __all__ = ["place_of_table", "table_to_stream_to"]
 
@@ -32,8 +34,9 @@ def place_of_table(spark: SparkSession, text: str) -> str | None:
 
 def table_to_stream_to(
     df: DataFrame, text: str, options: Mapping[str, object], partition_by: Sequence[str]
-) -> tuple[str, dict[str, object]]:
-    """The folder of the table that a stream of rows goes to, and the options of its writes.
+) -> tuple[str, dict[str, object], Callable[[], None]]:
+    """The folder of the table that a stream of rows goes to, the options of its writes, and what takes the table back
+    that was made here, for a stream that does not begin.
 
     A table that is not there is made without rows and registered, as `saveAsTable` does it, but for the options that
     are the stream's own.
@@ -49,9 +52,12 @@ def table_to_stream_to(
     session = SparkSqlSession(df.sparkSession)
     path, given = split_path(options)
     if name.path is not None:
-        return name.path, given
+        return name.path, given, _nothing
     entry = session.catalog.find(name)
+    take_back = _nothing
     if entry is None:
+        is_new = session.open(path or session.catalog.place_of(name)) is None
+        take_back = partial(_take_back, session, name, is_new)
         lasting = {key: value for key, value in given.items() if not key.startswith(_OF_THE_STREAM)}
         columns = columns_text(arrow_from_spark(df.schema))
         replace(definition(name, lasting, path, partition_by), columns=columns, if_not_exists=True).run(session)
@@ -61,4 +67,16 @@ def table_to_stream_to(
     if entry.location is None:
         raise ConfigError(f"The catalog has no location for the Hudi table {name}. Drop it and create it again.")
     of_table = {key: value for key, value in entry.properties.items() if key.startswith("hoodie.")}
-    return entry.location, {**of_table, **given}
+    return entry.location, {**of_table, **given}, take_back
+
+
+def _take_back(session: SparkSqlSession, name: TableName, is_new: bool) -> None:
+    entry = session.catalog.find(name)
+    table = None if entry is None or entry.location is None or not is_new else session.open(entry.location)
+    if table is not None and not table.timeline.instants:
+        table.drop()
+    session.catalog.forget(name)
+
+
+def _nothing() -> None:
+    """There is nothing to take back."""

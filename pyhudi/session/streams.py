@@ -147,8 +147,13 @@ class HudiAwareStreamWriter(RecordedCalls[DataFrame, DataStreamWriter]):
         if not self._is_hudi(format) and (named is not None or not is_hudi_name(self._owner.sparkSession, tableName)):
             return self._told().toTable(tableName, format, outputMode, partitionBy, queryName, **options)
         mode, columns = self._checked(outputMode), self._columns(partitionBy)
-        place, given = table_to_stream_to(self._owner, tableName, _of_hudi({**self._options, **options}), columns)
-        return self._begun(place, given, columns, mode, queryName, options)
+        hudi = _of_hudi({**self._options, **options})
+        place, given, take_back = table_to_stream_to(self._owner, tableName, hudi, columns)
+        try:
+            return self._begun(place, given, columns, mode, queryName, options)
+        except BaseException:
+            take_back()
+            raise
 
     def _checked(self, given: str | None) -> str:
         """The output mode. Raises ConfigError for one, and for calls, that mean nothing for a Hudi table."""

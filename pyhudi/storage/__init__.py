@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from pyhudi.errors import ConfigError
@@ -52,11 +53,14 @@ def open_storage(path: str | os.PathLike[str], options: Mapping[str, str] = _NO_
     if scheme == "memory":
         return MemoryStorage(rest.strip("/"))
     if scheme in _REMOTE_SCHEMES:
+        _check_place(scheme, rest, text)
         from pyhudi.storage.arrow import ArrowStorage  # pyarrow.fs is slow to load and rarely needed
 
         return ArrowStorage(text, options)
+    near = get_close_matches(scheme, [*_REMOTE_SCHEMES, "file", "memory"], n=1)
+    hint = f"Did you mean {near[0]}:? " if near else ""
     raise ConfigError(
-        f"Unknown scheme '{quoted(scheme)}' in the table's path '{quoted(text)}'. Known: a plain path, file:, "
+        f"Unknown scheme '{quoted(scheme)}' in the table's path '{quoted(text)}'. {hint}Known: a plain path, file:, "
         f"{', '.join(sorted(f'{known}://' for known in _REMOTE_SCHEMES))} and memory://."
     )
 
@@ -67,6 +71,10 @@ def _path_text(path: str | os.PathLike[str]) -> str:
         text = os.fspath(path)
     except TypeError:
         text = None
+    if isinstance(text, str) and not isinstance(path, str):
+        scheme, colon, rest = text.partition(":/")
+        if colon and scheme.lower() in {*_REMOTE_SCHEMES, "memory"}:
+            text = f"{scheme}://{rest.lstrip('/')}"  # of two slashes pathlib leaves one
     if not isinstance(text, str):
         raise ConfigError(f"The table's path is of type {type(path).__name__}; give text or a pathlib.Path.")
     if not text:
@@ -77,6 +85,18 @@ def _path_text(path: str | os.PathLike[str]) -> str:
             "Give another path."
         )
     return text
+
+
+def _check_place(scheme: str, rest: str, uri: str) -> None:
+    """Raises ConfigError for a URI of a store that names no bucket, container or host."""
+    if rest.startswith("//") and (rest[2:3] not in ("", "/") or scheme == "hdfs"):
+        return
+    azure = "container@account.dfs.core.windows.net"
+    place = {"hdfs": "host:port", "abfs": azure, "abfss": azure}.get(scheme, "bucket")
+    raise ConfigError(
+        f"The table's path '{quoted(uri)}' names no {place.partition('@')[0].partition(':')[0]}: write "
+        f"{scheme}://{place}/{rest.strip('/') or 'path'}, with two slashes."
+    )
 
 
 def _local_path(rest: str, uri: str) -> str:

@@ -189,6 +189,12 @@ def connect(uri: str, options: Mapping[str, str]) -> tuple[pafs.FileSystem, str]
     try:
         return _connected(uri, options)
     except (OSError, ValueError, OverflowError, TypeError, pa.ArrowException) as error:
+        if re.search(r"libjvm|libhdfs", str(error)):
+            raise ConfigError(
+                f"{uri}: hdfs:// needs Hadoop's native library and Java on this machine; PyArrow did not find them. "
+                f"Install Hadoop's client, and set JAVA_HOME, HADOOP_HOME (or ARROW_LIBHDFS_DIR) and CLASSPATH, as "
+                f"`hadoop classpath --glob` prints it."
+            ) from error
         raise shown_store_error(uri, error) from shown_error(error)
 
 

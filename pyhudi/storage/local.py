@@ -241,6 +241,11 @@ class LocalStorage:
             raise PathNotFound(f"{self._local(path)} does not exist.") from error
         except FileExistsError as error:
             raise PathExists(_exists_already(self._local(path))) from error
+        except NotADirectoryError as error:
+            raise StorageError(
+                f"{self._local(path)}: a part of this path is a file. A table is a folder; give one that is there, or "
+                "a new one."
+            ) from error
         except OSError as error:
             raise StorageError(f"{self._local(path)}: the file system refused: {error.strerror or error}.") from error
 

@@ -191,12 +191,11 @@ class _StoredObjects:
         mode = "create" if version is None else _unpacked(version)
         try:
             made = api.module.put(api.store, path, data, mode=mode)
-        except (
-            api.exceptions.AlreadyExistsError,
-            api.exceptions.PreconditionError,
-            api.exceptions.NotFoundError,
-            FileNotFoundError,
-        ):
+        except (api.exceptions.AlreadyExistsError, api.exceptions.PreconditionError):
+            return None
+        except (api.exceptions.NotFoundError, FileNotFoundError) as error:
+            if version is None:  # what is new is not missed: its bucket is
+                raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)
             return None
         except (api.exceptions.BaseError, OSError) as error:
             raise shown_store_error(self.storage.full_path(path), error) from shown_error(error)

@@ -39,7 +39,7 @@ def update(
     storage: Storage, where: Where, values: Mapping[str, object], options: Options, spark: SparkSession | None
 ) -> WriteResult:
     """`HudiTable.update`."""
-    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, dict(values))
+    clause = Clause(When.NOT_MATCHED_BY_SOURCE, "update", None, _values("update", values))
     return _changed(storage, ChangeRows((clause,), where), options, spark, "UPDATE")
 
 
@@ -108,9 +108,9 @@ class Merge:
     spark: SparkSession | None = None
     clauses: tuple[Clause, ...] = ()
 
-    def when_matched_update(self, set: Mapping[str, object], condition: Where = None) -> Merge:
-        """Change columns of rows whose key is in the source."""
-        return self._and(When.MATCHED, "update", condition, dict(set))
+    def when_matched_update(self, set: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
+        """Change columns of rows whose key is in the source; "*" means all of them, as `when_matched_update_all`."""
+        return self._and(When.MATCHED, "update", condition, _values("when_matched_update", set, has_all=True))
 
     def when_matched_update_all(self, condition: Where = None) -> Merge:
         """Take all columns from the source that it has, but for key and partition columns."""
@@ -120,9 +120,13 @@ class Merge:
         """Delete rows whose key is in the source."""
         return self._and(When.MATCHED, "delete", condition)
 
-    def when_not_matched_insert(self, values: Mapping[str, object], condition: Where = None) -> Merge:
-        """Insert source rows with new keys; columns that are not named become null, keys are the source's."""
-        return self._and(When.NOT_MATCHED, "insert", condition, dict(values))
+    def when_not_matched_insert(self, values: Mapping[str, object] | Literal["*"], condition: Where = None) -> Merge:
+        """Insert source rows with new keys; columns that are not named become null, keys are the source's. "*" means
+        all columns, as `when_not_matched_insert_all`.
+        """
+        return self._and(
+            When.NOT_MATCHED, "insert", condition, _values("when_not_matched_insert", values, has_all=True)
+        )
 
     def when_not_matched_insert_all(self, condition: Where = None) -> Merge:
         """Insert source rows with new keys, with all columns that the table has."""
@@ -130,7 +134,8 @@ class Merge:
 
     def when_not_matched_by_source_update(self, set: Mapping[str, object], condition: Where = None) -> Merge:
         """Change columns of rows whose key is not in the source. The whole table is read."""
-        return self._and(When.NOT_MATCHED_BY_SOURCE, "update", condition, dict(set))
+        values = _values("when_not_matched_by_source_update", set)
+        return self._and(When.NOT_MATCHED_BY_SOURCE, "update", condition, values)
 
     def when_not_matched_by_source_delete(self, condition: Where = None) -> Merge:
         """Delete rows whose key is not in the source. The whole table is read."""
@@ -171,6 +176,16 @@ class Merge:
         values: Mapping[str, object] | None = None,
     ) -> Merge:
         return replace(self, clauses=(*self.clauses, Clause(when, does, condition, values)))
+
+
+def _values(call: str, values: object, *, has_all: bool = False) -> dict[str, object] | None:
+    """Columns and their values, None for all columns of the source. Raises ConfigError for what is neither."""
+    if has_all and isinstance(values, str) and values.strip() == "*":
+        return None
+    if not isinstance(values, Mapping):
+        other = ' or "*" for all columns' if has_all else ""
+        raise ConfigError(f"{call}: expected a mapping, {{'column': value}}{other}, found {values!r:.200}.")
+    return dict(values)
 
 
 def _check_on(on: str | Sequence[str] | None, meta: MetaClient) -> None:

@@ -48,8 +48,13 @@ _MERGER_KEYS = (
 class HudiTable(TableReads, TableOverwrites, TableServices, TableLifecycle, TableIndexes, TableAltering):
     """One Hudi table. Every call looks at the table as it is then; a `Scan` keeps the moment it was made at."""
 
-    def __init__(self, meta: MetaClient, spark: SparkSession | None = None, options: Options | None = None) -> None:
-        self._meta = meta
+    def __init__(
+        self, table: MetaClient | Path, spark: SparkSession | None = None, options: Options | None = None
+    ) -> None:
+        """`HudiTable(path)` is `HudiTable.open(path)`."""
+        if not isinstance(table, MetaClient):
+            table = type(self).open(table, spark, options=options)._meta
+        self._meta = table
         self._spark = spark
         self._mergers = {key: value for key, value in (options or {}).items() if key in _MERGER_KEYS}
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 
-from pyhudi.errors import CorruptFile, PathExists, PathNotFound, TableExists, TableNotFound, WriteConflict
+from pyhudi.errors import CorruptFile, PathExists, PathNotFound, StorageError, TableExists, TableNotFound, WriteConflict
 from pyhudi.formats.properties import PROPERTIES_BYTES_MAX, date_comment, parse_properties, print_properties
 from pyhudi.model.checksum import CHECKSUM_KEY, has_valid_checksum, table_checksum
 from pyhudi.model.filenames import (
     AUXILIARY_FOLDER,
     META_FOLDER,
+    PARTITION_METADATA_NAMES,
     PROPERTIES_BACKUP_PATH,
     PROPERTIES_PATH,
     SCHEMA_FOLDER,
@@ -29,6 +30,7 @@ __all__ = ["create_table", "load_table_config", "table_exists", "update_table_co
 # Another writer may be between two steps of its update; it needs milliseconds, a slow store perhaps a second.
 _READ_ATTEMPTS = 5
 _RETRY_DELAY_S = 0.2
+_FOLDERS_SEARCHED = 20  # for tables, below a folder that is none
 _SYSTEM_CLOCK = SystemClock()
 _ENTRY_BYTES = 200  # about what a property takes in memory without its letters
 _VERSIONS_WITHOUT_CHECKSUM = frozenset("0123")
@@ -45,18 +47,52 @@ def load_table_config(storage: Storage, clock: Clock = _SYSTEM_CLOCK) -> TableCo
     Raises TableNotFound, and CorruptFile when neither file is whole.
     """
     for attempt in range(_READ_ATTEMPTS):
-        properties = _read_valid(storage, PROPERTIES_PATH) or _read_valid(storage, PROPERTIES_BACKUP_PATH)
+        try:
+            properties = _read_valid(storage, PROPERTIES_PATH)
+        except StorageError as error:
+            if isinstance(error.__cause__, NotADirectoryError):
+                raise TableNotFound(f"No Hudi table at {storage.root}. {error}") from error
+            raise
+        properties = properties or _read_valid(storage, PROPERTIES_BACKUP_PATH)
         if properties is not None:
             return TableConfig(properties)
         # One more look when there is a folder: between two looks an update may have moved from backup to file.
         if not table_exists(storage) and (attempt > 0 or not storage.list(META_FOLDER)):
             raise TableNotFound(
-                f"No Hudi table at {storage.root}: expected {PROPERTIES_PATH} in it. Check the path, or create the "
-                f"table (HudiTable.create, or a first write)."
+                f"No Hudi table at {storage.root}: expected {PROPERTIES_PATH} in it. {_what_is_there(storage)}"
             )
         if attempt + 1 < _READ_ATTEMPTS:
             clock.sleep_s(_RETRY_DELAY_S)
     raise _unreadable(storage)
+
+
+def _what_is_there(storage: Storage) -> str:
+    """What lies at a path that is no table, and what to do about it."""
+    try:
+        entries = {entry.name: entry for entry in storage.list("")}
+        tables = [
+            name
+            for name in [name for name, entry in entries.items() if entry.is_dir][:_FOLDERS_SEARCHED]
+            if storage.stat(f"{name}/{PROPERTIES_PATH}") is not None
+        ]
+    except StorageError:
+        entries, tables = {}, []
+    if f"/{META_FOLDER}" in storage.root:
+        return "It lies in the folder of a table's own files: give the folder above it."
+    if tables:
+        return f"There are tables in it, such as {storage.root.rstrip('/')}/{min(tables)}: give the path of one."
+    if not entries.keys().isdisjoint(PARTITION_METADATA_NAMES):
+        return "It is a partition of a table: give the folder of the table, and where= for the partition."
+    if "_delta_log" in entries:
+        return "It holds a Delta table. Read it with deltalake, and write its rows to a new path."
+    if "metadata" in entries and any(e.name.endswith(".metadata.json") for e in storage.list("metadata")):
+        return "It looks like an Iceberg table. Read it with PyIceberg, and write its rows to a new path."
+    if any(name.endswith((".parquet", ".orc")) for name in entries):
+        return (
+            "It holds files without a table. Read them with pyarrow.dataset or Spark, and write their rows to a new "
+            "path (write_hudi)."
+        )
+    return "Check the path, or create the table (HudiTable.create, or a first write)."
 
 
 def create_table(storage: Storage, properties: Mapping[str, str], clock: Clock = _SYSTEM_CLOCK) -> TableConfig:
