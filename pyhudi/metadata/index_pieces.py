@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import CorruptFile
+from pyhudi.errors import CorruptFile, StorageError
 from pyhudi.formats.hfile import HFileReader
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.found_records import KEY, TYPE, decoded_records
@@ -128,13 +128,15 @@ def pieces_by_group(pieces: Iterable[IndexPiece]) -> dict[int, list[IndexPiece]]
 
 
 def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
-    """The HFile. `storage`: of the table. Raises CorruptFile when its file has become shorter, StorageError."""
+    """The HFile. `storage`: of the table. Raises StorageError when its file has become shorter, too: the
+    table's metadata table is as sound as it was.
+    """
     where = storage.full_path(piece.path)
     with storage.open_input(piece.path) as source:
         source.seek(piece.offset)
         content = bytes(source.read(piece.size_bytes))
     if len(content) != piece.size_bytes:
-        raise CorruptFile(
+        raise StorageError(
             f"{where} at byte {piece.offset}: {piece.size_bytes} bytes that a task wrote for the record index "
             f"expected, {len(content)} found. Nothing of this write is visible; write again."
         )
@@ -142,11 +144,16 @@ def piece_content(storage: Storage, piece: IndexPiece) -> bytes:
 
 
 def with_keys_read_back(storage: Storage, statuses: Sequence[WriteStatus]) -> list[WriteStatus]:
-    """The statuses with their new keys instead of pieces. Raises CorruptFile, StorageError."""
+    """The statuses with their new keys instead of pieces. Raises StorageError."""
     found: dict[tuple[str, str], list[pa.Array]] = {}
     for piece in (piece for status in statuses for piece in status.index_pieces):
-        for place, keys in _keys_by_file(storage, piece):
-            found.setdefault(place, []).append(keys)
+        try:
+            for place, keys in _keys_by_file(storage, piece):
+                found.setdefault(place, []).append(keys)
+        except CorruptFile as error:
+            raise StorageError(
+                f"{error} A task wrote it for the record index. Nothing of this write is visible; write again."
+            ) from error
     return [_with_keys(status, found) for status in statuses]
 
 

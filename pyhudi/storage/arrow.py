@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 from pyhudi.errors import ConfigError, PathExists, PathNotFound
 from pyhudi.storage.arrow_store import (
     OBJECT_STORES,
+    ObjectStore,
     connect,
     delete_files,
     find_object_store,
@@ -45,6 +46,7 @@ __all__ = ["ArrowStorage"]
 
 # Entries that one response of the store holds at least; longer listings take several requests.
 _PAGES = {"s3": 1000, "gcs": 1000, "abfs": 1000, "hdfs": 1000}
+_OF_PUT = "pyhudiput"  # metadata of an empty object: which put made it
 _SPARK_SCHEMES = {"s3": "s3a", "s3n": "s3a"}  # Hadoop reads S3 through s3a only
 
 
@@ -208,14 +210,24 @@ class ArrowStorage(AlwaysSynced):
         """One object at once, or nothing: also a large one that goes in parts."""
         inside(path, self.root)
         api = open_object_store(self.root, self._options, self._filesystem.type_name)
+        # An empty object has no bytes to tell it by.
+        mark = None if data or mode == "overwrite" else {_OF_PUT: SystemClock().new_uuid()}
         try:
-            api.module.put(api.store, path, data, mode=mode)
+            api.module.put(api.store, path, data, mode=mode, attributes=mark)
         except api.exceptions.AlreadyExistsError as error:
             # When the answer to a put is lost the client asks again, and finds its own object.
-            if not data or self.read(path) != data:
+            is_ours = self.read(path) == data if mark is None else self._has_mark(path, mark, api)
+            if not is_ours:
                 raise PathExists(f"{self.full_path(path)} exists already.") from error
         except (api.exceptions.BaseError, OSError) as error:
             raise shown_store_error(self.full_path(path), error) from shown_error(error)
+
+    def _has_mark(self, path: str, mark: Mapping[str, str], api: ObjectStore) -> bool:
+        try:
+            found = api.module.get(api.store, path).attributes
+        except (api.exceptions.BaseError, OSError):
+            return False
+        return mark.items() <= dict(found).items()
 
     def _list_gcs(self, path: str) -> tuple[FileInfo, ...]:
         inside(path, self.root)

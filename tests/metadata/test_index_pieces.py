@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi.engine.base import TaskContext
-from pyhudi.errors import CorruptFile, HudiError
+from pyhudi.errors import HudiError, StorageError
 from pyhudi.filegroup.status import from_table, to_batch
 from pyhudi.metadata import delta_commit, joined_pieces
 from pyhudi.metadata.index_pieces import PieceWriter, piece_content, with_keys_read_back
@@ -203,8 +203,31 @@ def test_a_piece_whose_file_has_become_shorter_is_an_error_that_says_where() -> 
     piece = next(piece for status in reported(storage, KEYS) for piece in status.index_pieces)
     assert len(piece_content(storage, piece)) == piece.size_bytes
     storage.write(piece.path, storage.read(piece.path)[: piece.size_bytes - 1])
-    with pytest.raises(CorruptFile, match=rf"{piece.path} at byte 0: {piece.size_bytes} bytes .* expected"):
+    with pytest.raises(StorageError, match=rf"{piece.path} at byte 0: {piece.size_bytes} bytes .* expected"):
         piece_content(storage, piece)
+    with pytest.raises(StorageError, match="write again"):
+        with_keys_read_back(storage, [WriteStatus(WriteStat("f", "p/f", "p", "null"), index_pieces=(piece,))])
+
+
+@pytest.mark.filterwarnings("error::pyhudi.metadata.maintenance.MetadataTableRebuilt")
+def test_a_piece_that_is_cut_fails_the_write_and_leaves_the_metadata_table_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small_pieces(monkeypatch)
+    table = table_of()
+    table.bulk_insert(("a", "x", 1, 1))
+
+    def cut(storage: MemoryStorage, piece: IndexPiece) -> bytes:
+        storage.write(piece.path, storage.read(piece.path)[: piece.size_bytes - 1])
+        return piece_content(storage, piece)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(delta_commit, "piece_content", cut)
+        with pytest.raises(StorageError, match="Nothing of this write is visible"):
+            table.bulk_insert(*ROWS)
+    table.bulk_insert(("b", "x", 1, 1))
+    assert validate(table.meta) == ()
+    assert [row[0] for row in table.rows()] == ["a", "b"]
 
 
 def test_a_load_that_fails_leaves_no_pieces(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -46,9 +46,14 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
     class AlreadyExistsError(BaseError):
         pass
 
-    def put(store: str, path: str, data: bytes, *, mode: str) -> None:
+    marks: dict[tuple[str, str], dict[str, str] | None] = {}
+
+    def put(store: str, path: str, data: bytes, *, mode: str, attributes: dict[str, str] | None) -> None:
         assert mode == "create"
         if (store, path) in objects:
+            raise AlreadyExistsError(path)
+        if path == "late":  # the answer is lost, and the client asks again
+            objects[store, path], marks[store, path] = data, attributes
             raise AlreadyExistsError(path)
         if path == "refused":
             raise BaseError("403")
@@ -63,7 +68,11 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
         return objects[self.root.partition("://")[2], path]
 
     monkeypatch.setattr(ArrowStorage, "read", read)
-    module("obstore", put=put)
+
+    def get(store: str, path: str) -> Any:
+        return SimpleNamespace(attributes=marks.get((store, path)) or {})
+
+    module("obstore", put=put, get=get)
     module("obstore.store", S3Store=lambda bucket, *, prefix, **options: f"{bucket}/{prefix}")
     module("obstore.exceptions", AlreadyExistsError=AlreadyExistsError, BaseError=BaseError)
     storage = open_storage("s3a://bucket/table/", OFFLINE)
@@ -75,7 +84,10 @@ def test_creation_on_s3_is_a_conditional_put(monkeypatch: pytest.MonkeyPatch) ->
     storage.create_new(".hoodie/lock", b"mine")  # the answer was lost, and the client has asked again
     with pytest.raises(StorageError, match="403"):
         storage.create_new("refused", b"")
-    assert objects == {("bucket/table", ".hoodie/lock"): b"mine"}
+    storage.create_new("late", b"")  # ours, though it has no bytes to tell it by
+    with pytest.raises(PathExists, match="late"):
+        storage.create_new("late", b"")
+    assert objects == {("bucket/table", ".hoodie/lock"): b"mine", ("bucket/table", "late"): b""}
 
 
 def test_spark_reads_s3_paths_by_the_scheme_it_knows() -> None:
