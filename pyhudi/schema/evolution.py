@@ -165,7 +165,10 @@ class _Step:
         if pt.is_timestamp(old) and pt.is_timestamp(new):
             return "one is a moment in UTC, the other a local time: say which zone you mean by casting the data"
         if pt.is_decimal(old) and pt.is_decimal(new):
-            return "digits could be lost, and a decimal column can't be widened: cast the data"
+            scale = max(old.scale, new.scale)
+            precision = max(old.precision - old.scale, new.precision - new.scale) + scale
+            way = f", or widen the column: table.alter(ChangeType({path!r}, pa.decimal128({precision}, {scale})))"
+            return f"digits could be lost: cast the data{way if precision <= 38 else ''}"
         return f"that is no widening: cast the data to {old}"
 
 

@@ -111,6 +111,9 @@ def _arrow_type(kind: st.DataType, where: str, refused: list[str]) -> pa.DataTyp
     if isinstance(kind, st.ArrayType):
         return pa.list_(_arrow_field("element", kind.elementType, kind.containsNull, f"{where}[]", refused))
     if isinstance(kind, st.MapType):
+        if isinstance(kind.keyType, st.NullType):  # Spark's map(); Arrow has no such keys
+            refused.append(f"{where} ({kind.simpleString()})")
+            return pa.null()
         key = _arrow_field("key", kind.keyType, False, f"{where}.key", refused)
         return pa.map_(key, _arrow_field("value", kind.valueType, kind.valueContainsNull, f"{where}.value", refused))
     if isinstance(kind, st.StructType):

@@ -18,8 +18,9 @@ from pyhudi.errors import ConfigError
 from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.schema.projection import project
-from pyhudi.shown_text import quoted
+from pyhudi.shown_text import is_text, quoted
 from pyhudi.storage.base import Storage
+from pyhudi.table.column_values import NO_FIT, check_frame, column_of, column_refused
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
         data: pyarrow Table, RecordBatch, RecordBatchReader or Dataset; pandas DataFrame (its index is left out); an
             object with `__arrow_c_stream__` (polars, DuckDB) or `__arrow_c_array__`; a list of dicts.
         schema: the table's columns: they type a list of dicts, and columns that hold nothing but nulls.
-    Raises: ConfigError for anything else, or for values without one Arrow type.
+    Raises: ConfigError for anything else; SchemaMismatch for a column that has no one type, or not the table's.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return _with_typed_nulls(_plain(data), schema)
@@ -105,10 +106,8 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
         return _with_typed_nulls(_plain(pa.Table.from_batches([data])), schema)
     try:
         return _with_typed_nulls(_plain(_converted(data, schema)), schema)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        raise ConfigError(
-            f"The data ({_name(data)}) has a column without one Arrow type: {error}. Give each column one type."
-        ) from error
+    except NO_FIT as error:
+        raise column_refused(data, error, schema) from error
     except (UnicodeError, RecursionError) as error:
         raise ConfigError(
             f"The data ({_name(data)}) has a name or a value that no file can hold: {quoted(str(error))}. Nothing was "
@@ -118,6 +117,7 @@ def to_arrow_rows(data: TableInput, schema: pa.Schema | None = None) -> pa.Table
 
 def _converted(data: object, schema: pa.Schema | None) -> pa.Table | pa.RecordBatchReader:
     module = type(data).__module__.partition(".")[0]
+    check_frame(data)
     if module == "pandas" and type(data).__name__ == "DataFrame":
         return pa.Table.from_pandas(cast("pd.DataFrame", data), preserve_index=False).replace_schema_metadata(None)
     if type(data).__module__.startswith("pyarrow._dataset"):
@@ -174,9 +174,9 @@ def _from_dicts(rows: Sequence[Mapping[str, object]], schema: pa.Schema | None) 
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = []
     for name in names:
-        known = schema is not None and schema.get_field_index(name) >= 0
+        known = schema is not None and is_text(name) and schema.get_field_index(name) >= 0
         data_type = schema.field(name).type if schema is not None and known else None
-        columns.append(pa.array([row.get(name) for row in rows], data_type))
+        columns.append(column_of(name, [row.get(name) for row in rows], data_type))
     return pa.Table.from_arrays(columns, names=names)
 
 

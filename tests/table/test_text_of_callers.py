@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
-from pyhudi.errors import ConfigError, HudiError
+from pyhudi.errors import ConfigError, HudiError, SchemaMismatch
 
 HALF = "x\ud800"  # half of a UTF-16 pair
 ROW = {"id": "a", "p": "x", "n": 1}
@@ -83,5 +83,5 @@ def test_a_new_table_is_not_named_by_such_text(name: str, tmp_path: Path) -> Non
 def test_rows_in_rows_without_end_are_refused(table: HudiTable) -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(ConfigError):
+    with pytest.raises(SchemaMismatch):
         table.upsert([{**ROW, "n": endless}])

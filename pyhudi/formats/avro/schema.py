@@ -144,6 +144,8 @@ def _type(data_type: pa.DataType, name: str, namespace: str, path: str, problems
     if pa.types.is_decimal(data_type):
         return _decimal(data_type, name, namespace, path, problems)
     if pa.types.is_struct(data_type):
+        if not data_type.num_fields:
+            problems.append(f"column {path!r} is a struct without fields, which no file can hold")
         return _record(data_type.fields, name, namespace, path, problems)
     if pa.types.is_map(data_type):
         if not is_text(value_type(data_type.key_type)):
