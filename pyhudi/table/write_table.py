@@ -39,6 +39,7 @@ from pyhudi.engine.local import LocalFrame
 from pyhudi.errors import ConfigError, TableNotFound, WriteConflict
 from pyhudi.formats.valid_text import check_text, text_checked
 from pyhudi.meta_client import MetaClient
+from pyhudi.model.buckets import BUCKET_KEYS
 from pyhudi.model.instant import ActionKind
 from pyhudi.model.options import WriteOptions
 from pyhudi.services.after_write import serve_after_write
@@ -153,7 +154,7 @@ def _write(
     )
     with taken_back if is_ours else nullcontext():
         context, undone = ready(meta, engine, options, clock)
-        if options.operation.lower() == "insert_overwrite_table":
+        if options.operation.lower() == "insert_overwrite_table" and not options.explicit.isdisjoint(BUCKET_KEYS):
             with buckets_changed(context):
                 return _run(_action(operation, frame, options, meta), context, undone, number)
         context = with_table_index(context)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from pyhudi import HudiTable, write_hudi
 from pyhudi.errors import ConfigError, UnsupportedTable
+from pyhudi.model.buckets import TableBuckets
 from pyhudi.model.filenames import PARTITION_BUCKETS_FOLDER
 from pyhudi.view.file_system_view import FileSystemView
 from tests.support.tables.rings import as_hudi_stores_it
@@ -124,6 +127,32 @@ def test_who_overwrites_the_whole_table_may_give_it_another_number_of_buckets(by
     assert table.meta.config.buckets is None
     table.write_as_is("upsert", rows_of(*many(70, ts=5)))
     assert table.rows() == many(70, ts=5)
+
+
+@pytest.mark.parametrize("how", ["restore", "rollback"])
+def test_a_table_that_goes_back_to_other_buckets_is_written_by_those(how: str, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    rows = [{"id": f"k{number}", "v": 1} for number in range(100)]
+    first = write_hudi(path, rows, record_key="id", index="BUCKET", buckets=8)
+    assert first is not None
+    write_hudi(path, rows[:50], mode="overwrite", index="BUCKET", buckets=4)
+    table = HudiTable.open(path)
+    assert table.config.buckets == TableBuckets(4)
+    if how == "restore":
+        table.restore(first.instant_time)
+    else:
+        table.rollback()
+    write_hudi(path, rows)
+    assert sorted(HudiTable.open(path).to_arrow()["id"].to_pylist()) == sorted(row["id"] for row in rows)
+
+
+@pytest.mark.parametrize("by_hudi", [False, True])
+def test_an_overwrite_without_index_options_keeps_the_buckets(by_hudi: bool) -> None:
+    table = made("copy-on-write", by_hudi=by_hudi)
+    table.write_as_is("insert_overwrite_table", rows_of(*many(60, ts=2)))
+    assert {path: len(found) for path, found in FileSystemView.load(table.meta).groups.items()} == {"x": 4, "y": 4}
+    table.write_as_is("upsert", rows_of(*many(60, ts=3)))
+    assert table.rows() == many(60, ts=3)
 
 
 def test_an_empty_table_keeps_the_buckets_that_it_was_made_with(tmp_path: str) -> None:

@@ -25,7 +25,7 @@ from pyhudi.actions.undo.checks import check_replaced_files_exist
 from pyhudi.actions.undo.files import check_plan, requests_of, requests_of_slices
 from pyhudi.actions.undo.plan_targets import action_of, check_is_uncommitted, check_restore
 from pyhudi.actions.undo.restore_result import RestoreResult, RollbackResult
-from pyhudi.actions.undo.rollback import roll_back_failed_writes, undo_planned
+from pyhudi.actions.undo.rollback import forget_buckets, roll_back_failed_writes, undo_planned
 from pyhudi.errors import TableError, WriteConflict
 from pyhudi.filegroup.markers import delete_markers
 from pyhudi.formats.instant_files import encode_rollback_plan
@@ -59,6 +59,7 @@ def restore(context: ActionContext, to: str) -> RestoreResult:
         if not doomed:
             return RestoreResult(context.meta.storage.root, to, None, RollbackResult(context.meta.storage.root))
         plan = RestorePlan(tuple(InstantInfo(i.requested_time, i.action.value) for i in doomed), to)
+        forget_buckets(doomed, context)
         instant = request(ActionKind.RESTORE, encode_restore_plan(plan), context)
     return _perform(instant, plan, context)
 

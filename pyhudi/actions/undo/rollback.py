@@ -13,6 +13,7 @@ Source: docs/formats/writers.md, "Markers", "Failed writes"; docs/formats/timeli
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from pyhudi.actions.action import ActionContext
@@ -28,16 +29,19 @@ from pyhudi.index.consistent_hashing import delete_rings
 from pyhudi.locks import hold
 from pyhudi.meta_client import MetaClient
 from pyhudi.metadata.index_pieces import delete_index_pieces
+from pyhudi.model.buckets import BUCKET_KEYS
+from pyhudi.model.commit import OperationType
 from pyhudi.model.file_group import FileGroupId
 from pyhudi.model.filenames import heartbeat_path
 from pyhudi.model.instant import ActionKind, Instant, State
 from pyhudi.model.plans import InstantInfo, RollbackMetadata, RollbackPlan
 from pyhudi.timeline.heartbeat import is_expired
 from pyhudi.timeline.schema_history_files import delete_history
+from pyhudi.timeline.table_properties import update_table_config
 from pyhudi.timeline.write import TimelineWriter
 from pyhudi.view.pending_compactions import pending_compactions
 
-__all__ = ["is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
+__all__ = ["forget_buckets", "is_being_rolled_back", "roll_back_failed_writes", "rollback", "undo", "undo_planned"]
 
 _REPLACING = frozenset(kind.value for kind in ActionKind if kind.is_replacing)
 _LOWEST_TIME = "00000000000002"  # this and lower ones are Hudi's bootstraps
@@ -188,9 +192,21 @@ def _roll_back(target: Instant, context: ActionContext) -> RollbackMetadata | No
                 InstantInfo(found.requested_time, found.action.value),
                 () if found.state is State.REQUESTED else requests_of(found, context),
             )
+            forget_buckets((found,), context)
             check_plan(plan, context.meta.storage)  # a plan that is wrong would wait on the timeline for good
             planned = writer.start(request(ActionKind.ROLLBACK, encode_rollback_plan(plan), context)), plan
     return _perform(*planned, found, context)
+
+
+def forget_buckets(targets: Iterable[Instant], context: ActionContext) -> None:
+    """Take the number of buckets out of the properties when a write goes that may have changed it: what the file groups
+    say counts then. Hold the lock.
+    """
+    meta = context.meta
+    done = [target for target in targets if target.is_completed and target.action.is_replacing]
+    kinds = {meta.commits.metadata(target).operation_type for target in done if meta.config.buckets is not None}
+    if OperationType.INSERT_OVERWRITE_TABLE in kinds:
+        update_table_config(meta.storage, {}, BUCKET_KEYS, context.clock)
 
 
 def _planned_already(target: Instant, context: ActionContext) -> tuple[Instant, RollbackPlan] | None:
