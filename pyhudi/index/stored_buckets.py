@@ -28,8 +28,8 @@ __all__ = ["BucketSample", "bucket_engine", "bucket_sample", "newest_groups"]
 _GROUPS_LOOKED_AT = 100
 _KEYS_OF_A_GROUP = 64
 _KEYS_ENOUGH = 64  # by chance a wrong number fits each of them with a probability of at most 1/2
-_SLICES_MAX = 64
-_PLAIN_BUCKET_MAX = 1000  # one of four million other file ids begins so
+_SLICES_READ = 64
+_PLAIN_BUCKETS = 1000  # one of four million other file ids begins so
 _GROUPS_PLAIN = 4  # so many all begin with eight digits by a similar chance
 
 
@@ -78,7 +78,7 @@ def bucket_engine(meta: MetaClient, groups: Sequence[FileGroupId], *, is_expecte
     numbers = [bucket_of_file_id(group.file_id) for group in groups]
     places = {(group.partition_path, number) for group, number in zip(groups, numbers, strict=True)}
     if None not in numbers and len(places) == len(groups):
-        is_plain = all(number is not None and number < _PLAIN_BUCKET_MAX for number in numbers)
+        is_plain = all(number is not None and number < _PLAIN_BUCKETS for number in numbers)
         if is_expected or is_plain or len(numbers) >= _GROUPS_PLAIN:
             return "SIMPLE"
     if not meta.config.is_merge_on_read:
@@ -105,7 +105,7 @@ def _sample(view: FileSystemView, reading: SliceSpec, hash_fields: Sequence[str]
     hashes, buckets, greatest = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], -1
     for bucket, file_slice in _by_bucket(view):
         greatest = max(greatest, bucket)
-        if len(hashes) > _SLICES_MAX or sum(map(len, hashes)) >= 4 * _KEYS_ENOUGH:
+        if len(hashes) > _SLICES_READ or sum(map(len, hashes)) >= 4 * _KEYS_ENOUGH:
             continue
         # Log files of a base file tell nothing new, and take longer.
         plain = replace(file_slice, log_files=()) if file_slice.base_file is not None else file_slice

@@ -18,14 +18,14 @@ from pyhudi.storage import open_storage
 
 __all__ = ["query_of_checkpoint", "query_of_thread"]
 
-_METADATA, _BYTES_MAX = "metadata", 1 << 16
+_METADATA, _METADATA_BYTES = "metadata", 1 << 16
 _PROPERTY = "sql.streaming.queryId"
 
 
 def query_of_checkpoint(location: str, store: Mapping[str, str]) -> str | None:
     """The id in a checkpoint; None where this process can't read it."""
     try:
-        text = open_storage(location, store).read(_METADATA, _BYTES_MAX)
+        text = open_storage(location, store).read(_METADATA, _METADATA_BYTES)
         found = parse_json(text, location, "the metadata of a checkpoint")
     except (HudiError, OSError):
         return None

@@ -126,10 +126,11 @@ class BatchWriter:
 
     def _query(self, spark: SparkSession, store: Mapping[str, str]) -> str:
         """The query that this thread writes the batches of, or this writer where nothing tells it."""
-        if not hasattr(self._of_thread, "query"):
+        query = vars(self._of_thread).get("query")
+        if query is None:
             checkpoint = self._checkpoint and query_of_checkpoint(self._checkpoint, store)
-            self._of_thread.query = checkpoint or query_of_thread(spark) or self._writer
-        return cast("str", self._of_thread.query)
+            query = self._of_thread.query = checkpoint or query_of_thread(spark) or self._writer
+        return cast("str", query)
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "_of_thread"}

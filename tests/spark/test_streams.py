@@ -375,9 +375,9 @@ def test_a_function_for_foreach_batch_knows_the_queries_apart(spark: Any, tmp_pa
     write = pyhudi.write_batches_to(path, WRITE)
     run(source.stream(spark).writeStream.foreachBatch(write), tmp_path / "first")
     source.add((2, 2))
-    told = pyhudi.write_batches_to(path, {**WRITE, "checkpointLocation": str(tmp_path / "second")})
+    placed = pyhudi.write_batches_to(path, {**WRITE, "checkpointLocation": str(tmp_path / "second")})
     is_connect = type(spark).__module__.startswith("pyspark.sql.connect")
-    second = source.stream(spark).writeStream.foreachBatch(told if is_connect else write)
+    second = source.stream(spark).writeStream.foreachBatch(placed if is_connect else write)
     if is_connect:
         with pytest.raises(Exception, match="begins batch 0, but the table has its batch 0"):
             run(second, tmp_path / "second")

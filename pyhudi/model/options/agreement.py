@@ -105,27 +105,27 @@ def _buckets(given: Mapping[str, str], explicit: frozenset[str], table: TableCon
     """The index options of a table whose file groups are buckets. Only a write that replaces all of them may say
     something else; rings begin with the number of buckets that a write says.
     """
-    stored, said = (
+    stored, own = (
         TableBuckets.of(table.properties),
         {key: given[key] for key in BUCKET_KEYS if key in given and key in explicit},
     )
-    if stored is None or (said and given.get(OPERATION, "").lower() == "insert_overwrite_table"):
+    if stored is None or (own and given.get(OPERATION, "").lower() == "insert_overwrite_table"):
         return {}
     facts = stored.properties()
-    engine = engine_of_index(said.get(INDEX_TYPE, "BUCKET"))
+    engine = engine_of_index(own.get(INDEX_TYPE, "BUCKET"))
     wrong = [INDEX_TYPE] if engine is None or engine not in ("", stored.engine) else []
-    if said.get(ENGINE, stored.engine).upper() != stored.engine:
+    if own.get(ENGINE, stored.engine).upper() != stored.engine:
         wrong.append(ENGINE)
     if stored.is_consistent:
-        facts |= {key: text for key, text in said.items() if key == NUMBER}
-    elif said.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
+        facts |= {key: text for key, text in own.items() if key == NUMBER}
+    elif own.get(NUMBER, facts[NUMBER]) != facts[NUMBER]:
         wrong.append(NUMBER)
     fields = ",".join(stored.hash_fields or table.record_key_fields)
-    if said.get(HASH_FIELDS, fields) not in (fields, ""):
+    if own.get(HASH_FIELDS, fields) not in (fields, ""):
         wrong.append(HASH_FIELDS)
     if wrong:
         raise ConfigError(
-            f"{wrong[0]}={said[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
+            f"{wrong[0]}={own[wrong[0]]}, but the file groups of the table {table.table_name!r} are buckets: "
             f"{', '.join(f'{key}={text}' for key, text in stored.properties().items())}. Rows would be stored twice. "
             f"Leave the option out, or write the table anew by insert_overwrite_table."
         )
