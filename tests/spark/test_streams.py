@@ -421,6 +421,13 @@ def test_streams_make_write_and_follow_tables_by_name(spark: Any, tmp_path: Path
             writer = source.stream(spark).writeStream.format("hudi").options(**WRITE, **stream_only)
             with pytest.raises(ConfigError, match="Output mode update"):
                 writer.toTable("streamed", outputMode="update")
+            for wrong in ({"hoodie.datasource.write.operation": "upend"}, {"hoodie.parquet.max.file.size": "large"}):
+                refused = source.stream(spark).writeStream.format("hudi").options(**WRITE, **wrong)
+                with pytest.raises(ConfigError):
+                    refused.option("checkpointLocation", str(tmp_path / "refused")).toTable("streamed")
+            whole = source.stream(spark).writeStream.format("hudi").options(**WRITE)
+            with pytest.raises(Exception, match=r"(?i)complete"):  # Spark's own word, when the query is to start
+                whole.option("checkpointLocation", str(tmp_path / "refused")).toTable("streamed", outputMode="complete")
             assert not spark.catalog.tableExists("streamed"), "what is refused makes no table"
             run(writer, tmp_path / "one", "streamed", call="toTable", partitionBy="v")
             source.add((2, 20), (3, 3), ts=2)
