@@ -35,6 +35,7 @@ from pyhudi.engine.base import (
 from pyhudi.engine.local_join import matching, row_pairs
 from pyhudi.engine.sorted_ranges import SortedRanges
 from pyhudi.errors import ConfigError
+from pyhudi.interrupts import uninterrupted
 
 __all__ = ["ArrowStream", "LocalEngine", "LocalFrame", "LocalRows", "in_this_process"]
 
@@ -333,8 +334,12 @@ class LocalEngine:
             streams = [list(part()) for part in frame.parts]
         else:
             # A pool of its own: a part may collect another frame, and must not wait for its own thread.
-            with ThreadPoolExecutor(self._threads) as pool:
+            pool = ThreadPoolExecutor(self._threads)
+            try:
                 streams = list(pool.map(lambda part: list(part()), frame.parts))
+            finally:
+                with uninterrupted():  # what tasks write must be there before it is undone
+                    pool.shutdown(cancel_futures=True)
         return pa.Table.from_batches([batch for stream in streams for batch in stream], schema=frame.schema)
 
     def _frame(self, data: LocalRows) -> LocalFrame:

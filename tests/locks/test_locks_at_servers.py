@@ -209,6 +209,27 @@ def test_a_lock_that_the_metastore_has_given_up_is_not_held_any_more(metastore_p
     lock.release()
 
 
+def test_a_lock_of_which_the_metastore_hears_nothing_counts_as_lost(metastore_port: int) -> None:
+    hive, clock = HiveLockOptions("lake", "silent", f"thrift://127.0.0.1:{metastore_port}"), FixedClock(0)
+    lock: Any = open_lock(LockOptions("HIVE_METASTORE", hive=hive), MemoryStorage(), clock)
+    assert lock.try_acquire(1)
+    clock.advance(110_000)
+    assert lock.is_held
+    assert lock._renew()
+    clock.advance(110_000)
+    assert lock.is_held
+    lock._send = refused  # the network is away, for ever
+    assert lock._renew()
+    clock.advance(20_000)
+    assert not lock.is_held
+    del lock._send
+    lock.release()
+
+
+def refused(_: object) -> None:
+    raise OSError("unreachable")
+
+
 @pytest.mark.spark
 def test_curator_and_we_exclude_each_other(zookeeper_port: int, tmp_path: Path) -> None:
     """The mutex that Hudi uses, in a JVM of its own."""
