@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,46 +12,7 @@ from pyhudi.meta_client import MetaClient
 from pyhudi.model.options import WriteOptions
 from pyhudi.queries.metadata_validation import validate
 from pyhudi.storage.local import LocalStorage
-
-PROJECT = Path(__file__).parents[2]
-WRITER = """
-import json, sys, warnings
-import pyarrow as pa
-from pyhudi import HudiError, write_hudi
-
-path, name, writes, operation, table_type = sys.argv[1:]
-told = []
-with warnings.catch_warnings(record=True) as warned:
-    warnings.simplefilter("always")
-    for number in range(int(writes)):
-        row = pa.table({"id": [f"{name}-{number}"], "n": [number]})
-        while True:
-            try:
-                write_hudi(path, row, operation, record_key="id", table_type=table_type, table_name="t")
-                break
-            except HudiError as error:
-                assert error.retryable, repr(error)
-                told.append(str(error))
-print(json.dumps([told, [str(one.message) for one in warned]]))
-"""
-
-
-def write_at_once(table: Path, writers: int, writes: int, operation: str, table_type: str) -> list[list[list[str]]]:
-    """Errors and warnings of each process."""
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(table), f"w{n}", str(writes), operation, table_type],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(writers)
-    ]
-    said = [process.communicate() for process in processes]
-    assert [process.returncode for process in processes] == [0] * writers, [error[-2000:] for _, error in said]
-    return [json.loads(out) for out, _ in said]
+from tests.support.writers.own_rows import write_at_once
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from pyhudi.session.writer import write_frame
 from pyhudi.spark.engine import SparkEngine
 from pyhudi.spark.reader import read_frame
 from tests.support.spark.frames import OPERATION, OPTIONS, contents, plan_of, rows
+from tests.support.writers.own_rows import begin, said_by
 
 STEPS: list[tuple[str, pa.Table, dict[str, str]]] = [
     ("bulk_insert", rows(0, 600, 1), {}),
@@ -254,3 +256,17 @@ def test_slash_separated_dates_come_back_in_spark(hive: str, spark: Any, tmp_pat
         frame = read_frame(spark, path, {})
         assert sorted(row.day for row in frame.select("day").collect()) == days.to_pylist()
         assert [row.id for row in frame.where("day = '2024-01-15'").select("id").collect()] == ["k00000"]
+
+
+def test_a_spark_writer_and_one_without_spark_lose_nothing_without_an_option(spark: Any, tmp_path: Path) -> None:
+    path, options = tmp_path / "t", {"hoodie.table.name": "t", "hoodie.datasource.write.recordkey.field": "id"}
+    other = begin(path, "arrow", 4, "upsert", "COPY_ON_WRITE")
+    for n in range(4):
+        row = spark.createDataFrame([(f"spark-{n}", n)], "id string, n long")
+        write_frame(row, str(path), options)
+
+    told, warned = said_by(other)
+
+    keys = Counter(row.id for row in read_frame(spark, str(path), {}).collect())
+    assert keys == Counter(f"{name}-{n}" for name in ("arrow", "spark") for n in range(4)), told
+    assert warned == []
