@@ -23,6 +23,7 @@ _LIMIT_KEYS = frozenset({"hoodie.pyhudi.local.max.rows", "hoodie.pyhudi.local.ma
 # On a local master the driver's machine is the whole cluster, so more is worth doing here.
 _LOCAL_MASTER_BYTES = 256 << 20
 _WIDTH_BYTES: Mapping[type[st.DataType], int] = {st.StringType: 32, st.BinaryType: 64, st.DecimalType: 16}
+_RESULT_LIMIT = "spark.driver.maxResultSize"  # in the error of a job that would hand over more
 _ROW_ID = "_pyhudi_row_id"  # task number in the high bits, row number within the task in the low ones
 _ROW_NUMBER_BITS = 33
 
@@ -43,8 +44,18 @@ def _few_rows(df: DataFrame, rows_max: int) -> pa.Table | None:
     """All rows when they are not more than `rows_max`: Spark's tasks stop there, and one more puts theirs together."""
     if rows_max <= 0:
         return None
-    rows = collect_arrow(df.limit(rows_max + 1))
-    return rows if len(rows) <= rows_max else None
+    rows = _collected(df.limit(rows_max + 1))
+    return rows if rows is not None and len(rows) <= rows_max else None
+
+
+def _collected(df: DataFrame) -> pa.Table | None:
+    """The rows; None where they are more bytes than Spark hands over. How large a text is no schema says."""
+    try:
+        return collect_arrow(df)
+    except Exception as error:
+        if _RESULT_LIMIT in str(error):
+            return None
+        raise
 
 
 def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
@@ -59,7 +70,9 @@ def _few_rows_by_task(df: DataFrame, rows_max: int) -> pa.Table | None:
     number = row_id.bitwiseAND(F.lit((1 << _ROW_NUMBER_BITS) - 1))
     # One row more than its share tells that a task has more.
     share = F.floor(F.lit(rows_max) / (F.shiftright(row_id, _ROW_NUMBER_BITS) + 1))
-    rows = collect_arrow(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
+    rows = _collected(df.withColumn(_ROW_ID, F.monotonically_increasing_id()).where(number <= share))
+    if rows is None:
+        return None
     ids = rows.column(_ROW_ID).to_numpy()
     shares = rows_max // ((ids >> _ROW_NUMBER_BITS) + 1)
     if len(rows) > rows_max or np.any((ids & ((1 << _ROW_NUMBER_BITS) - 1)) >= shares):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
-from pyhudi.errors import ConfigError, SchemaMismatch
+from pyhudi.engine.local import LocalEngine
+from pyhudi.errors import ConfigError, KeyGenError, SchemaMismatch
 from pyhudi.model.instant import State
 from tests.support.tables.small import SCHEMA, TestTable, rows_of
 from tests.support.writers.every_fault import loaded
@@ -366,3 +369,30 @@ def test_rows_with_one_key_are_combined_when_the_option_of_their_operation_says_
     table.write(operation, rows_of(("a", "x", 1, 10), ("a", "x", 2, 11)), **{option: "true"})
 
     assert len(table.rows()) == rows
+
+
+class Keeping(LocalEngine):
+    """Counts the frames that it keeps."""
+
+    kept = 0
+
+    def cache(self, frame: Any) -> Any:
+        frame = super().cache(frame)
+        self.kept += 1
+        return frame
+
+    def release(self, frame: Any) -> None:
+        self.kept -= 1
+        super().release(frame)
+
+
+def test_a_write_that_is_refused_keeps_no_frame() -> None:
+    table = TestTable(engine=Keeping(2))
+    table.insert(("a", "x", 1, 10))
+    nulls = rows_of(("b", "x", 1, 1)).set_column(0, "id", pa.array([None], pa.string()))
+    with pytest.raises(KeyGenError):
+        table.write("upsert", nulls)
+    with pytest.raises(ConfigError, match="rows have keys"):
+        table.insert(("a", "x", 2, 11), datasource_insert_dup_policy="fail")
+    assert isinstance(table.engine, Keeping)
+    assert table.engine.kept == 0

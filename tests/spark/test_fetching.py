@@ -62,3 +62,19 @@ def test_limits_that_are_given_count_on_a_local_master_too(spark: Any):
     assert ids(numbers(spark, 40, 3), **{"hoodie.pyhudi.local.max.rows": 40}) == list(range(40))
     assert ids(numbers(spark, 41, 3), **{"hoodie.pyhudi.local.max.rows": 40}) is None
     assert ids(numbers(spark, 1, 1), **{"hoodie.pyhudi.local.max.rows": 0}) is None
+
+
+@pytest.mark.parametrize("limits", [{}, {"hoodie.pyhudi.local.max.rows": "1000"}])
+def test_rows_that_spark_does_not_hand_over_are_written_by_spark(
+    limits: dict[str, str], spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few rows of a megabyte each are more than their schema says."""
+
+    def refused(frame: DataFrame) -> Any:
+        raise RuntimeError(
+            "Job aborted due to stage failure: Total size of serialized results of 9 tasks (1.1 GiB) is bigger than "
+            "spark.driver.maxResultSize (1024.0 MiB)"
+        )
+
+    monkeypatch.setattr(fetching, "collect_arrow", refused)
+    assert ids(numbers(spark, 96, 2), **limits) is None

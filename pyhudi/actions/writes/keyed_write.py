@@ -45,6 +45,7 @@ from pyhudi.actions.writes.slot_work import WriteSlot
 from pyhudi.caller_warnings import warn_caller
 from pyhudi.engine.base import Frame, TaskContext
 from pyhudi.errors import ConfigError
+from pyhudi.filegroup.spec import WriteSpec
 from pyhudi.filegroup.status import STATUS_SCHEMA, from_table
 from pyhudi.index.base import Index, PartitionRows
 from pyhudi.index.row_counts import count_groups
@@ -163,6 +164,23 @@ class KeyedWrite:
             # The delete operation names keys: its deletes win whatever ordering value is stored.
             spec = replace(spec, merge_mode=_COMMIT_TIME, rules=None)
         with_keys = engine.cache(self._with_keys(keygen, context))
+        try:
+            return self._placed(with_keys, keygen, spec, schedule, instant, context)
+        except BaseException:
+            engine.release(with_keys)  # a row without a key, among others, is noticed when the first frame is read
+            raise
+
+    def _placed(
+        self,
+        with_keys: Frame,
+        keygen: KeyGenerator,
+        spec: WriteSpec,
+        schedule: Schedule,
+        instant: Instant,
+        context: ActionContext,
+    ) -> PreparedWrite[SlotPlan]:
+        """The tasks for rows that have their keys."""
+        engine = context.engine
         batch = batch_by_partition(engine, with_keys)
         index = self._index(context)
         tags = self.rules.tags or index.places_inserts
@@ -277,7 +295,13 @@ class KeyedWrite:
         if counts is not None:
             return rows, counts, (with_keys, *tagged.kept)
         rows = engine.cache(rows)
-        return rows, count_groups(engine, rows), (rows, with_keys, *tagged.kept)
+        try:
+            counts = count_groups(engine, rows)
+        except BaseException:
+            for frame in (rows, *tagged.kept):
+                engine.release(frame)
+            raise
+        return rows, counts, (rows, with_keys, *tagged.kept)
 
     def _unknown(
         self,
