@@ -73,6 +73,8 @@ stress: $(READY)  ## many writers for long: 8 processes, 25 commits each, killed
 	@PYHUDI_KILL_ROUNDS=$${PYHUDI_KILL_ROUNDS:-100} $(PY) -m pytest tests/faults/test_kill9.py -s $(ARGS)
 	@PYHUDI_CHAIN_OPERATIONS=$${PYHUDI_CHAIN_OPERATIONS:-1000} \
 	  $(PY) -m pytest tests/concurrency tests/faults tests/metadata tests/queries -m "slow or sweep" -s $(ARGS)
+	@PYHUDI_LIVES=$${PYHUDI_LIVES:-200} PYHUDI_LIFE_SEED=$${PYHUDI_LIFE_SEED:-$$RANDOM} \
+	  $(PY) -m pytest -n auto tests/table/test_random_lives.py $(ARGS)
 	@$(JAVA) && $(PY) -m pytest tests/spark/test_stream_kills.py -m slow -s $(ARGS)
 
 power: $(READY)  ## the power fails 1,000 times (PYHUDI_POWER_ROUNDS and PYHUDI_POWER_SEED choose others)

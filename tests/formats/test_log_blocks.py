@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -131,6 +132,42 @@ def test_a_delete_has_the_numbers_of_times_and_days_as_real_hudi_compares_them(
 
     assert block[8:] == b"\x02" + bytes.fromhex("02 02 61 02 02 70" + written) + b"\x00"
     assert delete.decode(block).ordering[0].cast(kind).equals(value)
+
+
+@pytest.mark.parametrize("valued", [False, True])
+def test_deletes_are_few_python_objects_at_once_however_many_a_block_has(valued: bool) -> None:
+    count = 50_000
+    names = [f"key-{number:08d}" for number in range(count)]
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": names, "_hoodie_partition_path": ["p"] * count})
+    block = delete.encode(keys, [pa.array(range(count), pa.int64())] if valued else [])
+
+    tracemalloc.start()
+    found = delete.decode(block)
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found.keys.equals(keys)
+    assert [column.to_pylist() for column in found.ordering] == ([list(range(count))] if valued else [])
+    assert peak_bytes < count * 250, f"{peak_bytes / count:.0f} bytes for each delete"
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [pa.array([None, 1, None, 2] * 9000, pa.int64())],
+        [pa.array(["a", None, "b", "c"] * 9000), pa.array([None, None, 2.5, 1.5] * 9000)],
+    ],
+    ids=["one", "two"],
+)
+def test_ordering_values_of_many_deletes_are_read_as_written(columns: list[pa.Array]) -> None:
+    count = len(columns[0])
+    keys = pa.RecordBatch.from_pydict({"_hoodie_record_key": ["k"] * count, "_hoodie_partition_path": ["p"] * count})
+
+    found = delete.decode(delete.encode(keys, columns))
+
+    assert list(found.ordering) == columns
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    assert found.commit_time.to_pylist() == [all(value is None for value in row) for row in rows]
 
 
 def test_every_byte_of_a_log_may_be_flipped_or_cut_without_another_error_than_ours() -> None:

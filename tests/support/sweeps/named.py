@@ -39,6 +39,13 @@ NAMED: Mapping[str, tuple[str, ...]] = {
         "MERGE_ON_READ-6",
         "MERGE_ON_READ-8",
     ),
+    "tests/actions/test_merging_anywhere.py::test_whole_rows_end_alike_but_for_a_row_that_comes_late_behind_a_delete": (
+        "6-DefaultHoodieRecordPayload",
+        "9-DefaultHoodieRecordPayload",
+        "9-OverwriteWithLatestAvroPayload",
+    ),
+    "tests/actions/test_merging_anywhere.py::test_rows_that_fill_each_other_end_alike_where_none_comes_late_and_none_"
+    "behind_a_delete": ("9-PartialUpdateAvroPayload",),
     "tests/concurrency/test_many_writers.py::test_every_committed_batch_is_there_once_and_every_snapshot_has_a_se"
     "rial_history": ("copy on write",),
     "tests/contracts/test_kept_partitions.py::test_records_after_any_writes_are_those_of_a_partition_that_is_buil"

@@ -11,8 +11,9 @@ from __future__ import annotations
 import decimal
 import io
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import fastavro
@@ -60,7 +61,8 @@ def _wrapper(name: str, avro: AvroType) -> AvroType:
     return {"type": "record", "name": name, "namespace": _MODEL, "fields": [{"name": "value", "type": avro}]}
 
 
-def _schema() -> Schema:
+def _schema() -> tuple[Schema, Schema]:
+    """Of one delete, and of a list of them."""
     union: list[AvroType] = ["null", *(_wrapper(name, avro) for name, avro, _ in _WRAPPERS)]
     items = ["null", *(f"{_MODEL}.{name}" for name, _, _ in _WRAPPERS)]
     wrapped = {"name": "wrappedValues", "type": ["null", {"type": "array", "items": items}]}
@@ -72,12 +74,12 @@ def _schema() -> Schema:
     ]
     record = {"type": "record", "name": "HoodieDeleteRecord", "namespace": _MODEL, "fields": fields}
     items_field = {"name": "deleteRecordList", "type": {"type": "array", "items": record}}
-    return fastavro.parse_schema(
-        {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _MODEL, "fields": [items_field]}
-    )
+    listed = {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _MODEL, "fields": [items_field]}
+    return fastavro.parse_schema(record), fastavro.parse_schema(listed)
 
 
-_PARSED = _schema()
+_RECORD, _PARSED = _schema()
+_DECODED_ROWS = 1 << 14  # so many deletes are Python objects at once
 
 
 EMPTY = _HEAD.pack(CONTENT_VERSION, 1) + b"\x00"  # content of a block that deletes nothing
@@ -109,24 +111,51 @@ def decode(content: bytes, where: str = "log block") -> DeleteRecords:
     if not 0 <= length <= len(content) - _HEAD.size:
         raise CorruptFile(f"{where}: a delete list of {length} bytes does not fit into its block.")
     with as_corrupt(where, "the delete list"):
-        # Row by row in C: the records have no lengths, so each one's place depends on all before it.
-        body = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
-        _check_count(body, length, where)
-        found = fastavro.schemaless_reader(body, _PARSED, None, return_record_name=True)
-        rows = cast("Body", found)["deleteRecordList"]
-        keys = pa.RecordBatch.from_arrays(
-            [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
-            names=[RECORD_KEY, PARTITION_PATH],
-        )
-        return _with_ordering(keys, [row["orderingVal"] for row in rows], where)
+        # Row by row: the records have no lengths, so each one's place depends on all before it.
+        rows = _records(io.BytesIO(content[_HEAD.size : _HEAD.size + length]), length, where)
+        parts = [_columns([]), *map(_columns, iter(lambda: list(islice(rows, _DECODED_ROWS)), []))]
+        return _joined(parts, where)
 
 
-def _check_count(body: io.BytesIO, length: int, where: str) -> None:
-    """Refuse a count of deletes that the bytes can't hold before any of them is decoded."""
-    count = abs(cast("int", fastavro.schemaless_reader(body, "long", None)))  # negative where a size in bytes follows
-    body.seek(0)
-    if count * _DELETE_BYTES > length:
-        raise CorruptFile(f"{where}: a delete list of {length} bytes can't hold {count} deletes.")
+def _records(body: io.BytesIO, length: int, where: str) -> Iterator[Body]:
+    """The deletes of a list, which comes in blocks. Raises CorruptFile for a count that the bytes can't hold."""
+    while count := cast("int", fastavro.schemaless_reader(body, "long", None)):
+        if count < 0:
+            fastavro.schemaless_reader(body, "long", None)  # the size of the block in bytes
+        if abs(count) * _DELETE_BYTES > length:
+            raise CorruptFile(f"{where}: a delete list of {length} bytes can't hold {abs(count)} deletes.")
+        for _ in range(abs(count)):
+            yield cast("Body", fastavro.schemaless_reader(body, _RECORD, None, return_record_name=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some deletes: their keys, which have no ordering value, and by place and wrapper the values of the others."""
+
+    keys: pa.RecordBatch
+    none: pa.Array
+    values: Sequence[Mapping[str, pa.Array]]
+
+
+def _columns(rows: list[Body]) -> _Part:
+    keys = pa.RecordBatch.from_arrays(
+        [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
+        names=[RECORD_KEY, PARTITION_PATH],
+    )
+    given = [row["orderingVal"] for row in rows]
+    none = [value is None or value == _NO_ORDERING for value in given]
+    lists = [[] if empty else _fields(value) for value, empty in zip(given, none, strict=True)]
+    width = max(map(len, lists), default=0)
+    columns = ([row[at] if at < len(row) else None for row in lists] for at in range(width))
+    return _Part(keys, pa.array(none, pa.bool_()), [_by_wrapper(cells) for cells in columns])
+
+
+def _joined(parts: Sequence[_Part], where: str) -> DeleteRecords:
+    batches = pa.Table.from_batches([part.keys for part in parts]).combine_chunks().to_batches()
+    keys = batches[0] if batches else parts[0].keys
+    commit_time = pa.concat_arrays([part.none for part in parts])
+    width = max(len(part.values) for part in parts)
+    return DeleteRecords(keys, commit_time, tuple(_typed(parts, field, where) for field in range(width)))
 
 
 def encode(keys: pa.RecordBatch, ordering: Sequence[pa.Array] = (), several: bool | None = None) -> bytes:
@@ -196,42 +225,39 @@ def _wrapper_of(arrow: pa.DataType) -> tuple[str, pa.DataType]:
     raise UnsupportedTable(f"An ordering value of type {arrow} can't be written into a delete block.")
 
 
-def _with_ordering(keys: pa.RecordBatch, values: list[_Ordering | None], where: str) -> DeleteRecords:
-    none = [value is None or value == _NO_ORDERING for value in values]
-    commit_time = pa.array(none, pa.bool_())
-    if all(none):
-        return DeleteRecords(keys, commit_time)
-    rows = [None if empty or value is None else _fields(value) for value, empty in zip(values, none, strict=True)]
-    width = max(len(row) for row in rows if row is not None)
-    columns = []
-    for field in range(width):
-        cells = [None if row is None or field >= len(row) else row[field] for row in rows]
-        columns.append(_typed(cells, where))
-    return DeleteRecords(keys, commit_time, tuple(columns))
-
-
 def _fields(value: _Ordering) -> list[_Ordering]:
     name, record = value
     return (record["wrappedValues"] or []) if name == _ARRAY_WRAPPER else [value]
 
 
-def _typed(cells: list[_Ordering | None], where: str) -> pa.Array:
-    """One array for values of one wrapper; numbers of several widths are widened."""
-    types = {cell[0] for cell in cells if cell is not None}
-    arrays = []
-    for name in types:
-        arrow = _ARROW.get(name)
-        if arrow is None:
-            raise CorruptFile(f"{where}: an ordering value inside an ordering value ({name}).")
-        plain = [None if cell is None or cell[0] != name else cell[1]["value"] for cell in cells]
-        arrays.append(_arrow_of(plain, arrow))
+def _by_wrapper(cells: list[_Ordering | None]) -> dict[str, pa.Array]:
+    """For each wrapper among the values an array that is null where the value is of another one."""
+    names = dict.fromkeys(cell[0] for cell in cells if cell is not None)
+    plain = {n: [None if cell is None or cell[0] != n else cell[1]["value"] for cell in cells] for n in names}
+    # A wrapper without a value of its own is told by `_typed`.
+    return {n: _arrow_of(plain[n], _ARROW[n]) if n in _ARROW else pa.nulls(len(cells)) for n in names}
+
+
+def _typed(parts: Sequence[_Part], field: int, where: str) -> pa.Array:
+    """One array for the values of a field, which are of one wrapper; numbers of several widths are widened."""
+    columns = [part.values[field] if field < len(part.values) else {} for part in parts]
+    names = list(dict.fromkeys(name for column in columns for name in column))
+    unknown = next((name for name in names if name not in _ARROW), None)
+    if unknown is not None:
+        raise CorruptFile(f"{where}: an ordering value inside an ordering value ({unknown}).")
+    arrays = [
+        pa.concat_arrays(
+            [c[n] if n in c else pa.nulls(len(p.none), _ARROW[n]) for p, c in zip(parts, columns, strict=True)]
+        )
+        for n in names
+    ]
     if len(arrays) == 1:
         return arrays[0]
     if not arrays:
-        return pa.nulls(len(cells))
+        return pa.nulls(sum(len(part.none) for part in parts))
     if not all(pa.types.is_integer(a.type) or pa.types.is_floating(a.type) for a in arrays):
         raise CorruptFile(
-            f"{where}: ordering values of several types in one delete block ({', '.join(sorted(types))})."
+            f"{where}: ordering values of several types in one delete block ({', '.join(sorted(names))})."
         )
     wide = pa.float64() if any(pa.types.is_floating(a.type) for a in arrays) else pa.int64()
     return pc.coalesce(*(a.cast(wide) for a in arrays))
