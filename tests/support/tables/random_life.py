@@ -212,15 +212,14 @@ class RandomLife:
         self.forget([key for key, row in self.rows.items() if row["v"] < limit])
 
     def update(self) -> None:
-        limit, note = self.choice.randint(1, 40), f"u{next(self.numbers)}"
-        values: dict[str, Any] = {"note": note, "v": pc.add(pc.field("v"), 1)}
+        limit, new = self.choice.randint(1, 40), {"note": f"u{next(self.numbers)}"}
+        values: dict[str, Any] = new if self.choice.random() < 0.5 else {"v": pc.add(pc.field("v"), 1)}
         if self.choice.random() < 0.3:
             values["ts"] = self.choice.randrange(10)
         self.table.update(f"v >= {limit}", set=values, options=self.options)
-        for key, row in list(self.rows.items()):
+        for row in list(self.rows.values()):
             if row["v"] >= limit:
-                self.put([{**row, "note": note, "v": row["v"] + 1, "ts": values.get("ts", row["ts"])}])
-            assert key in self.rows
+                self.put([{**row, **values, "v": row["v"] + ("v" in values)}])
 
     def merge(self) -> None:
         rows = self.batch()
