@@ -122,12 +122,12 @@ def test_rows_that_fill_each_other_end_alike_where_none_comes_late_and_none_behi
     version: str, payload: str, steps: list[tuple[str, Row]], index: str
 ) -> None:
     three = Three(version, payload, index)
-    gone: set[str] = set()
+    deleted: set[str] = set()
     for number, (verb, row) in enumerate(steps):
-        if row["id"] in gone:
+        if row["id"] in deleted:
             continue
         if verb.startswith("delete"):
-            gone.add(row["id"])
+            deleted.add(row["id"])
         three.do(verb, {**row, "ts": number})
         three.check(verb)
     three.end()

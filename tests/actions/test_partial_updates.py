@@ -12,11 +12,11 @@ from pyhudi.sql.duckdb_session import DuckDbSession
 from tests.support.tables.changed import SCHEMA, Changed, blocks, row
 
 
-@pytest.mark.parametrize(("version", "ordering", "asked_for"), [(9, "ts", True), (9, None, None), (8, "ts", True)])
+@pytest.mark.parametrize(("version", "ordering", "in_part"), [(9, "ts", True), (9, None, None), (8, "ts", True)])
 def test_an_update_of_a_merge_on_read_table_writes_the_changed_columns_only(
-    version: int, ordering: str | None, asked_for: bool | None
+    version: int, ordering: str | None, in_part: bool | None
 ):
-    changed = Changed("MERGE_ON_READ", version, ordering, partial_updates=asked_for)
+    changed = Changed("MERGE_ON_READ", version, ordering, partial_updates=in_part)
     changed.upsert(*(row(number) for number in range(8)))
 
     result = changed.table.update("v >= 6", set={"note": None}, options=changed.options)

@@ -28,5 +28,5 @@ def test_a_table_is_at_every_moment_what_a_dict_is(seed: int) -> None:
                 life.step()
             life.look_around()
         except Exception:
-            print(*life.told, sep="\n")  # pytest shows it
+            print(*life.story, sep="\n")  # pytest shows it
             raise

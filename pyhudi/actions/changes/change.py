@@ -294,13 +294,13 @@ def _partial_columns(
     with the int 0 that they take for "none", and fail on the whole slice. Where the row written last wins, Hudi 1.0,
     the reader of version 8, has no merger for partial updates and fails on the slice too.
     """
-    config, asked_for = context.meta.config, context.options.partial_updates
-    if asked_for is None:
-        asked_for = not rules.by_ordering and not context.options.concurrency.is_non_blocking
+    config, in_part = context.meta.config, context.options.partial_updates
+    if in_part is None:
+        in_part = not rules.by_ordering and not context.options.concurrency.is_non_blocking
     least_version = 8 if rules.by_ordering else 9
     if config.table_version < least_version or not config.is_merge_on_read or not config.populate_meta_fields:
         return {}
-    if rules.needs_pairs or not asked_for:
+    if rules.needs_pairs or not in_part:
         return {}
     ordering = {name.partition(".")[0] for name in rules.ordering_fields} if rules.by_ordering else set()
     found = {}

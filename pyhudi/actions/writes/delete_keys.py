@@ -138,7 +138,7 @@ def ordered_deletes(spec: WriteSpec, context: ActionContext) -> tuple[str, ...]:
     """The columns with the ordering values that deletes by key take to log files; none where they need, or can have,
     no value.
 
-    A delete without value removes what came before it, and is gone as soon as a row comes after it. That row may lose
+    A delete without value removes what came before it, and ends as soon as a row comes after it. That row may lose
     against the very row of the base file that was deleted. A merger never decides about deletes by key, and where of
     equal values the first wins, the row would.
     """

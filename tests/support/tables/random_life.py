@@ -76,7 +76,7 @@ def _chosen(choice: random.Random) -> tuple[Mapping[str, Any], dict[str, str]]:
 
 
 class RandomLife:
-    """`told` says what happened so far. `step` does something, and compares."""
+    """`story`: what happened so far. `step` does something, and compares."""
 
     def __init__(self, seed: int) -> None:
         self.choice = random.Random(seed)
@@ -89,18 +89,18 @@ class RandomLife:
         self.deleted: dict[str, int] = {}  # greatest ordering value of a key that was ever deleted
         self.rows_at: dict[str, Rows] = {}  # by the requested time of a commit
         self.numbers = itertools.count(1)
-        self.told = [f"seed {seed}: {self.made}, {self.options}"]
+        self.story = [f"seed {seed}: {self.made}, {self.options}"]
 
     def step(self) -> None:
         kinds = [*self.writes * 3, *self.services, *self.undoings, *self.indexes]
         kind = self.choice.choice(kinds)
-        self.told.append(kind.__name__)
+        self.story.append(kind.__name__)
         before = dict(self.rows)
         try:
             kind()
         except (WriteConflict, TableError) as error:
             # Pending work, savepoints, and what later writes built upon refuse some actions; nothing has changed then.
-            self.told.append(f"  refused: {error}")
+            self.story.append(f"  refused: {error}")
             if kind in self.writes and "clustering" not in str(error):
                 raise
             self.rows = before
@@ -238,8 +238,8 @@ class RandomLife:
         rows = self.batch()
         self.table.insert_overwrite(pa.Table.from_pylist(rows, SCHEMA), options=self.options)
         paths = {row["p"] for row in rows}
-        gone = [key for key, row in self.rows.items() if self.made["partition_by"] is None or row["p"] in paths]
-        for key in gone:
+        replaced = [key for key, row in self.rows.items() if self.made["partition_by"] is None or row["p"] in paths]
+        for key in replaced:
             del self.rows[key]
         self.rows |= {row["id"]: row for row in rows}
 

@@ -142,9 +142,9 @@ def _columns(rows: list[Body]) -> _Part:
         [pa.array([row[name] for row in rows], pa.string()) for name in ("recordKey", "partitionPath")],
         names=[RECORD_KEY, PARTITION_PATH],
     )
-    given = [row["orderingVal"] for row in rows]
-    none = [value is None or value == _NO_ORDERING for value in given]
-    lists = [[] if empty else _fields(value) for value, empty in zip(given, none, strict=True)]
+    ordering = [row["orderingVal"] for row in rows]
+    none = [value is None or value == _NO_ORDERING for value in ordering]
+    lists = [[] if empty else _fields(value) for value, empty in zip(ordering, none, strict=True)]
     width = max(map(len, lists), default=0)
     columns = ([row[at] if at < len(row) else None for row in lists] for at in range(width))
     return _Part(keys, pa.array(none, pa.bool_()), [_by_wrapper(cells) for cells in columns])
